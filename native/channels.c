@@ -1,0 +1,180 @@
+/* Per-channel (axis 1) statistics and affine maps: what batch normalisation is made of. */
+#include "wengert.h"
+
+#include "pool.h"
+
+/* x as (batch, channels, inner): inner elements of a channel lie together. Shorter stretches are left to NumPy. */
+enum { SHORTEST = 8 };
+
+struct channel_job {
+    int type, training;
+    size batch, channels, inner;
+    const char *x, *g, *mean, *rstd, *weight, *scale, *shift;
+    char *out, *first, *second; /* first, second: one number for each channel */
+};
+
+static int split_channels(PyArrayObject *x, struct channel_job *job)
+{
+    const int ndim = PyArray_NDIM(x);
+    if (ndim < 2) return -1;
+    job->type = PyArray_TYPE(x);
+    job->batch = PyArray_DIM(x, 0), job->channels = PyArray_DIM(x, 1), job->inner = 1;
+    for (int k = 2; k < ndim; k++) job->inner *= PyArray_DIM(x, k);
+    return job->inner < SHORTEST || job->batch * job->channels == 0 ? -1 : 0;
+}
+
+static int is_channel_vector(PyObject *vector, PyObject *x, size channels)
+{
+    return is_like(vector, x) && PyArray_SIZE((PyArrayObject *)vector) == channels &&
+           PyArray_IS_C_CONTIGUOUS((PyArrayObject *)vector);
+}
+
+#define AT(job, n, c) (((n) * (job)->channels + (c)) * (job)->inner)
+
+#define DEFINE_WORK(REAL, SUFFIX)                                                                              \
+    static void moments_##SUFFIX(const struct channel_job *job, size c)                                        \
+    {                                                                                                          \
+        const REAL *x = (const REAL *)job->x;                                                                  \
+        const double count = (double)job->batch * job->inner;                                                  \
+        double total = 0, spread = 0;                                                                          \
+        REAL sum, square;                                                                                      \
+        for (size n = 0; n < job->batch; n++) {                                                                \
+            kernels->moments_##SUFFIX(&sum, &square, x + AT(job, n, c), 0, job->inner);                        \
+            total += sum;                                                                                      \
+        }                                                                                                      \
+        const REAL mean = (REAL)(total / count);                                                               \
+        for (size n = 0; n < job->batch; n++) {                                                                \
+            kernels->moments_##SUFFIX(&sum, &square, x + AT(job, n, c), mean, job->inner);                     \
+            spread += square;                                                                                  \
+        }                                                                                                      \
+        ((REAL *)job->first)[c] = mean;                                                                        \
+        ((REAL *)job->second)[c] = (REAL)(spread / count);                                                     \
+    }                                                                                                          \
+    static void affine_##SUFFIX(const struct channel_job *job, size c)                                         \
+    {                                                                                                          \
+        const REAL scale = ((const REAL *)job->scale)[c], shift = ((const REAL *)job->shift)[c];               \
+        for (size n = 0; n < job->batch; n++)                                                                  \
+            kernels->affine_##SUFFIX((REAL *)job->out + AT(job, n, c), (const REAL *)job->x + AT(job, n, c),   \
+                                     scale, shift, job->inner);                                                \
+    }                                                                                                          \
+    static void grad_##SUFFIX(const struct channel_job *job, size c)                                           \
+    {                                                                                                          \
+        const REAL *g = (const REAL *)job->g, *x = (const REAL *)job->x;                                       \
+        const double mean = ((const REAL *)job->mean)[c], rstd = ((const REAL *)job->rstd)[c];                 \
+        const double count = (double)job->batch * job->inner;                                                  \
+        double total = 0, along = 0;                                                                           \
+        for (size n = 0; n < job->batch; n++) {                                                                \
+            REAL sum, product;                                                                                 \
+            kernels->product_sums_##SUFFIX(&sum, &product, g + AT(job, n, c), x + AT(job, n, c), (REAL)mean,   \
+                                           job->inner);                                                        \
+            total += sum, along += product;                                                                    \
+        }                                                                                                      \
+        ((REAL *)job->first)[c] = (REAL)(along * rstd);                                                        \
+        ((REAL *)job->second)[c] = (REAL)total;                                                                \
+        if (!job->out) return;                                                                                 \
+        const double factor = rstd * (job->weight ? ((const REAL *)job->weight)[c] : 1);                       \
+        const double slope = job->training ? -factor * rstd * rstd * along / count : 0;                        \
+        const double rest = job->training ? -factor * total / count - slope * mean : 0;                        \
+        for (size n = 0; n < job->batch; n++)                                                                  \
+            kernels->affine2_##SUFFIX((REAL *)job->out + AT(job, n, c), g + AT(job, n, c), x + AT(job, n, c),  \
+                                      (REAL)factor, (REAL)slope, (REAL)rest, job->inner);                      \
+    }
+DEFINE_WORK(float, f32)
+DEFINE_WORK(double, f64)
+
+#define DEFINE_TASK(name)                                                              \
+    static void name##_task(void *context, size begin, size end, int chunk)            \
+    {                                                                                  \
+        const struct channel_job *job = context;                                       \
+        (void)chunk;                                                                   \
+        for (size c = begin; c < end; c++)                                             \
+            (job->type == NPY_FLOAT ? name##_f32 : name##_f64)(job, c);                \
+    }
+DEFINE_TASK(moments)
+DEFINE_TASK(affine)
+DEFINE_TASK(grad)
+
+static void run_task(pool_task task, struct channel_job *job, double cost)
+{
+    const int chunks = pool_chunks(job->channels, cost * job->batch * job->inner);
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(task, job, job->channels, chunks);
+    Py_END_ALLOW_THREADS
+}
+
+/* channel_moments(x) -> (mean, biased variance) */
+static PyObject *channel_moments(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct channel_job job = {0};
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    if (!is_real(args[0]) || split_channels((PyArrayObject *)args[0], &job) < 0) NOT_HANDLED();
+    PyArrayObject *x = contiguous(args[0]), *mean = NULL, *variance = NULL;
+    if (!x) return NULL;
+    if (!(mean = new_like(x, 1, &job.channels)) || !(variance = new_like(x, 1, &job.channels))) {
+        Py_DECREF(x);
+        Py_XDECREF(mean);
+        return NULL;
+    }
+    job.x = PyArray_BYTES(x), job.first = PyArray_BYTES(mean), job.second = PyArray_BYTES(variance);
+    run_task(moments_task, &job, 0.2);
+    Py_DECREF(x);
+    return Py_BuildValue("NN", mean, variance);
+}
+
+/* channel_affine(x, scale, shift) -> x * scale + shift */
+static PyObject *channel_affine(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct channel_job job = {0};
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (!is_real(args[0]) || split_channels((PyArrayObject *)args[0], &job) < 0 ||
+        !is_channel_vector(args[1], args[0], job.channels) || !is_channel_vector(args[2], args[0], job.channels))
+        NOT_HANDLED();
+    PyArrayObject *x = contiguous(args[0]), *out = x ? new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)) : NULL;
+    if (out) {
+        job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
+        job.scale = PyArray_BYTES((PyArrayObject *)args[1]), job.shift = PyArray_BYTES((PyArrayObject *)args[2]);
+        run_task(affine_task, &job, 0.15);
+    }
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
+/* batch_norm_grad(g, x, mean, rstd, weight | None, training, need_x) -> (grad_x | None, grad_weight, grad_bias) */
+static PyObject *batch_norm_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct channel_job job = {0};
+    if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
+    PyObject *const given = args[1];
+    if (!is_real(given) || split_channels((PyArrayObject *)given, &job) < 0 || !is_like(args[0], given) ||
+        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)given) ||
+        !is_channel_vector(args[2], given, job.channels) || !is_channel_vector(args[3], given, job.channels) ||
+        (args[4] != Py_None && !is_channel_vector(args[4], given, job.channels)))
+        NOT_HANDLED();
+    job.training = PyObject_IsTrue(args[5]);
+    const int need_x = PyObject_IsTrue(args[6]);
+    PyObject *result = NULL;
+    PyArrayObject *g = contiguous(args[0]), *x = contiguous(given), *out = NULL, *weight = NULL, *bias = NULL;
+    if (g && x && (!need_x || (out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)))) &&
+        (weight = new_like(x, 1, &job.channels)) && (bias = new_like(x, 1, &job.channels))) {
+        job.g = PyArray_BYTES(g), job.x = PyArray_BYTES(x), job.out = out ? PyArray_BYTES(out) : NULL;
+        job.mean = PyArray_BYTES((PyArrayObject *)args[2]), job.rstd = PyArray_BYTES((PyArrayObject *)args[3]);
+        job.weight = args[4] == Py_None ? NULL : PyArray_BYTES((PyArrayObject *)args[4]);
+        job.first = PyArray_BYTES(weight), job.second = PyArray_BYTES(bias);
+        run_task(grad_task, &job, 0.3);
+        result = PyTuple_Pack(3, out ? (PyObject *)out : Py_None, weight, bias);
+    }
+    Py_XDECREF(g);
+    Py_XDECREF(x);
+    Py_XDECREF(out);
+    Py_XDECREF(weight);
+    Py_XDECREF(bias);
+    return result;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef channels_methods[] = {
+    METHOD(channel_moments), METHOD(channel_affine), METHOD(batch_norm_grad), {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,123 @@
+/* Element-wise kernels for one REAL type and one instruction set; F(name) is the name with the type's suffix. */
+
+/* "ivdep" states that iterations are independent: they are, in place or not, and the compiler need not check. */
+#if defined(__clang__)
+#define EACH _Pragma("clang loop vectorize(assume_safety)") for (size i = 0; i < n; i++)
+#elif defined(__GNUC__)
+#define EACH _Pragma("GCC ivdep") for (size i = 0; i < n; i++)
+#else
+#define EACH for (size i = 0; i < n; i++)
+#endif
+
+#define ONE ((REAL)1)
+#define HALF ((REAL)0.5)
+#define SQRT1_2 ((REAL)0.70710678118654752440)
+#define INV_SQRT_2PI ((REAL)0.39894228040143267794)
+#define SQRT_2_OVER_PI ((REAL)0.79788456080286535588)
+#define GELU_CUBIC ((REAL)0.044715)
+
+#define UNARY(name, expression)                                     \
+    static void F(name##_loop)(REAL *out, const REAL *const *in, size n) \
+    {                                                               \
+        const REAL *x_in = in[0];                                   \
+        EACH { REAL x = x_in[i]; out[i] = expression; }             \
+    }
+#define BINARY(name, expression)                                    \
+    static void F(name##_loop)(REAL *out, const REAL *const *in, size n) \
+    {                                                               \
+        const REAL *g_in = in[0], *x_in = in[1];                    \
+        EACH { REAL g = g_in[i], x = x_in[i]; out[i] = expression; } \
+    }
+
+/* Distribution function of the standard normal for the clamped magnitude a = |x|, given density = exp(-a^2/2). */
+static inline REAL F(normal_cdf)(REAL x, REAL a, REAL density)
+{
+    REAL tail = HALF * density * F(erfcx_bounded)(a * SQRT1_2);
+    return x < 0 ? tail : ONE - tail;
+}
+static inline REAL F(clamp_normal)(REAL x)
+{
+    REAL a = F(abs)(x);
+    const REAL far = sizeof(REAL) == 4 ? (REAL)14.5 : (REAL)38.8; /* here exp(-a^2/2) rounds to zero */
+    return a > far ? far : a;
+}
+static inline REAL F(gelu)(REAL x)
+{
+    REAL a = F(clamp_normal)(x);
+    return x * F(normal_cdf)(x, a, F(exp_minus_square)(a, HALF));
+}
+static inline REAL F(gelu_slope)(REAL x)
+{
+    REAL a = F(clamp_normal)(x), e = F(exp_minus_square)(a, HALF);
+    return F(normal_cdf)(x, a, e) + x * e * INV_SQRT_2PI;
+}
+static inline REAL F(gelu_tanh_slope)(REAL x)
+{
+    REAL square = x * x;
+    REAL s = F(sigmoid)((REAL)2 * SQRT_2_OVER_PI * x * (ONE + GELU_CUBIC * square));
+    return s + x * (REAL)2 * s * (ONE - s) * SQRT_2_OVER_PI * (ONE + (REAL)3 * GELU_CUBIC * square);
+}
+/* The product first: where the sigmoid is subnormal it has few digits to multiply. */
+static inline REAL F(silu)(REAL x)
+{
+    REAL e = F(exp_minus)(F(abs)(x));
+    return x * (x < 0 ? e : ONE) / (ONE + e);
+}
+static inline REAL F(silu_slope)(REAL x)
+{
+    REAL s = F(sigmoid)(x);
+    return s * (ONE + x * (ONE - s));
+}
+/* tanh(log(1 + e^x)) = e(e + 2) / (e(e + 2) + 2); beyond 40 it is 1. */
+static inline REAL F(mish_gate)(REAL x)
+{
+    REAL e = F(exp)(x > (REAL)40 ? (REAL)40 : x), n = e * (e + (REAL)2);
+    return n / (n + (REAL)2);
+}
+static inline REAL F(mish_slope)(REAL x)
+{
+    REAL e = F(exp)(x > (REAL)40 ? (REAL)40 : x), n = e * (e + (REAL)2), t = n / (n + (REAL)2);
+    return t + x * F(sigmoid)(x) * ((ONE - t) * (ONE + t));
+}
+
+UNARY(relu, x <= 0 ? (REAL)0 : x)
+BINARY(relu_grad, x <= 0 ? (REAL)0 : g)
+UNARY(sigmoid, F(sigmoid)(x))
+BINARY(sigmoid_grad, g * (x * (ONE - x)))
+BINARY(tanh_grad, g * ((ONE - x) * (ONE + x)))
+UNARY(gelu, F(gelu)(x))
+BINARY(gelu_grad, g *F(gelu_slope)(x))
+UNARY(gelu_tanh, x *F(sigmoid)((REAL)2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x)))
+BINARY(gelu_tanh_grad, g *F(gelu_tanh_slope)(x))
+UNARY(silu, F(silu)(x))
+BINARY(silu_grad, g *F(silu_slope)(x))
+UNARY(log_sigmoid, (x < 0 ? x : 0) - F(log1p)(F(exp_minus)(F(abs)(x))))
+BINARY(log_sigmoid_grad, g *F(sigmoid)(-x))
+UNARY(mish, x *F(mish_gate)(x))
+BINARY(mish_grad, g *F(mish_slope)(x))
+UNARY(erf, F(erf)(x))
+UNARY(erfc, F(erfc)(x))
+UNARY(ndtr, F(normal_cdf)(x, F(clamp_normal)(x), F(exp_minus_square)(F(clamp_normal)(x), HALF)))
+UNARY(erfinv, (REAL)special_erfinv(x))
+UNARY(erfcx, (REAL)special_erfcx(x))
+UNARY(lgamma, (REAL)special_lgamma(x))
+UNARY(digamma, (REAL)special_digamma(x))
+
+static void F(softplus_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *x_in = in[0], *beta = in[1], *threshold = in[2];
+    EACH
+    {
+        REAL x = x_in[i], z = x * beta[i], soft = F(log1p_exp)(z) / beta[i];
+        out[i] = z > threshold[i] ? x : soft;
+    }
+}
+static void F(softplus_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g_in = in[0], *x_in = in[1], *beta = in[2], *threshold = in[3];
+    EACH
+    {
+        REAL g = g_in[i], z = x_in[i] * beta[i], soft = g * F(sigmoid)(z);
+        out[i] = z > threshold[i] ? g : soft;
+    }
+}

@@ -1,0 +1,90 @@
+/* The kernels of one instruction set, as a table of functions over ranges of contiguous memory. The files loops_*.c
+ * compile the same sources (*.inc.h) once for each instruction set; module.c picks a table when it is imported.
+ *
+ * A kernel knows nothing of Python, strides or threads. Element-wise kernels may work in place. */
+#ifndef WENGERT_KERNELS_H
+#define WENGERT_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
+
+/* name, number of inputs, cost of an element in nanoseconds when vectorised (decides when threads are worth waking) */
+#define ELEMENTWISE_KERNELS(X) \
+    X(relu, 1, 0.1)            \
+    X(relu_grad, 2, 0.15)      \
+    X(sigmoid, 1, 0.4)         \
+    X(sigmoid_grad, 2, 0.15)   \
+    X(tanh_grad, 2, 0.15)      \
+    X(gelu, 1, 0.7)            \
+    X(gelu_grad, 2, 0.8)       \
+    X(gelu_tanh, 1, 0.5)       \
+    X(gelu_tanh_grad, 2, 0.6)  \
+    X(silu, 1, 0.4)            \
+    X(silu_grad, 2, 0.5)       \
+    X(softplus, 3, 0.8)        \
+    X(softplus_grad, 4, 0.5)   \
+    X(log_sigmoid, 1, 0.8)     \
+    X(log_sigmoid_grad, 2, 0.4)\
+    X(mish, 1, 0.6)            \
+    X(mish_grad, 2, 0.8)       \
+    X(erf, 1, 0.7)             \
+    X(erfc, 1, 0.7)            \
+    X(erfcx, 1, 1.0)           \
+    X(ndtr, 1, 0.7)            \
+    X(erfinv, 1, 15.0)         \
+    X(lgamma, 1, 20.0)         \
+    X(digamma, 1, 15.0)
+
+#define MAX_INPUTS 4
+
+#define DECLARE_ELEMENTWISE(name, nin, cost)                     \
+    void (*name##_f32)(float *out, const float *const *in, size n); \
+    void (*name##_f64)(double *out, const double *const *in, size n);
+
+/* Rows of a softmax-like kernel: `rows` rows of `n` elements. */
+#define ROW_KERNELS(X)                                                                                             \
+    X(softmax, (REAL * out, const REAL *x, size rows, size n))                                                     \
+    X(softmax_grad, (REAL * out, const REAL *g, const REAL *y, size rows, size n))                                 \
+    X(log_softmax, (REAL * out, const REAL *x, size rows, size n))                                                 \
+    X(log_softmax_grad, (REAL * out, const REAL *g, const REAL *y, size rows, size n))                             \
+    /* statistics first, then the normalised row; weight and bias may be NULL; mean NULL means RMS normalisation */ \
+    X(normalize, (REAL * out, REAL *mean, REAL *rstd, const REAL *x, const REAL *weight, const REAL *bias,         \
+                  REAL eps, size rows, size n))                                                                    \
+    /* out may be NULL; grad_weight and grad_bias (rows of n, added to) may be NULL */                              \
+    X(normalize_grad, (REAL * out, REAL *grad_weight, REAL *grad_bias, const REAL *g, const REAL *x,               \
+                       const REAL *mean, const REAL *rstd, const REAL *weight, size rows, size n))                 \
+    X(moments, (REAL * sum, REAL *square, const REAL *x, REAL centre, size n))                                     \
+    X(product_sums, (REAL * sum, REAL *product, const REAL *g, const REAL *x, REAL centre, size n))                \
+    X(affine, (REAL * out, const REAL *x, REAL scale, REAL shift, size n))                                         \
+    X(affine2, (REAL * out, const REAL *g, const REAL *x, REAL a, REAL b, REAL c, size n))                         \
+    X(add, (REAL * out, const REAL *x, size n))                                                                    \
+    /* one place of the window against the best so far of n windows; index is -1 where nothing was seen yet */      \
+    X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))
+
+struct kernels {
+    const char *name;
+    ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
+#define REAL float
+#define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
+    ROW_KERNELS(DECLARE_ROW)
+#undef DECLARE_ROW
+#undef REAL
+#define REAL double
+#define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
+    ROW_KERNELS(DECLARE_ROW)
+#undef DECLARE_ROW
+#undef REAL
+};
+
+extern const struct kernels kernels_baseline;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WENGERT_X86_LEVELS 1
+extern const struct kernels kernels_avx2, kernels_avx512;
+#endif
+
+/* The table in use. */
+extern const struct kernels *kernels;
+
+#endif

@@ -1,0 +1,33 @@
+/* Everything that is compiled once for each instruction set: included by loops_*.c after the target is set. */
+#include "kernels.h"
+#include "special.h"
+#include "vecmath.h"
+
+#define REAL float
+#define F(name) name##_f32
+#include "elementwise.inc.h"
+#include "rows.inc.h"
+#undef REAL
+#undef F
+
+#define REAL double
+#define F(name) name##_f64
+#include "elementwise.inc.h"
+#include "rows.inc.h"
+#undef REAL
+#undef F
+
+#define PASTE(a, b) a##b
+#define TABLE(isa) PASTE(kernels_, isa)
+#define NAME(isa) NAME_(isa)
+#define NAME_(isa) #isa
+
+const struct kernels TABLE(ISA) = {
+    .name = NAME(ISA),
+#define ENTRY(kernel, nin, cost) .kernel##_f32 = kernel##_loop_f32, .kernel##_f64 = kernel##_loop_f64,
+    ELEMENTWISE_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_rows_f32, .kernel##_f64 = kernel##_rows_f64,
+    ROW_KERNELS(ENTRY)
+#undef ENTRY
+};

@@ -1,0 +1,66 @@
+/* The extension module wengert.arrays._kernels: picks the instruction set, and puts the families together. */
+#define WENGERT_MODULE
+#include "wengert.h"
+
+#include "pool.h"
+
+const struct kernels *kernels = &kernels_baseline;
+
+/* Choose the best table this processor can run, or the one that WENGERT_ISA names if it can run that. */
+static void choose_instruction_set(void)
+{
+#ifdef WENGERT_X86_LEVELS
+    const char *wanted = getenv("WENGERT_ISA");
+    __builtin_cpu_init();
+    const int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (avx512 && (!wanted || !strcmp(wanted, "avx512"))) kernels = &kernels_avx512;
+    else if (avx2 && (!wanted || strcmp(wanted, "baseline"))) kernels = &kernels_avx2;
+#endif
+}
+
+static PyObject *set_num_threads(PyObject *module, PyObject *count)
+{
+    (void)module;
+    long value = PyLong_AsLong(count);
+    if (value == -1 && PyErr_Occurred()) return NULL;
+    if (value < 1) return PyErr_Format(PyExc_RuntimeError, "set_num_threads expects a positive integer");
+    pool_get_threads();
+    pool_set_threads((int)value);
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_num_threads(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromLong(pool_get_threads());
+}
+
+static PyMethodDef methods[] = {
+    {"set_num_threads", set_num_threads, METH_O, "set_num_threads(count): threads that a kernel may use."},
+    {"get_num_threads", get_num_threads, METH_NOARGS, "Threads that a kernel may use."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_kernels", "Native kernels; use them through wengert.arrays.kernels.", -1, methods,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernels(void)
+{
+    import_array();
+    import_ufunc();
+    choose_instruction_set();
+    PyObject *module = PyModule_Create(&definition);
+    if (!module) return NULL;
+    if (PyModule_AddFunctions(module, rows_methods) < 0 || PyModule_AddFunctions(module, channels_methods) < 0 ||
+        PyModule_AddFunctions(module, windows_methods) < 0 ||
+        PyModule_AddStringConstant(module, "instruction_set", kernels->name) < 0 ||
+        elementwise_init(module) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

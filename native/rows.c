@@ -1,0 +1,300 @@
+/* Softmax, log-softmax, layer and RMS normalisation, and their gradients. */
+#include "wengert.h"
+
+#include "pool.h"
+
+/* Columns that are transposed into rows together, where the axis is not the last one. */
+enum { TILE = 16 };
+
+enum row_kernel { SOFTMAX, SOFTMAX_GRAD, LOG_SOFTMAX, LOG_SOFTMAX_GRAD };
+static const double row_cost[] = {0.5, 0.2, 0.6, 0.5};
+
+struct softmax_job {
+    enum row_kernel kind;
+    int type, failed;
+    const char *a, *b; /* b: the second input of the gradients */
+    char *out;
+    size n, inner;
+};
+
+static void softmax_rows(const struct softmax_job *job, char *out, const char *a, const char *b, size rows)
+{
+#define RUN(SUFFIX, REAL)                                                                                   \
+    switch (job->kind) {                                                                                    \
+    case SOFTMAX: kernels->softmax_##SUFFIX((REAL *)out, (const REAL *)a, rows, job->n); break;             \
+    case LOG_SOFTMAX: kernels->log_softmax_##SUFFIX((REAL *)out, (const REAL *)a, rows, job->n); break;     \
+    case SOFTMAX_GRAD:                                                                                      \
+        kernels->softmax_grad_##SUFFIX((REAL *)out, (const REAL *)a, (const REAL *)b, rows, job->n);        \
+        break;                                                                                              \
+    case LOG_SOFTMAX_GRAD:                                                                                  \
+        kernels->log_softmax_grad_##SUFFIX((REAL *)out, (const REAL *)a, (const REAL *)b, rows, job->n);    \
+        break;                                                                                              \
+    }
+    if (job->type == NPY_FLOAT) { RUN(f32, float) } else { RUN(f64, double) }
+#undef RUN
+}
+
+static void work_on_rows(void *context, size begin, size end, int chunk)
+{
+    const struct softmax_job *job = context;
+    const size step = job->n * (job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
+    (void)chunk;
+    softmax_rows(job, job->out + begin * step, job->a + begin * step, job->b ? job->b + begin * step : NULL, end - begin);
+}
+
+/* to[j * n + i] = from[i * inner + j] for j < columns, or the other way round. */
+static void transpose(char *rows, char *columns, size n, size inner, size count, size width, int back)
+{
+    for (size i = 0; i < n; i++)
+        for (size j = 0; j < count; j++) {
+            char *row = rows + (j * n + i) * width, *column = columns + (i * inner + j) * width;
+            memcpy(back ? column : row, back ? row : column, width);
+        }
+}
+
+/* One item is a tile of up to TILE columns of one outer block. */
+static void work_on_columns(void *context, size begin, size end, int chunk)
+{
+    struct softmax_job *job = context;
+    const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
+    const size tiles = (job->inner + TILE - 1) / TILE, bytes = job->n * TILE * width;
+    char *buffer = malloc(3 * bytes);
+    (void)chunk;
+    if (!buffer) {
+        job->failed = 1;
+        return;
+    }
+    for (size item = begin; item < end; item++) {
+        const size first = item % tiles * TILE;
+        const size count = job->inner - first < TILE ? job->inner - first : TILE;
+        const size at = (item / tiles * job->n * job->inner + first) * width;
+        transpose(buffer, (char *)job->a + at, job->n, job->inner, count, width, 0);
+        if (job->b) transpose(buffer + bytes, (char *)job->b + at, job->n, job->inner, count, width, 0);
+        softmax_rows(job, buffer + 2 * bytes, buffer, buffer + bytes, count);
+        transpose(buffer + 2 * bytes, job->out + at, job->n, job->inner, count, width, 1);
+    }
+    free(buffer);
+}
+
+static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssize_t count)
+{
+    const int inputs = kind == SOFTMAX_GRAD || kind == LOG_SOFTMAX_GRAD ? 2 : 1;
+    if (count != inputs + 1) return PyErr_Format(PyExc_TypeError, "expected %d arguments", inputs + 1);
+    for (int k = 0; k < inputs; k++)
+        if (!is_like(args[k], args[0])) NOT_HANDLED();
+    const int ndim = PyArray_NDIM((PyArrayObject *)args[0]);
+    long axis = PyLong_AsLong(args[inputs]);
+    if (axis == -1 && PyErr_Occurred()) return NULL;
+    if (axis < 0) axis += ndim;
+    if (ndim == 0 || axis < 0 || axis >= ndim ||
+        (inputs == 2 && !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1])))
+        NOT_HANDLED();
+
+    PyArrayObject *a = contiguous(args[0]), *b = inputs == 2 ? contiguous(args[1]) : NULL, *out = NULL;
+    if (!a || (inputs == 2 && !b) || !(out = new_like(a, ndim, PyArray_DIMS(a)))) goto fail;
+    if (PyArray_SIZE(a)) {
+        struct softmax_job job = {kind, PyArray_TYPE(a), 0, PyArray_BYTES(a), b ? PyArray_BYTES(b) : NULL,
+                                  PyArray_BYTES(out), PyArray_DIM(a, axis), 1};
+        for (int k = axis + 1; k < ndim; k++) job.inner *= PyArray_DIM(a, k);
+        const double cost = row_cost[kind] * (job.type == NPY_FLOAT ? 1 : 2) * job.n;
+        const size outer = PyArray_SIZE(a) / (job.n * job.inner);
+        const size items = job.inner == 1 ? outer : outer * ((job.inner + TILE - 1) / TILE);
+        const int chunks = pool_chunks(items, job.inner == 1 ? cost : cost * TILE * 3);
+        Py_BEGIN_ALLOW_THREADS
+        pool_run(job.inner == 1 ? work_on_rows : work_on_columns, &job, items, chunks);
+        Py_END_ALLOW_THREADS
+        if (job.failed) {
+            PyErr_NoMemory();
+            goto fail;
+        }
+    }
+    Py_DECREF(a);
+    Py_XDECREF(b);
+    return (PyObject *)out;
+fail:
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    Py_XDECREF(out);
+    return NULL;
+}
+
+#define ALONG_AXIS(name, kind)                                                          \
+    static PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)    \
+    {                                                                                   \
+        (void)module;                                                                   \
+        return along_axis(kind, args, count);                                           \
+    }
+ALONG_AXIS(softmax, SOFTMAX)
+ALONG_AXIS(softmax_grad, SOFTMAX_GRAD)
+ALONG_AXIS(log_softmax, LOG_SOFTMAX)
+ALONG_AXIS(log_softmax_grad, LOG_SOFTMAX_GRAD)
+
+/* ---- layer and RMS normalisation ---- */
+
+struct norm_job {
+    int type;
+    char *out, *mean, *rstd;
+    const char *x, *g, *weight, *bias;
+    char *partial; /* sums for grad_weight and grad_bias: two rows of n for each chunk */
+    int need_weight, need_bias;
+    double eps;
+    size n;
+};
+
+static void work_on_norm(void *context, size begin, size end, int chunk)
+{
+    const struct norm_job *job = context;
+    (void)chunk;
+#define RUN(SUFFIX, REAL)                                                                                              \
+    kernels->normalize_##SUFFIX((REAL *)job->out + begin * job->n, job->mean ? (REAL *)job->mean + begin : NULL,       \
+                                (REAL *)job->rstd + begin, (const REAL *)job->x + begin * job->n,                      \
+                                (const REAL *)job->weight, (const REAL *)job->bias, (REAL)job->eps, end - begin, job->n);
+    if (job->type == NPY_FLOAT) { RUN(f32, float) } else { RUN(f64, double) }
+#undef RUN
+}
+
+static void work_on_norm_grad(void *context, size begin, size end, int chunk)
+{
+    const struct norm_job *job = context;
+#define RUN(SUFFIX, REAL)                                                                                              \
+    REAL *sums = (REAL *)job->partial + 2 * job->n * chunk;                                                            \
+    kernels->normalize_grad_##SUFFIX(job->out ? (REAL *)job->out + begin * job->n : NULL,                              \
+                                     job->need_weight ? sums : NULL, job->need_bias ? sums + job->n : NULL,            \
+                                     (const REAL *)job->g + begin * job->n, (const REAL *)job->x + begin * job->n,     \
+                                     job->mean ? (REAL *)job->mean + begin : NULL, (REAL *)job->rstd + begin,          \
+                                     (const REAL *)job->weight, end - begin, job->n);
+    if (job->type == NPY_FLOAT) { RUN(f32, float) } else { RUN(f64, double) }
+#undef RUN
+}
+
+/* The trailing axes of x as (rows, n), and the statistics' shape; -1 if `dims` does not fit. */
+static int split_axes(PyArrayObject *x, PyObject *dims_object, npy_intp *shape, size *rows, size *n)
+{
+    const int ndim = PyArray_NDIM(x);
+    const long dims = PyLong_AsLong(dims_object);
+    if (dims < 1 || dims > ndim) return -1;
+    *rows = *n = 1;
+    for (int k = 0; k < ndim; k++) {
+        *(k < ndim - dims ? rows : n) *= PyArray_DIM(x, k);
+        shape[k] = k < ndim - dims ? PyArray_DIM(x, k) : 1;
+    }
+    return 0;
+}
+
+/* Whether a parameter is None, or holds n numbers of x's type one after the other. */
+static int is_parameter(PyObject *parameter, PyObject *x, size n)
+{
+    return parameter == Py_None || (is_like(parameter, x) && PyArray_SIZE((PyArrayObject *)parameter) == n &&
+                                    PyArray_IS_C_CONTIGUOUS((PyArrayObject *)parameter));
+}
+static char *parameter_data(PyObject *parameter)
+{
+    return parameter == Py_None ? NULL : PyArray_BYTES((PyArrayObject *)parameter);
+}
+
+/* normalize(x, dims, weight, bias, eps, centred) -> (out, mean, rstd), or (out, rstd) when not centred */
+static PyObject *normalize(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
+    if (!is_real(args[0])) NOT_HANDLED();
+    npy_intp shape[NPY_MAXDIMS];
+    size rows, n;
+    const double eps = PyFloat_AsDouble(args[4]);
+    const int centred = PyObject_IsTrue(args[5]);
+    if (PyErr_Occurred()) return NULL;
+    if (split_axes((PyArrayObject *)args[0], args[1], shape, &rows, &n) < 0 || rows * n == 0 ||
+        !is_parameter(args[2], args[0], n) || !is_parameter(args[3], args[0], n)) {
+        PyErr_Clear();
+        NOT_HANDLED();
+    }
+    PyArrayObject *x = contiguous(args[0]), *out = NULL, *mean = NULL, *rstd = NULL;
+    if (!x) return NULL;
+    const int ndim = PyArray_NDIM(x);
+    if (!(out = new_like(x, ndim, PyArray_DIMS(x))) || !(rstd = new_like(x, ndim, shape)) ||
+        (centred && !(mean = new_like(x, ndim, shape)))) {
+        Py_DECREF(x);
+        Py_XDECREF(out);
+        Py_XDECREF(rstd);
+        return NULL;
+    }
+    struct norm_job job = {.type = PyArray_TYPE(x), .out = PyArray_BYTES(out), .rstd = PyArray_BYTES(rstd),
+                           .mean = mean ? PyArray_BYTES(mean) : NULL, .x = PyArray_BYTES(x),
+                           .weight = parameter_data(args[2]), .bias = parameter_data(args[3]), .eps = eps, .n = n};
+    const int chunks = pool_chunks(rows, 0.25 * n);
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(work_on_norm, &job, rows, chunks);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(x);
+    return centred ? Py_BuildValue("NNN", out, mean, rstd) : Py_BuildValue("NN", out, rstd);
+}
+
+/* Add up the chunks' partial sums into a new array of the parameter's shape. */
+static PyObject *gather_partial(const struct norm_job *job, PyArrayObject *x, int dims, int which, int chunks)
+{
+    PyArrayObject *sum = new_like(x, dims, PyArray_DIMS(x) + PyArray_NDIM(x) - dims);
+    if (!sum) return NULL;
+    const size width = PyArray_ITEMSIZE(x);
+    memcpy(PyArray_BYTES(sum), job->partial + which * job->n * width, job->n * width);
+    for (int chunk = 1; chunk < chunks; chunk++) {
+        const char *more = job->partial + (2 * chunk + which) * job->n * width;
+        if (job->type == NPY_FLOAT) kernels->add_f32((float *)PyArray_DATA(sum), (const float *)more, job->n);
+        else kernels->add_f64((double *)PyArray_DATA(sum), (const double *)more, job->n);
+    }
+    return (PyObject *)sum;
+}
+
+/* normalize_grad(g, x, mean | None, rstd, weight | None, dims, need_x, need_weight, need_bias) -> three, or None each */
+static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 9) return PyErr_Format(PyExc_TypeError, "expected 9 arguments");
+    PyObject *const x_given = args[1];
+    if (!is_real(x_given) || !is_like(args[0], x_given)) NOT_HANDLED();
+    npy_intp shape[NPY_MAXDIMS];
+    size rows, n;
+    const int need_x = PyObject_IsTrue(args[6]), need_weight = PyObject_IsTrue(args[7]),
+              need_bias = PyObject_IsTrue(args[8]);
+    if (split_axes((PyArrayObject *)x_given, args[5], shape, &rows, &n) < 0 || rows * n == 0 ||
+        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)x_given) ||
+        !is_parameter(args[2], x_given, rows) || args[3] == Py_None || !is_parameter(args[3], x_given, rows) ||
+        !is_parameter(args[4], x_given, n)) {
+        PyErr_Clear();
+        NOT_HANDLED();
+    }
+    const int dims = (int)PyLong_AsLong(args[5]);
+    PyObject *result = NULL, *grad_weight = NULL, *grad_bias = NULL;
+    PyArrayObject *g = contiguous(args[0]), *x = contiguous(x_given), *out = NULL;
+    char *partial = NULL;
+    if (!g || !x || (need_x && !(out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x))))) goto done;
+    const int chunks = pool_chunks(rows, 0.5 * n);
+    if ((need_weight || need_bias) && !(partial = calloc(2 * chunks * n, PyArray_ITEMSIZE(x)))) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    struct norm_job job = {.type = PyArray_TYPE(x), .out = out ? PyArray_BYTES(out) : NULL, .x = PyArray_BYTES(x),
+                           .g = PyArray_BYTES(g), .mean = parameter_data(args[2]), .rstd = parameter_data(args[3]),
+                           .weight = parameter_data(args[4]), .partial = partial, .need_weight = need_weight,
+                           .need_bias = need_bias, .n = n};
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(work_on_norm_grad, &job, rows, chunks);
+    Py_END_ALLOW_THREADS
+    if (need_weight && !(grad_weight = gather_partial(&job, x, dims, 0, chunks))) goto done;
+    if (need_bias && !(grad_bias = gather_partial(&job, x, dims, 1, chunks))) goto done;
+    result = PyTuple_Pack(3, out ? (PyObject *)out : Py_None, grad_weight ? grad_weight : Py_None,
+                          grad_bias ? grad_bias : Py_None);
+done:
+    free(partial);
+    Py_XDECREF(g);
+    Py_XDECREF(x);
+    Py_XDECREF(out);
+    Py_XDECREF(grad_weight);
+    Py_XDECREF(grad_bias);
+    return result;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef rows_methods[] = {
+    METHOD(softmax), METHOD(softmax_grad), METHOD(log_softmax), METHOD(log_softmax_grad),
+    METHOD(normalize), METHOD(normalize_grad), {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,162 @@
+/* Row kernels for one REAL type and one instruction set. Sums run in LANES partial sums: the reassociation that
+ * vectorising needs, written out, so that no compiler flag has to allow it everywhere. */
+
+#define LANES ((size)(64 / sizeof(REAL)))
+
+#define LANE_FOLD(target, lanes, combine)                      \
+    for (size width = LANES / 2; width > 0; width /= 2)        \
+        for (size j = 0; j < width; j++) {                     \
+            REAL a = lanes[j], b = lanes[j + width];           \
+            lanes[j] = combine;                                \
+        }                                                      \
+    target = lanes[0];
+
+/* Evaluate `update` (in terms of i and the accumulator `sum`) over all i < n in LANES chains. */
+#define LANE_SUM(target, update)                                                       \
+    {                                                                                  \
+        REAL lanes[64 / sizeof(REAL)] = {0};                                           \
+        size i0 = 0;                                                                   \
+        for (; i0 + LANES <= n; i0 += LANES)                                           \
+            for (size j = 0; j < LANES; j++) {                                         \
+                const size i = i0 + j;                                                 \
+                lanes[j] += update;                                                    \
+            }                                                                          \
+        for (size i = i0; i < n; i++) lanes[i - i0] += update;                         \
+        LANE_FOLD(target, lanes, a + b)                                                \
+    }
+
+/* The largest element; NaN is passed over here and comes back through the sum of exponentials. */
+static inline REAL F(row_max)(const REAL *x, size n)
+{
+    REAL lanes[64 / sizeof(REAL)], top;
+    for (size j = 0; j < LANES; j++) lanes[j] = (REAL)-INFINITY;
+    size i0 = 0;
+    for (; i0 + LANES <= n; i0 += LANES)
+        for (size j = 0; j < LANES; j++) lanes[j] = x[i0 + j] > lanes[j] ? x[i0 + j] : lanes[j];
+    for (size i = i0; i < n; i++) lanes[i - i0] = x[i] > lanes[i - i0] ? x[i] : lanes[i - i0];
+    LANE_FOLD(top, lanes, a > b ? a : b)
+    return top;
+}
+
+static void F(softmax_rows)(REAL *out, const REAL *x, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, x += n, out += n) {
+        const REAL top = F(row_max)(x, n);
+        REAL total;
+        EACH out[i] = F(exp_minus)(top - x[i]);
+        LANE_SUM(total, out[i])
+        const REAL scale = ONE / total;
+        EACH out[i] *= scale;
+    }
+}
+
+static void F(softmax_grad_rows)(REAL *out, const REAL *g, const REAL *y, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, g += n, y += n, out += n) {
+        REAL total;
+        LANE_SUM(total, g[i] * y[i])
+        EACH out[i] = y[i] * (g[i] - total);
+    }
+}
+
+static void F(log_softmax_rows)(REAL *out, const REAL *x, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, x += n, out += n) {
+        const REAL top = F(row_max)(x, n);
+        REAL total;
+        LANE_SUM(total, F(exp_minus)(top - x[i]))
+        const REAL shift = sizeof(REAL) == 4 ? (REAL)logf((float)total) : (REAL)log((double)total);
+        EACH out[i] = (x[i] - top) - shift;
+    }
+}
+
+static void F(log_softmax_grad_rows)(REAL *out, const REAL *g, const REAL *y, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, g += n, y += n, out += n) {
+        REAL total;
+        LANE_SUM(total, g[i])
+        EACH out[i] = g[i] - F(exp)(y[i]) * total;
+    }
+}
+
+static void F(normalize_rows)(REAL *out, REAL *mean, REAL *rstd, const REAL *x, const REAL *weight, const REAL *bias,
+                              REAL eps, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, x += n, out += n) {
+        REAL centre = 0, square;
+        if (mean) {
+            LANE_SUM(centre, x[i])
+            mean[r] = centre /= (REAL)n;
+        }
+        LANE_SUM(square, (x[i] - centre) * (x[i] - centre))
+        const REAL scale = rstd[r] = ONE / (REAL)sqrt(square / (REAL)n + eps);
+        if (weight && bias) EACH out[i] = (x[i] - centre) * scale * weight[i] + bias[i];
+        else if (weight) EACH out[i] = (x[i] - centre) * scale * weight[i];
+        else if (bias) EACH out[i] = (x[i] - centre) * scale + bias[i];
+        else EACH out[i] = (x[i] - centre) * scale;
+    }
+}
+
+static void F(normalize_grad_rows)(REAL *out, REAL *grad_weight, REAL *grad_bias, const REAL *g, const REAL *x,
+                                   const REAL *mean, const REAL *rstd, const REAL *weight, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, x += n, g += n) {
+        const REAL centre = mean ? mean[r] : 0, scale = rstd[r];
+        if (grad_weight) EACH grad_weight[i] += g[i] * ((x[i] - centre) * scale);
+        if (grad_bias) EACH grad_bias[i] += g[i];
+        if (!out) continue;
+        REAL total = 0, along;
+        if (weight) {
+            if (mean) LANE_SUM(total, g[i] * weight[i])
+            LANE_SUM(along, g[i] * weight[i] * ((x[i] - centre) * scale))
+            total /= (REAL)n, along /= (REAL)n;
+            EACH out[i] = (g[i] * weight[i] - total - (x[i] - centre) * scale * along) * scale;
+        } else {
+            if (mean) LANE_SUM(total, g[i])
+            LANE_SUM(along, g[i] * ((x[i] - centre) * scale))
+            total /= (REAL)n, along /= (REAL)n;
+            EACH out[i] = (g[i] - total - (x[i] - centre) * scale * along) * scale;
+        }
+        out += n;
+    }
+}
+
+/* Pieces of per-channel statistics, each over one contiguous stretch. */
+static void F(moments_rows)(REAL *sum, REAL *square, const REAL *x, REAL centre, size n)
+{
+    LANE_SUM(*sum, x[i])
+    LANE_SUM(*square, (x[i] - centre) * (x[i] - centre))
+}
+static void F(product_sums_rows)(REAL *sum, REAL *product, const REAL *g, const REAL *x, REAL centre, size n)
+{
+    LANE_SUM(*sum, g[i])
+    LANE_SUM(*product, g[i] * (x[i] - centre))
+}
+static void F(affine_rows)(REAL *out, const REAL *x, REAL scale, REAL shift, size n)
+{
+    EACH out[i] = x[i] * scale + shift;
+}
+static void F(affine2_rows)(REAL *out, const REAL *g, const REAL *x, REAL a, REAL b, REAL c, size n)
+{
+    EACH out[i] = g[i] * a + x[i] * b + c;
+}
+static void F(add_rows)(REAL *out, const REAL *x, size n)
+{
+    EACH out[i] += x[i];
+}
+
+#define POOL_LOOP(STRIDE)                                                        \
+    EACH                                                                         \
+    {                                                                            \
+        const REAL value = x[i * (STRIDE)];                                      \
+        const int better = (value > best[i]) | (value != value) | (index[i] < 0); \
+        best[i] = better ? value : best[i];                                      \
+        index[i] = better ? place + (int32_t)(i * (STRIDE)) : index[i];          \
+    }
+static void F(pool_rows)(REAL *restrict best, int32_t *restrict index, const REAL *restrict x, size stride,
+                         int32_t place, size n)
+{
+    if (stride == 1) POOL_LOOP(1)
+    else if (stride == 2) POOL_LOOP(2)
+    else POOL_LOOP(stride)
+}

@@ -1,0 +1,175 @@
+/* Elementary functions written without branches, so that loops over them vectorise for whatever instruction set the
+ * including file is compiled for. NaN propagates, infinities and subnormals are exact; errors are at most 2 ulp.
+ * Each function exists as name_f32 and name_f64. */
+#ifndef WENGERT_VECMATH_H
+#define WENGERT_VECMATH_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "polynomials.h"
+
+static inline int32_t bits_f32(float x) { int32_t i; memcpy(&i, &x, sizeof i); return i; }
+static inline int64_t bits_f64(double x) { int64_t i; memcpy(&i, &x, sizeof i); return i; }
+static inline float float_of(int32_t i) { float x; memcpy(&x, &i, sizeof x); return x; }
+static inline double double_of(int64_t i) { double x; memcpy(&x, &i, sizeof x); return x; }
+
+static inline float abs_f32(float x) { return float_of(bits_f32(x) & 0x7fffffff); }
+static inline double abs_f64(double x) { return double_of(bits_f64(x) & 0x7fffffffffffffff); }
+static inline float sign_of_f32(float x, float s)
+{
+    return float_of((bits_f32(x) & 0x7fffffff) | (int32_t)((uint32_t)bits_f32(s) & 0x80000000u));
+}
+static inline double sign_of_f64(double x, double s)
+{
+    return double_of((bits_f64(x) & 0x7fffffffffffffff) | (int64_t)((uint64_t)bits_f64(s) & 0x8000000000000000u));
+}
+
+/* exp(x + lo), where lo is a small correction to x, and |x| is at most 150 (f32) or 1400 (f64). The power of two is
+ * applied in two factors, so that the result goes through the subnormals to zero, and to infinity, by rounding alone.
+ * Adding the "magic" constant rounds to an integer and leaves it in the low bits. */
+static inline float exp_bounded_f32(float x, float lo)
+{
+    const float magic = 12582912.0f;
+    float t = x * 1.44269504f + magic;
+    int32_t k = bits_f32(t) - 0x4b400000;
+    float n = t - magic;
+    float r = x - n * 0.693359375f;
+    r = r + n * 2.12194440e-4f + lo;
+    float p = r * r * exp_poly_f32(r) + r + 1.0f;
+    int32_t a = k >> 1, b = k - a;
+    return p * float_of((a + 127) << 23) * float_of((b + 127) << 23);
+}
+
+static inline double exp_bounded_f64(double x, double lo)
+{
+    const double magic = 6755399441055744.0;
+    double t = x * 1.4426950408889634 + magic;
+    int64_t k = bits_f64(t) - 0x4338000000000000;
+    double n = t - magic;
+    double r = x - n * 0.693147180369123816490;
+    r = r - n * 1.90821492927058770002e-10 + lo;
+    double p = r * r * exp_poly_f64(r) + r + 1.0;
+    /* A logical shift of k + 4096: vector units before AVX-512 have no arithmetic shift of 64 bits. */
+    int64_t a = (int64_t)((uint64_t)(k + 4096) >> 1) - 2048, b = k - a;
+    return p * double_of((a + 1023) << 52) * double_of((b + 1023) << 52);
+}
+
+/* exp(x) for any x. */
+static inline float exp_f32(float x)
+{
+    x = x < -104.0f ? -104.0f : x;
+    return exp_bounded_f32(x > 89.0f ? 89.0f : x, 0);
+}
+static inline double exp_f64(double x)
+{
+    x = x < -746.0 ? -746.0 : x;
+    return exp_bounded_f64(x > 710.0 ? 710.0 : x, 0);
+}
+
+/* exp(-a) for a >= 0. */
+static inline float exp_minus_f32(float a) { return exp_bounded_f32(a > 104.0f ? -104.0f : -a, 0); }
+static inline double exp_minus_f64(double a) { return exp_bounded_f64(a > 746.0 ? -746.0 : -a, 0); }
+
+/* log(x) for positive normal x. */
+static inline float log_f32(float x)
+{
+    int32_t i = bits_f32(x) - 0x3f3504f3;
+    int32_t k = i >> 23;
+    float f = float_of(bits_f32(x) - (int32_t)((uint32_t)k << 23)) - 1.0f;
+    float n = (float)k, square = f * f;
+    float tail = n * -2.12194440e-4f + square * f * log_poly_f32(f) - 0.5f * square;
+    return n * 0.693359375f + (tail + f);
+}
+
+static inline double log_f64(double x)
+{
+    /* The exponent is made non-negative and turned into a double by its bits: vector units before AVX-512 have neither
+     * an arithmetic shift nor a conversion of 64-bit integers. */
+    uint64_t biased = ((uint64_t)bits_f64(x) - 0x3fe6a09e667f3bcdu + 0x8000000000000000u) >> 52;
+    double n = double_of((int64_t)(biased | 0x4330000000000000u)) - (4503599627370496.0 + 2048.0);
+    double f = double_of((int64_t)((uint64_t)bits_f64(x) - ((biased - 2048) << 52))) - 1.0;
+    double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double r = z * log_poly_f64(z);
+    return n * 0.693147180369123816490 - ((half - (s * (half + r) + n * 1.90821492927058770002e-10)) - f);
+}
+
+/* log(1 + e) for e in [0, 1], relatively exact for small e. */
+static inline float log1p_f32(float e)
+{
+    float y = 1.0f + e;
+    return log_f32(y) + (e - (y - 1.0f)) / y;
+}
+static inline double log1p_f64(double e)
+{
+    double y = 1.0 + e;
+    return log_f64(y) + (e - (y - 1.0)) / y;
+}
+
+/* exp(-x^2 scale), scale 1 or 1/2, with the rounding error of the square carried along; the exponent is bounded. */
+static inline float exp_minus_square_f32(float x, float scale)
+{
+    float head = float_of(bits_f32(x) & (int32_t)0xfffff000);
+    float low = (x - head) * (x + head);
+    return exp_bounded_f32(-scale * (head * head), -scale * low);
+}
+static inline double exp_minus_square_f64(double x, double scale)
+{
+    double head = double_of(bits_f64(x) & (int64_t)0xfffffffff8000000);
+    double low = (x - head) * (x + head);
+    return exp_bounded_f64(-scale * (head * head), -scale * low);
+}
+
+/* exp(z^2) erfc(z) for 0 <= z <= 10.2 (f32) or 27.5 (f64), to where erfc(z) rounds to zero. */
+static inline float erfcx_bounded_f32(float z)
+{
+    float inverse = 1.0f / (z + 3.0f);
+    return inverse * erfcx_poly_f32((z - 3.0f) * inverse);
+}
+static inline double erfcx_bounded_f64(double z)
+{
+    double inverse = 1.0 / (z + 3.75);
+    return inverse * erfcx_poly_f64((z - 3.75) * inverse);
+}
+
+#define DEFINE_ERROR_FUNCTIONS(REAL, SUFFIX, FAR)                                                             \
+    /* erfc(z) for z >= 0 */                                                                                  \
+    static inline REAL erfc_positive_##SUFFIX(REAL z)                                                         \
+    {                                                                                                         \
+        z = z > (REAL)FAR ? (REAL)FAR : z;                                                                    \
+        return exp_minus_square_##SUFFIX(z, (REAL)1) * erfcx_bounded_##SUFFIX(z);                                     \
+    }                                                                                                         \
+    static inline REAL erf_##SUFFIX(REAL x)                                                                   \
+    {                                                                                                         \
+        REAL a = abs_##SUFFIX(x), near = x + x * erf_poly_##SUFFIX(x * x);                                    \
+        REAL far = sign_of_##SUFFIX((REAL)1 - erfc_positive_##SUFFIX(a), x);                                  \
+        return a < (REAL)1 ? near : far;                                                                      \
+    }                                                                                                         \
+    static inline REAL erfc_##SUFFIX(REAL x)                                                                  \
+    {                                                                                                         \
+        REAL tail = erfc_positive_##SUFFIX(abs_##SUFFIX(x));                                                  \
+        return x < 0 ? (REAL)2 - tail : tail;                                                                 \
+    }                                                                                                         \
+    static inline REAL tanh_##SUFFIX(REAL x)                                                                  \
+    {                                                                                                         \
+        REAL a = abs_##SUFFIX(x), square = x * x;                                                             \
+        REAL near = x + x * square * tanh_poly_##SUFFIX(square);                                              \
+        REAL far = sign_of_##SUFFIX((REAL)1 - (REAL)2 / (exp_##SUFFIX((REAL)2 * a) + (REAL)1), x);         \
+        return a < (REAL)0.625 ? near : far;                                                                  \
+    }                                                                                                         \
+    static inline REAL sigmoid_##SUFFIX(REAL x)                                                               \
+    {                                                                                                         \
+        REAL e = exp_minus_##SUFFIX(abs_##SUFFIX(x));                                                           \
+        return (x < 0 ? e : (REAL)1) / ((REAL)1 + e);                                                         \
+    }                                                                                                         \
+    static inline REAL log1p_exp_##SUFFIX(REAL x)                                                             \
+    {                                                                                                         \
+        REAL small = log1p_##SUFFIX(exp_minus_##SUFFIX(abs_##SUFFIX(x)));                                       \
+        return (x < 0 ? (REAL)0 : x) + small;                                                                 \
+    }
+
+DEFINE_ERROR_FUNCTIONS(float, f32, 10.2)
+DEFINE_ERROR_FUNCTIONS(double, f64, 27.5)
+
+#endif

@@ -1,0 +1,56 @@
+/* What every file of the extension includes: Python and NumPy, and the parts that module.c puts together. */
+#ifndef WENGERT_H
+#define WENGERT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL wengert_array_api
+#define PY_UFUNC_UNIQUE_SYMBOL wengert_ufunc_api
+#ifndef WENGERT_MODULE
+#define NO_IMPORT_ARRAY
+#define NO_IMPORT_UFUNC
+#endif
+#include <numpy/arrayobject.h>
+#include <numpy/dtype_api.h>
+#include <numpy/ufuncobject.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels.h"
+
+int elementwise_init(PyObject *module);
+extern PyMethodDef rows_methods[], channels_methods[], windows_methods[];
+
+/* The functions of these tables take positional arguments and return NotImplemented for what they do not handle
+ * (other dtypes, mixed dtypes): the caller then uses the plain definition. */
+#define NOT_HANDLED()                                         \
+    do {                                                      \
+        Py_INCREF(Py_NotImplemented);                         \
+        return Py_NotImplemented;                             \
+    } while (0)
+
+static inline int is_real(PyObject *object)
+{
+    if (!PyArray_Check(object)) return 0;
+    const int type = PyArray_TYPE((PyArrayObject *)object);
+    return (type == NPY_FLOAT || type == NPY_DOUBLE) && PyArray_ISNOTSWAPPED((PyArrayObject *)object);
+}
+static inline int is_like(PyObject *object, PyObject *model)
+{
+    return is_real(object) && PyArray_TYPE((PyArrayObject *)object) == PyArray_TYPE((PyArrayObject *)model);
+}
+/* A new reference to the array itself, or to a contiguous and aligned copy. */
+static inline PyArrayObject *contiguous(PyObject *array)
+{
+    return (PyArrayObject *)PyArray_FROM_OF(array, NPY_ARRAY_CARRAY_RO);
+}
+static inline PyArrayObject *new_like(PyArrayObject *model, int ndim, const npy_intp *shape)
+{
+    return (PyArrayObject *)PyArray_SimpleNew(ndim, shape, PyArray_TYPE(model));
+}
+
+#endif

@@ -1,0 +1,367 @@
+/* Two-dimensional sliding windows (im2col, col2im, max pooling and its gradient), and scattered addition. */
+#include "wengert.h"
+
+#include "pool.h"
+
+struct geometry {
+    size height, width, rows, columns; /* of the image; of the windows */
+    size kernel[2], stride[2], padding[2], dilation[2];
+};
+
+/* Read kernel, stride, padding and dilation, each a pair, from tuples; 0 on success. */
+static int read_geometry(PyObject *const *args, struct geometry *geometry)
+{
+    size *pairs[] = {geometry->kernel, geometry->stride, geometry->padding, geometry->dilation};
+    for (int k = 0; k < 4; k++) {
+        if (!PyTuple_Check(args[k]) || PyTuple_GET_SIZE(args[k]) != 2) return -1;
+        for (int j = 0; j < 2; j++) {
+            pairs[k][j] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[k], j));
+            if (pairs[k][j] == -1 && PyErr_Occurred()) {
+                PyErr_Clear();
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+static size window_count(size length, const struct geometry *geometry, int axis)
+{
+    const size room = length + 2 * geometry->padding[axis] - geometry->dilation[axis] * (geometry->kernel[axis] - 1) - 1;
+    return room < 0 ? 0 : room / geometry->stride[axis] + 1;
+}
+
+/* Which windows of a row (first <= j < last) see the image at this place of the window. */
+static void seen(size offset, size stride, size length, size windows, size *first, size *last)
+{
+    *first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    *last = offset >= length ? 0 : (length - offset + stride - 1) / stride;
+    if (*last > windows) *last = windows;
+    if (*first > *last) *first = *last;
+}
+
+struct window_job {
+    struct geometry geometry;
+    size itemsize;
+    int type;
+    char *image, *columns;
+    int64_t *index;
+};
+
+#define FOR_EACH_ROW_OF_PLANE(geometry)                                                         \
+    for (size i = 0; i < (geometry)->kernel[0]; i++)                                            \
+        for (size j = 0; j < (geometry)->kernel[1]; j++)                                        \
+            for (size y = 0; y < (geometry)->rows; y++)
+
+/* One item is one channel of one image. */
+static void im2col_task(void *context, size begin, size end, int chunk)
+{
+    const struct window_job *job = context;
+    const struct geometry *w = &job->geometry;
+    const size item = job->itemsize, step = w->stride[1];
+    (void)chunk;
+    for (size plane = begin; plane < end; plane++) {
+        const char *image = job->image + plane * w->height * w->width * item;
+        char *to = job->columns + plane * w->kernel[0] * w->kernel[1] * w->rows * w->columns * item;
+        FOR_EACH_ROW_OF_PLANE(w) {
+            const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];
+            const size offset = j * w->dilation[1] - w->padding[1];
+            size first = 0, last = 0;
+            if (row >= 0 && row < w->height) seen(offset, step, w->width, w->columns, &first, &last);
+            const char *from = image + (row * w->width + offset) * item;
+            memset(to, 0, first * item);
+            if (step == 1) memcpy(to + first * item, from + first * item, (last - first) * item);
+            else if (item == 4)
+                for (size k = first; k < last; k++) ((uint32_t *)to)[k] = ((const uint32_t *)from)[k * step];
+            else if (item == 8)
+                for (size k = first; k < last; k++) ((uint64_t *)to)[k] = ((const uint64_t *)from)[k * step];
+            else
+                for (size k = first; k < last; k++) memcpy(to + k * item, from + k * step * item, item);
+            memset(to + last * item, 0, (w->columns - last) * item);
+            to += w->columns * item;
+        }
+    }
+}
+
+#define DEFINE_COL2IM(REAL, SUFFIX)                                                                     \
+    static void col2im_task_##SUFFIX(void *context, size begin, size end, int chunk)                    \
+    {                                                                                                   \
+        const struct window_job *job = context;                                                         \
+        const struct geometry *w = &job->geometry;                                                      \
+        const size step = w->stride[1], area = w->height * w->width;                                    \
+        (void)chunk;                                                                                    \
+        for (size plane = begin; plane < end; plane++) {                                                \
+            REAL *image = (REAL *)job->image + plane * area;                                            \
+            const REAL *from = (const REAL *)job->columns +                                             \
+                               plane * w->kernel[0] * w->kernel[1] * w->rows * w->columns;              \
+            memset(image, 0, area * sizeof(REAL));                                                      \
+            FOR_EACH_ROW_OF_PLANE(w) {                                                                  \
+                const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];                 \
+                const size offset = j * w->dilation[1] - w->padding[1];                                 \
+                size first = 0, last = 0;                                                               \
+                if (row >= 0 && row < w->height) seen(offset, step, w->width, w->columns, &first, &last); \
+                REAL *to = image + row * w->width + offset;                                             \
+                if (step == 1) kernels->add_##SUFFIX(to + first, from + first, last - first);           \
+                else                                                                                    \
+                    for (size k = first; k < last; k++) to[k * step] += from[k];                        \
+                from += w->columns;                                                                     \
+            }                                                                                           \
+        }                                                                                               \
+    }
+DEFINE_COL2IM(float, f32)
+DEFINE_COL2IM(double, f64)
+
+#define DEFINE_POOL(REAL, SUFFIX)                                                                            \
+    static void pool_task_##SUFFIX(void *context, size begin, size end, int chunk)                           \
+    {                                                                                                        \
+        const struct window_job *job = context;                                                              \
+        const struct geometry *w = &job->geometry;                                                           \
+        int32_t *index = malloc((w->columns + 1) * sizeof *index); /* + 1: malloc(0) may be NULL */           \
+        (void)chunk;                                                                                         \
+        for (size plane = begin; plane < end && index; plane++) {                                            \
+            const REAL *image = (const REAL *)job->image + plane * w->height * w->width;                     \
+            for (size y = 0; y < w->rows; y++) {                                                             \
+                REAL *best = (REAL *)job->columns + (plane * w->rows + y) * w->columns;                      \
+                int64_t *places = job->index + (plane * w->rows + y) * w->columns;                           \
+                for (size k = 0; k < w->columns; k++) best[k] = (REAL)-INFINITY, index[k] = -1;              \
+                for (size i = 0; i < w->kernel[0]; i++)                                                      \
+                    for (size j = 0; j < w->kernel[1]; j++) {                                                \
+                        const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];              \
+                        const size offset = j * w->dilation[1] - w->padding[1];                              \
+                        size first, last;                                                                    \
+                        if (row < 0 || row >= w->height) continue;                                           \
+                        seen(offset, w->stride[1], w->width, w->columns, &first, &last);                     \
+                        const size place = row * w->width + offset + first * w->stride[1];                   \
+                        if (first < last)                                                                    \
+                            kernels->pool_##SUFFIX(best + first, index + first, image + place, w->stride[1], \
+                                                   (int32_t)place, last - first);                            \
+                    }                                                                                        \
+                for (size k = 0; k < w->columns; k++) places[k] = index[k];                                  \
+            }                                                                                                \
+        }                                                                                                    \
+        if (!index) ((struct window_job *)context)->type = -1;                                               \
+        free(index);                                                                                         \
+    }                                                                                                        \
+    static void pool_grad_task_##SUFFIX(void *context, size begin, size end, int chunk)                      \
+    {                                                                                                        \
+        const struct window_job *job = context;                                                              \
+        const size area = job->geometry.height, windows = job->geometry.width;                               \
+        (void)chunk;                                                                                         \
+        for (size plane = begin; plane < end; plane++) {                                                     \
+            REAL *image = (REAL *)job->image + plane * area;                                                 \
+            const REAL *g = (const REAL *)job->columns + plane * windows;                                    \
+            const int64_t *index = job->index + plane * windows;                                             \
+            memset(image, 0, area * sizeof(REAL));                                                           \
+            for (size k = 0; k < windows; k++) {                                                             \
+                if (index[k] < 0 || index[k] >= area) ((struct window_job *)context)->type = -1;             \
+                else image[index[k]] += g[k];                                                                \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+DEFINE_POOL(float, f32)
+DEFINE_POOL(double, f64)
+
+static void run_planes(pool_task task, struct window_job *job, size planes, double cost)
+{
+    const int chunks = pool_chunks(planes, cost);
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(task, job, planes, chunks);
+    Py_END_ALLOW_THREADS
+}
+
+/* im2col(x, kernel, stride, padding, dilation) -> (N, C * kernel, windows) */
+static PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct window_job job = {0};
+    struct geometry *w = &job.geometry;
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (!PyArray_Check(args[0]) || PyArray_NDIM((PyArrayObject *)args[0]) != 4 || read_geometry(args + 1, w) < 0 ||
+        PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)args[0])))
+        NOT_HANDLED();
+    PyArrayObject *x = contiguous(args[0]);
+    if (!x) return NULL;
+    w->height = PyArray_DIM(x, 2), w->width = PyArray_DIM(x, 3);
+    w->rows = window_count(w->height, w, 0), w->columns = window_count(w->width, w, 1);
+    const npy_intp shape[] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1) * w->kernel[0] * w->kernel[1], w->rows * w->columns};
+    Py_INCREF(PyArray_DESCR(x));
+    PyArrayObject *out = (PyArrayObject *)PyArray_Empty(3, shape, PyArray_DESCR(x), 0);
+    if (out) {
+        job.itemsize = PyArray_ITEMSIZE(x), job.image = PyArray_BYTES(x), job.columns = PyArray_BYTES(out);
+        run_planes(im2col_task, &job, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
+                   0.15 * w->kernel[0] * w->kernel[1] * w->rows * w->columns);
+    }
+    Py_DECREF(x);
+    return (PyObject *)out;
+}
+
+/* col2im(columns, (height, width), kernel, stride, padding, dilation) -> (N, C, height, width) */
+static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct window_job job = {0};
+    struct geometry *w = &job.geometry;
+    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
+    if (!is_real(args[0]) || PyArray_NDIM((PyArrayObject *)args[0]) != 3 || read_geometry(args + 2, w) < 0 ||
+        !PyArg_ParseTuple(args[1], "nn", &w->height, &w->width)) {
+        PyErr_Clear();
+        NOT_HANDLED();
+    }
+    PyArrayObject *columns = contiguous(args[0]);
+    if (!columns) return NULL;
+    const size area = w->kernel[0] * w->kernel[1];
+    w->rows = window_count(w->height, w, 0), w->columns = window_count(w->width, w, 1);
+    if (area == 0 || PyArray_DIM(columns, 1) % area || PyArray_DIM(columns, 2) != w->rows * w->columns) {
+        Py_DECREF(columns);
+        NOT_HANDLED();
+    }
+    const npy_intp shape[] = {PyArray_DIM(columns, 0), PyArray_DIM(columns, 1) / area, w->height, w->width};
+    PyArrayObject *out = new_like(columns, 4, shape);
+    if (out) {
+        job.image = PyArray_BYTES(out), job.columns = PyArray_BYTES(columns);
+        run_planes(PyArray_TYPE(columns) == NPY_FLOAT ? col2im_task_f32 : col2im_task_f64, &job, shape[0] * shape[1],
+                   0.15 * area * w->rows * w->columns);
+    }
+    Py_DECREF(columns);
+    return (PyObject *)out;
+}
+
+/* max_pool(x, kernel, stride, padding, dilation, (rows, columns)) -> (out, index) */
+static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct window_job job = {0};
+    struct geometry *w = &job.geometry;
+    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
+    if (!is_real(args[0]) || PyArray_NDIM((PyArrayObject *)args[0]) != 4 || read_geometry(args + 1, w) < 0 ||
+        !PyArg_ParseTuple(args[5], "nn", &w->rows, &w->columns)) {
+        PyErr_Clear();
+        NOT_HANDLED();
+    }
+    PyArrayObject *x = contiguous(args[0]), *out = NULL, *index = NULL;
+    if (!x) return NULL;
+    w->height = PyArray_DIM(x, 2), w->width = PyArray_DIM(x, 3);
+    if (w->height * w->width > INT32_MAX) {
+        Py_DECREF(x);
+        NOT_HANDLED();
+    }
+    const npy_intp shape[] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1), w->rows, w->columns};
+    out = new_like(x, 4, shape);
+    index = out ? (PyArrayObject *)PyArray_SimpleNew(4, shape, NPY_INT64) : NULL;
+    if (index) {
+        job.image = PyArray_BYTES(x), job.columns = PyArray_BYTES(out), job.index = PyArray_DATA(index);
+        run_planes(PyArray_TYPE(x) == NPY_FLOAT ? pool_task_f32 : pool_task_f64, &job, shape[0] * shape[1],
+                   0.3 * w->kernel[0] * w->kernel[1] * w->rows * w->columns);
+        if (job.type == -1) PyErr_NoMemory();
+    }
+    Py_DECREF(x);
+    if (!index || PyErr_Occurred()) {
+        Py_XDECREF(out);
+        Py_XDECREF(index);
+        return NULL;
+    }
+    return Py_BuildValue("NN", out, index);
+}
+
+/* max_pool_grad(g, index, size) -> gradient of shape g.shape[:2] + size; any number of spatial axes */
+static PyObject *max_pool_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct window_job job = {0};
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (!is_real(args[0]) || !PyArray_Check(args[1]) || PyArray_TYPE((PyArrayObject *)args[1]) != NPY_INT64 ||
+        !PyTuple_Check(args[2]) || !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1]) ||
+        PyArray_NDIM((PyArrayObject *)args[0]) != 2 + PyTuple_GET_SIZE(args[2]))
+        NOT_HANDLED();
+    PyArrayObject *g = contiguous(args[0]), *index = contiguous(args[1]), *out = NULL;
+    if (g && index) {
+        const int ndim = PyArray_NDIM(g);
+        npy_intp shape[NPY_MAXDIMS] = {PyArray_DIM(g, 0), PyArray_DIM(g, 1)};
+        size area = 1, windows = 1;
+        for (int k = 2; k < ndim; k++) {
+            shape[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[2], k - 2));
+            area *= shape[k], windows *= PyArray_DIM(g, k);
+        }
+        if (!PyErr_Occurred() && (out = new_like(g, ndim, shape))) {
+            job.geometry.height = area, job.geometry.width = windows;
+            job.image = PyArray_BYTES(out), job.columns = PyArray_BYTES(g), job.index = PyArray_DATA(index);
+            run_planes(PyArray_TYPE(g) == NPY_FLOAT ? pool_grad_task_f32 : pool_grad_task_f64, &job,
+                       shape[0] * shape[1], 0.1 * area + 0.8 * windows);
+            if (job.type == -1) {
+                PyErr_SetString(PyExc_IndexError, "max_pool_grad: an index lies outside the image");
+                Py_CLEAR(out);
+            }
+        }
+    }
+    Py_XDECREF(g);
+    Py_XDECREF(index);
+    return (PyObject *)out;
+}
+
+/* ---- scattered addition ---- */
+
+struct scatter_job {
+    char *out;
+    const char *values;
+    const int64_t *index;
+    size count, rows, width;
+    int type;
+};
+
+/* Each chunk owns a range of rows of `out`, and takes from the whole list what falls there: the order of additions to a
+ * row, and so the result, does not depend on the number of threads. */
+static void scatter_task(void *context, size begin, size end, int chunk)
+{
+    const struct scatter_job *job = context;
+    (void)chunk;
+    for (size k = 0; k < job->count; k++) {
+        const size row = job->index[k] < 0 ? job->index[k] + job->rows : job->index[k];
+        if (row < begin || row >= end) continue;
+        if (job->type == NPY_FLOAT)
+            kernels->add_f32((float *)job->out + row * job->width, (const float *)job->values + k * job->width, job->width);
+        else
+            kernels->add_f64((double *)job->out + row * job->width, (const double *)job->values + k * job->width, job->width);
+    }
+}
+
+/* add_at(out, index, values) -> out */
+static PyObject *add_at(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *out = (PyArrayObject *)args[0];
+    if (!is_real(args[0]) || !is_like(args[2], args[0]) || PyArray_NDIM(out) < 1 || !PyArray_ISCARRAY(out) ||
+        !PyArray_Check(args[1]) || PyArray_TYPE((PyArrayObject *)args[1]) != NPY_INT64)
+        NOT_HANDLED();
+    PyArrayObject *index = contiguous(args[1]), *values = contiguous(args[2]);
+    PyObject *result = NULL;
+    if (!index || !values) goto done;
+    struct scatter_job job = {PyArray_BYTES(out), PyArray_BYTES(values), PyArray_DATA(index), PyArray_SIZE(index),
+                              PyArray_DIM(out, 0), 1, PyArray_TYPE(out)};
+    for (int k = 1; k < PyArray_NDIM(out); k++) job.width *= PyArray_DIM(out, k);
+    if (PyArray_SIZE(values) != job.count * job.width) {
+        PyErr_SetString(PyExc_ValueError, "add_at: values must have the shape of index followed by that of a row");
+        goto done;
+    }
+    for (size k = 0; k < job.count; k++)
+        if (job.index[k] < -job.rows || job.index[k] >= job.rows) {
+            PyErr_SetString(PyExc_IndexError, "index out of range in self");
+            goto done;
+        }
+    const double cost = job.count * (3 + 0.2 * job.width);
+    const int chunks = job.width < 16 ? 1 : pool_chunks(job.rows, cost / (job.rows ? job.rows : 1));
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(scatter_task, &job, job.rows, chunks);
+    Py_END_ALLOW_THREADS
+    Py_INCREF(out);
+    result = (PyObject *)out;
+done:
+    Py_XDECREF(index);
+    Py_XDECREF(values);
+    return result;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef windows_methods[] = {
+    METHOD(im2col), METHOD(col2im), METHOD(max_pool), METHOD(max_pool_grad), METHOD(add_at), {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,69 @@
+"""Build the native kernels, or install without them where no C compiler works."""
+
+import os
+import platform
+import stat
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+NATIVE = Path("native")
+
+
+def say(line: str) -> None:
+    """Print a line to the person who installs.
+
+    pip shows a build's output only when it fails, so the line goes to pip's own terminal or pipe where the system
+    lets us reach it, and to this process's standard error elsewhere.
+    """
+    try:
+        stream = os.open(f"/proc/{os.getppid()}/fd/2", os.O_WRONLY | os.O_NOCTTY)
+    except OSError:
+        stream = -1
+    if stream >= 0:
+        with os.fdopen(stream, "w") as terminal:
+            mode = os.fstat(stream).st_mode
+            if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
+                terminal.write(line + "\n")
+                return
+    print(line, file=sys.stderr, flush=True)
+
+
+class OptionalBuildExt(build_ext):
+    """Leave the extension out, with one line to say so, when it cannot be built."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build one extension, or say that it is left out."""
+        import numpy
+
+        unix = self.compiler.compiler_type != "msvc"
+        ext.include_dirs = [numpy.get_include(), str(NATIVE)]
+        # Safe optimisations only: -ffast-math would break NaN and infinity, and flush subnormals in the whole process.
+        # Threading jumps would turn the clamps of the elementary functions into copies of their whole bodies.
+        ext.extra_compile_args = (
+            ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fno-thread-jumps", "-fvisibility=hidden", "-pthread"]
+            if unix
+            else ["/O2", "/std:c11"]
+        )
+        ext.extra_link_args = ["-pthread"] if unix and platform.system() == "Linux" else []
+        try:
+            super().build_extension(ext)
+        except Exception as error:
+            missing = "No such file" in str(error) or "not found" in str(error) or "Unable to find" in str(error)
+            reason = "no C compiler found" if missing else "the C compiler failed"
+            say(f"wengert: {reason}; installing without native kernels (pure NumPy, slower)")
+
+
+setup(
+    ext_modules=[
+        Extension(
+            "wengert.arrays._kernels",
+            sources=sorted(str(path) for path in NATIVE.glob("*.c")),
+            depends=sorted(str(path) for path in NATIVE.glob("*.h")),
+            optional=True,
+        )
+    ],
+    cmdclass={"build_ext": OptionalBuildExt},
+)

@@ -1,0 +1,247 @@
+"""Data types: PyTorch's names over NumPy's dtypes, and PyTorch's promotion rules.
+
+NumPy and PyTorch disagree where categories mix (``int64 + float32`` is ``float64`` in NumPy, ``float32`` in
+PyTorch) and in how much a 0-d array counts, so promotion is decided here and arrays are cast before NumPy sees them.
+Source of the rules: the "Type promotion" section of PyTorch's tensor-attributes documentation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BOOL, INTEGER, FLOAT, COMPLEX = 0, 1, 2, 3
+_CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX, "V": FLOAT}
+
+
+class dtype:
+    """A data type, such as ``torch.float32``. One object per type: compare with ``is`` or ``==``."""
+
+    __slots__ = ("_np", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name")
+
+    def __init__(self, name: str, category: int, itemsize: int, signed: bool, np_dtype: np.dtype | None) -> None:
+        self.name, self.category, self.itemsize, self.is_signed = name, category, itemsize, signed
+        self.is_floating_point, self.is_complex = category == FLOAT, category == COMPLEX
+        self._np = np_dtype
+
+    @property
+    def np(self) -> np.dtype:
+        """The NumPy dtype that holds this type."""
+        found = self._np
+        if found is None:  # bfloat16 alone: its import is as costly as NumPy's, so it waits for the first use
+            import ml_dtypes
+
+            found = self._np = np.dtype(ml_dtypes.bfloat16)
+            _OF_NUMPY[found] = self
+        return found
+
+    def to_real(self) -> dtype:
+        """The real type of this complex type's parts (itself when real)."""
+        return {complex64: float32, complex128: float64}.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type whose parts have this type's precision."""
+        if self is float64 or self is complex128:
+            return complex128
+        return complex64
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (by_name, (self.name,))
+
+    def __deepcopy__(self, memo: object) -> dtype:
+        return self
+
+
+def _make(name: str, category: int, itemsize: int, signed: bool = True) -> dtype:
+    return dtype(name, category, itemsize, signed, None if name == "bfloat16" else np.dtype(name))
+
+
+float16 = half = _make("float16", FLOAT, 2)
+bfloat16 = _make("bfloat16", FLOAT, 2)
+float32 = float = _make("float32", FLOAT, 4)
+float64 = double = _make("float64", FLOAT, 8)
+complex64 = cfloat = _make("complex64", COMPLEX, 8)
+complex128 = cdouble = _make("complex128", COMPLEX, 16)
+uint8 = _make("uint8", INTEGER, 1, False)
+uint16 = _make("uint16", INTEGER, 2, False)
+uint32 = _make("uint32", INTEGER, 4, False)
+uint64 = _make("uint64", INTEGER, 8, False)
+int8 = _make("int8", INTEGER, 1)
+int16 = short = _make("int16", INTEGER, 2)
+int32 = int = _make("int32", INTEGER, 4)
+int64 = long = _make("int64", INTEGER, 8)
+bool = _make("bool", BOOL, 1, False)
+
+ALL = (float16, bfloat16, float32, float64, complex64, complex128,
+       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool)  # fmt: skip
+NAMES = {d.name: d for d in ALL}
+NAMES.update(half=half, float=float, double=double, cfloat=cfloat, cdouble=cdouble, short=short, int=int, long=long)
+_OF_NUMPY: dict[np.dtype, dtype] = {d._np: d for d in ALL if d._np is not None}
+_default = float32
+
+F16, F32, F64, I64, B1 = (d._np for d in (float16, float32, float64, int64, bool))
+C64, C128 = complex64._np, complex128._np
+
+
+def by_name(name: str) -> dtype:
+    """The dtype called ``name`` (``"float32"``, ``"long"``)."""
+    return NAMES[name]
+
+
+def of(np_dtype: np.dtype) -> dtype:
+    """The public dtype of a NumPy dtype; ``TypeError`` where PyTorch has none."""
+    found = _OF_NUMPY.get(np_dtype)
+    if found is None:
+        if np_dtype.name == "bfloat16":
+            bfloat16.np  # noqa: B018  registers itself
+            return bfloat16
+        found = _OF_NUMPY.get(np_dtype.newbyteorder("="))
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {np_dtype.type.__module__}.{np_dtype.type.__name__}. The only supported "
+            "types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+            "uint16, uint8, and bool."
+        )
+    return found
+
+
+def get_default_dtype() -> dtype:
+    """The floating type that Python floats become (``torch.float32`` unless changed)."""
+    return _default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Make ``d``, a floating type, what Python floats become."""
+    global _default
+    if not isinstance(d, dtype):
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _default = d
+
+
+def category(np_dtype: np.dtype) -> int:
+    """BOOL, INTEGER, FLOAT or COMPLEX."""
+    return _CATEGORY[np_dtype.kind]
+
+
+def default_float() -> np.dtype:
+    """The NumPy dtype of the default floating type."""
+    return _default.np
+
+
+def default_complex() -> np.dtype:
+    """The NumPy dtype of the complex type that belongs to the default floating type."""
+    return C128 if _default is float64 else C64
+
+
+def promote(a: np.dtype, b: np.dtype) -> np.dtype:
+    """PyTorch's ``promote_types`` on NumPy dtypes."""
+    if a == b:
+        return a
+    ca, cb = category(a), category(b)
+    if ca != cb:
+        if ca < cb:
+            a, b, ca, cb = b, a, cb, ca
+        if ca == COMPLEX and cb == FLOAT and b == F64:
+            return C128
+        return a
+    if ca == FLOAT and a.itemsize == b.itemsize == 2:
+        return F32  # float16 with bfloat16
+    if ca == INTEGER and {a.name, b.name} & {"uint16", "uint32", "uint64"}:
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_spell(a)} and {_spell(b)}"
+        )
+    if a.name == "bfloat16" or b.name == "bfloat16":
+        return b if a.name == "bfloat16" else a
+    return np.promote_types(a, b)
+
+
+def _spell(d: np.dtype) -> str:
+    return SCALAR_NAMES.get(d.name, d.name)
+
+
+# The names that PyTorch's messages use.
+SCALAR_NAMES = {
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
+    "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+def scalar_name(d: np.dtype) -> str:
+    """``Float`` for float32, ``Long`` for int64: the names in PyTorch's messages."""
+    return _spell(d)
+
+
+def of_python(value: object) -> np.dtype | None:
+    """The type that a Python (or NumPy) number brings to a promotion; None for anything else."""
+    kind = type(value)
+    if kind is builtin_float:
+        return _default.np
+    if kind is builtin_bool:
+        return B1
+    if kind is builtin_int:
+        return I64
+    if kind is builtin_complex:
+        return default_complex()
+    if isinstance(value, np.generic):
+        return of(value.dtype).np
+    for base, answer in ((builtin_bool, B1), (builtin_int, I64), (builtin_float, _default.np)):
+        if isinstance(value, base):
+            return answer
+    return default_complex() if isinstance(value, builtin_complex) else None
+
+
+builtin_float, builtin_int, builtin_bool, builtin_complex = type(0.0), type(0), type(True), type(0j)
+
+
+def result(arrays: Iterable[Any]) -> np.dtype | None:
+    """PyTorch's ``result_type`` over arrays and Python numbers.
+
+    Three groups count in order: arrays with dimensions, 0-d arrays, Python numbers. A later group changes the answer
+    only when its category is higher.
+    """
+    dims: np.dtype | None = None
+    zero: np.dtype | None = None
+    number: np.dtype | None = None
+    for x in arrays:
+        if type(x) is np.ndarray:
+            d = x.dtype
+            if x.ndim:
+                dims = d if dims is None else promote(dims, d)
+            else:
+                zero = d if zero is None else promote(zero, d)
+        else:
+            d = of_python(x)
+            if d is not None:
+                number = d if number is None else promote(number, d)
+    return _combine(dims, _combine(zero, number))
+
+
+def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
+    if high is None or low is None:
+        return low if high is None else high
+    ch, cl = category(high), category(low)
+    if ch == FLOAT and cl == COMPLEX:
+        return C128 if high == F64 else C64
+    return promote(high, low) if cl > ch else high
+
+
+def can_cast(source: np.dtype, target: np.dtype) -> Any:
+    """Whether PyTorch lets an in-place result of type ``source`` land in ``target``: categories may not go down."""
+    cs, ct = category(source), category(target)
+    if cs == COMPLEX:
+        return ct == COMPLEX
+    if cs == FLOAT:
+        return ct >= FLOAT
+    if cs == INTEGER:
+        return ct >= INTEGER
+    return True

@@ -1,0 +1,179 @@
+"""The native kernels, with the signatures of their plain definitions.
+
+Element-wise kernels are NumPy ufuncs and are taken as they are. The functions of the extension that work on rows,
+channels or windows answer ``NotImplemented`` to dtypes and layouts they do not handle; the plain definition does those.
+Importing this module fails where the extension was not built.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wengert.arrays import _kernels
+from wengert.arrays._kernels import (
+    digamma,
+    erf,
+    erfc,
+    erfcx,
+    erfinv,
+    gelu,
+    gelu_grad,
+    gelu_tanh,
+    gelu_tanh_grad,
+    get_num_threads,
+    instruction_set,
+    lgamma,
+    log_sigmoid,
+    log_sigmoid_grad,
+    mish,
+    mish_grad,
+    ndtr,
+    relu,
+    relu_grad,
+    set_num_threads,
+    sigmoid,
+    sigmoid_grad,
+    silu,
+    silu_grad,
+    tanh_grad,
+)
+from wengert.arrays.plain import rows, scatter, windows
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from wengert.arrays.plain.rows import Needed
+    from wengert.arrays.plain.widen import Array
+    from wengert.arrays.plain.windows import Ints
+
+__all__ = (
+    "add_at", "batch_norm_grad", "channel_affine", "channel_moments", "col2im", "digamma", "erf", "erfc", "erfcx",
+    "erfinv", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad", "get_num_threads", "im2col", "instruction_set",
+    "layer_norm", "layer_norm_grad", "lgamma", "log_sigmoid", "log_sigmoid_grad", "log_softmax", "log_softmax_grad",
+    "max_pool", "max_pool_grad", "mish", "mish_grad", "ndtr", "relu", "relu_grad", "rms_norm",
+    "rms_norm_grad", "set_num_threads", "sigmoid", "sigmoid_grad", "silu", "silu_grad", "softmax", "softmax_grad",
+    "softplus", "softplus_grad", "tanh_grad",
+)  # fmt: skip
+
+
+def _parameter(value: float, x: Array) -> Any:
+    """Return a number in the precision of ``x``, so that it does not take part in promotion."""
+    return np.asarray(value, x.dtype if x.dtype.kind not in "biu" else np.float64)
+
+
+def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
+    return _kernels.softplus(x, _parameter(beta, x), _parameter(threshold, x), out=out)  # type: ignore[no-any-return]
+
+
+def softplus_grad(
+    g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None
+) -> Array:
+    return _kernels.softplus_grad(g, x, _parameter(beta, x), _parameter(threshold, x), out=out)  # type: ignore[no-any-return]
+
+
+def softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+    value = _kernels.softmax(x, axis) if out is None else NotImplemented
+    return rows.softmax(x, axis, out) if value is NotImplemented else value
+
+
+def softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+    value = _kernels.softmax_grad(g, result, axis) if out is None else NotImplemented
+    return rows.softmax_grad(g, result, axis, out) if value is NotImplemented else value
+
+
+def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+    value = _kernels.log_softmax(x, axis) if out is None else NotImplemented
+    return rows.log_softmax(x, axis, out) if value is NotImplemented else value
+
+
+def log_softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+    value = _kernels.log_softmax_grad(g, result, axis) if out is None else NotImplemented
+    return rows.log_softmax_grad(g, result, axis, out) if value is NotImplemented else value
+
+
+def layer_norm(
+    x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    value = _kernels.normalize(x, dims, weight, bias, eps, True)
+    return rows.layer_norm(x, dims, weight, bias, eps) if value is NotImplemented else value
+
+
+def layer_norm_grad(
+    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int, needed: Needed = (True, True, True)
+) -> tuple[Array | None, Array | None, Array | None]:
+    value = _kernels.normalize_grad(g, x, mean, rstd, weight, dims, *needed)
+    return rows.layer_norm_grad(g, x, mean, rstd, weight, dims, needed) if value is NotImplemented else value
+
+
+def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Array, Array]:
+    value = _kernels.normalize(x, dims, weight, None, eps, False)
+    return rows.rms_norm(x, dims, weight, eps) if value is NotImplemented else value
+
+
+def rms_norm_grad(
+    g: Array, x: Array, rstd: Array, weight: Array | None, dims: int, needed: tuple[bool, bool] = (True, True)
+) -> tuple[Array | None, Array | None]:
+    value = _kernels.normalize_grad(g, x, None, rstd, weight, dims, *needed, False)
+    return rows.rms_norm_grad(g, x, rstd, weight, dims, needed) if value is NotImplemented else value[:2]
+
+
+def channel_moments(x: Array) -> tuple[Array, Array]:
+    value = _kernels.channel_moments(x)
+    return rows.channel_moments(x) if value is NotImplemented else value
+
+
+def channel_affine(x: Array, scale: Array, shift: Array, out: Array | None = None) -> Array:
+    value = _kernels.channel_affine(x, scale, shift) if out is None else NotImplemented
+    return rows.channel_affine(x, scale, shift, out) if value is NotImplemented else value
+
+
+def batch_norm_grad(
+    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
+    needed: Needed = (True, True, True),
+) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
+    value = _kernels.batch_norm_grad(g, x, mean, rstd, weight, training, needed[0])
+    if value is NotImplemented:
+        return rows.batch_norm_grad(g, x, mean, rstd, weight, training, needed)
+    return value[0], value[1] if needed[1] else None, value[2] if needed[2] else None
+
+
+def _as_image(x: Array) -> Array:
+    """Give ``(N, C, length)`` a height of one."""
+    return x[:, :, None]
+
+
+def im2col(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
+    if x.ndim == 3:
+        return im2col(_as_image(x), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation))
+    value = _kernels.im2col(x, kernel, stride, padding, dilation)
+    return windows.im2col(x, kernel, stride, padding, dilation) if value is NotImplemented else value
+
+
+def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
+    if len(size) == 1:
+        return col2im(columns, (1, *size), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation))[:, :, 0]
+    value = _kernels.col2im(columns, size, kernel, stride, padding, dilation)
+    return windows.col2im(columns, size, kernel, stride, padding, dilation) if value is NotImplemented else value
+
+
+def max_pool(
+    x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False
+) -> tuple[Array, Array]:
+    if x.ndim == 3:
+        out, index = max_pool(_as_image(x), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
+        return out[:, :, 0], index[:, :, 0]
+    counts = windows.window_counts(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+    value = _kernels.max_pool(x, kernel, stride, padding, dilation, counts)
+    return windows.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
+
+
+def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
+    value = _kernels.max_pool_grad(g, index, size)
+    return windows.max_pool_grad(g, index, size) if value is NotImplemented else value
+
+
+def add_at(out: Array, index: Array, values: Array) -> Array:
+    value = _kernels.add_at(out, index, values)
+    return scatter.add_at(out, index, values) if value is NotImplemented else value

@@ -1,0 +1,526 @@
+"""Optimizer updates on raw arrays: the arithmetic of ``wengert.optim``, without tensors, groups or state.
+
+Every ``*_update`` function takes lists that belong together (``params[i]``, ``grads[i]``, the state arrays of parameter
+``i``) plus the numbers of one step, and writes parameters and state in place; gradients are only read.
+
+An elementwise family is a *body*: its formula on arrays ``p, g, *state`` of one dtype and shape, with the step's
+constants ``c`` and scratch ``s, t``.  One driver, :func:`_run`, walks the arrays for all of them: large ones a
+cache-sized block after the other, so that a formula of a dozen NumPy calls costs little more memory traffic than a
+single pass; halves through a float32 copy of each block; complex arrays as twice as many real numbers.  For small
+arrays the scratch is None and NumPy allocates: a body goes on with what a call returned, never with what it passed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Array = np.ndarray
+    Arrays = Sequence[np.ndarray]
+    Constants = list[np.ndarray]
+    Row = tuple[np.ndarray, ...]
+    Scratch = np.ndarray | None
+
+BLOCK = 32768  # elements per block: five float32 arrays of 128 KiB stay in the second-level cache
+
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_COMPUTE = {"d": _FLOAT64, "D": _FLOAT64}  # by dtype.char: what arithmetic is done in, where it is not float32
+
+
+# ----------------------------------------------------------------------------------------------- the elementwise driver
+
+
+@np.errstate(all="ignore")
+def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float]) -> None:
+    """Apply ``body(c, s, t, p, g, *state)`` to every row of ``columns`` (params, grads, state, ...)."""
+    tables: dict[str, Constants] = {}
+    for row in zip(*columns):
+        p = row[0]
+        dtype = p.dtype
+        char = dtype.char
+        c = tables.get(char)
+        if c is None:  # zero-dimensional arrays, which NumPy takes at half the price of a Python float
+            compute = _COMPUTE.get(char, _FLOAT32)
+            c = tables[char] = [np.array(x, compute) for x in constants]
+        if p.size <= BLOCK and p.ndim and char in "fd" and row[1].dtype == dtype:
+            body(c, None, None, *row)
+        else:
+            for part in _real_rows(row) if char in "FD" else (row,):
+                _walk(body, c, part)
+
+
+def _walk(body: Callable, c: Constants, row: Row) -> None:
+    """Update large arrays block by block: where they are, or in a copy where they are not of the computing dtype."""
+    dtype = _COMPUTE.get(row[0].dtype.char, _FLOAT32)
+    size = min(row[0].size, BLOCK)
+    s, t = np.empty(size, dtype), np.empty(size, dtype)
+    contiguous = all(a.flags.c_contiguous for a in row)
+    for piece in _flat_pieces(row) if contiguous else _pieces(row):
+        n, shape = piece[0].size, piece[0].shape
+        scratch = s[:n].reshape(shape), t[:n].reshape(shape)
+        if all(a.dtype == dtype for a in piece):
+            body(c, *scratch, *piece)
+            continue
+        work = [a.astype(dtype) for a in piece]
+        body(c, *scratch, *work)
+        for i, (a, new) in enumerate(zip(piece, work)):
+            if i != 1:  # the gradient is only read
+                a[...] = new
+
+
+def _real_rows(row: Row) -> tuple[Row, ...]:
+    """Complex arrays as real ones: interleaved in place where memory is contiguous, else real and imaginary parts."""
+    if all(a.flags.c_contiguous for a in row):
+        return (tuple([a.reshape(-1).view(a.real.dtype) for a in row]),)
+    return tuple([a.real for a in row]), tuple([a.imag for a in row])
+
+
+def _flat_pieces(row: Row) -> Iterator[Row]:
+    flat = [a.reshape(-1) for a in row]
+    for i in range(0, flat[0].size, BLOCK):
+        yield tuple([a[i : i + BLOCK] for a in flat])
+
+
+def _pieces(row: Row) -> Iterator[Row]:
+    """Cut arrays of any layout along their leading axes into rows of at most a block."""
+    shape, size = row[0].shape, row[0].size
+    if size <= BLOCK:
+        yield row
+    elif shape[0] == 1:
+        yield from _pieces(tuple([a[0] for a in row]))
+    else:
+        step = max(1, BLOCK * shape[0] // size)
+        for i in range(0, shape[0], step):
+            yield from _pieces(tuple([a[i : i + step] for a in row]))
+
+
+def _gradient(p: Array, g: Array, s: Scratch, t: Scratch, decay: Array | None, maximize: bool) -> Array:
+    """The gradient that an update starts from: negated to maximize, plus ``decay * p`` (in ``t``, if it is new)."""
+    if maximize:
+        g = np.negative(g, t)
+    if decay is not None:
+        s = np.multiply(p, decay, s)
+        g = np.add(g, s, t)
+    return g
+
+
+def _lerp(m: Array, g: Array, weight: Array, s: Scratch) -> None:
+    """``m += weight * (g - m)``."""
+    s = np.subtract(g, m, s)
+    s = np.multiply(s, weight, s)
+    np.add(m, s, m)
+
+
+def _decayed_square(v: Array, g: Array, keep: Array, weight: Array, s: Scratch) -> None:
+    """``v = keep * v + weight * g * g``."""
+    np.multiply(v, keep, v)
+    s = np.multiply(g, g, s)
+    s = np.multiply(s, weight, s)
+    np.add(v, s, v)
+
+
+def _add_scaled(p: Array, d: Array, scale: Array, s: Scratch) -> None:
+    """``p += scale * d``."""
+    s = np.multiply(d, scale, s)
+    np.add(p, s, p)
+
+
+# ------------------------------------------------------------------------------------------------------- the families
+
+
+def sgd_update(
+    params: Arrays,
+    grads: Arrays,
+    momentum_buffers: Arrays | None = None,
+    *,
+    lr: float,
+    momentum: float = 0.0,
+    dampening: float = 0.0,
+    weight_decay: float = 0.0,
+    nesterov: bool = False,
+    maximize: bool = False,
+    first: bool = False,
+) -> None:
+    """Gradient descent with momentum (Sutskever et al. 2013).  ``first``: the buffers are empty and take the gradient.
+
+    >>> p, g, b = np.array([1.0]), np.array([0.5]), np.array([2.0])
+    >>> sgd_update([p], [g], [b], lr=0.1, momentum=0.5); p, b
+    (array([0.85]), array([1.5]))
+    """
+    decays = weight_decay != 0
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, buf: Array | None = None) -> None:
+        rate, decay, keep, share = c
+        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        if buf is not None:
+            if first:
+                buf[...] = g
+            else:
+                np.multiply(buf, keep, buf)
+                s = np.multiply(g, share, s)
+                np.add(buf, s, buf)
+            if nesterov:
+                s = np.multiply(buf, keep, s)
+                g = np.add(g, s, t)
+            else:
+                g = buf
+        _add_scaled(p, g, rate, s)
+
+    columns = (params, grads) if momentum_buffers is None else (params, grads, momentum_buffers)
+    _run(body, columns, (-lr, weight_decay, momentum, 1 - dampening))
+
+
+def adam_update(
+    params: Arrays,
+    grads: Arrays,
+    exp_avgs: Arrays,
+    exp_avg_sqs: Arrays,
+    max_exp_avg_sqs: Arrays | None = None,
+    *,
+    step: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float = 0.0,
+    decoupled: bool = False,
+    maximize: bool = False,
+) -> None:
+    """Adam (Kingma and Ba 2015), AdamW with ``decoupled`` decay (Loshchilov and Hutter 2019), AMSGrad with maxima.
+
+    ``step`` counts from 1.  The bias correction of the second moment is folded into the step size and into ``eps``:
+    ``lr/c1 * m / (sqrt(v)/sqrt(c2) + eps) == lr*sqrt(c2)/c1 * m / (sqrt(v) + eps*sqrt(c2))``.
+    """
+    root = (1 - beta2**step) ** 0.5
+    size = lr / (1 - beta1**step) * root
+    coupled = weight_decay != 0 and not decoupled
+    shrinks = weight_decay != 0 and decoupled
+
+    def body(
+        c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array, top: Array | None = None
+    ) -> None:
+        decay, shrink, w1, b2, w2, floor, move = c
+        if shrinks:
+            np.multiply(p, shrink, p)
+        g = _gradient(p, g, s, t, decay if coupled else None, maximize)
+        _lerp(m, g, w1, s)
+        _decayed_square(v, g, b2, w2, s)
+        if top is not None:
+            np.maximum(top, v, top)
+            v = top
+        s = np.sqrt(v, s)
+        s = np.add(s, floor, s)
+        s = np.divide(m, s, s)
+        s = np.multiply(s, move, s)
+        np.add(p, s, p)
+
+    columns = [params, grads, exp_avgs, exp_avg_sqs]
+    if max_exp_avg_sqs is not None:
+        columns.append(max_exp_avg_sqs)
+    _run(body, columns, (weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, eps * root, -size))
+
+
+def adagrad_update(
+    params: Arrays,
+    grads: Arrays,
+    sums: Arrays,
+    *,
+    step: float,
+    lr: float,
+    lr_decay: float,
+    eps: float,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> None:
+    """Adagrad (Duchi, Hazan and Singer 2011).  ``step`` counts from 1."""
+    decays = weight_decay != 0
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, total: Array) -> None:
+        decay, floor, move = c
+        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        s = np.multiply(g, g, s)
+        np.add(total, s, total)
+        s = np.sqrt(total, s)
+        s = np.add(s, floor, s)
+        s = np.divide(g, s, s)
+        s = np.multiply(s, move, s)
+        np.add(p, s, p)
+
+    _run(body, (params, grads, sums), (weight_decay, eps, -lr / (1 + (step - 1) * lr_decay)))
+
+
+def rmsprop_update(
+    params: Arrays,
+    grads: Arrays,
+    square_avgs: Arrays,
+    momentum_buffers: Arrays | None = None,
+    grad_avgs: Arrays | None = None,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float = 0.0,
+    momentum: float = 0.0,
+    maximize: bool = False,
+) -> None:
+    """RMSprop (Hinton's lecture 6; Graves 2013 with ``grad_avgs``: the centered variant)."""
+    decays, has_momentum, centered = weight_decay != 0, momentum_buffers is not None, grad_avgs is not None
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, sq: Array, *rest: Array) -> None:
+        decay, keep, share, floor, mu, move = c
+        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        _decayed_square(sq, g, keep, share, s)
+        if centered:
+            mean = rest[-1]
+            _lerp(mean, g, share, s)
+            s = np.multiply(mean, mean, s)
+            s = np.subtract(sq, s, s)
+            s = np.sqrt(s, s)
+        else:
+            s = np.sqrt(sq, s)
+        s = np.add(s, floor, s)
+        s = np.divide(g, s, s)
+        if has_momentum:
+            buf = rest[0]
+            np.multiply(buf, mu, buf)
+            np.add(buf, s, buf)
+            s = np.multiply(buf, move, s)
+        else:
+            s = np.multiply(s, move, s)
+        np.add(p, s, p)
+
+    columns = [params, grads, square_avgs, *(x for x in (momentum_buffers, grad_avgs) if x is not None)]
+    _run(body, columns, (weight_decay, alpha, 1 - alpha, eps, momentum, -lr))
+
+
+def adadelta_update(
+    params: Arrays,
+    grads: Arrays,
+    square_avgs: Arrays,
+    acc_deltas: Arrays,
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> None:
+    """Adadelta (Zeiler 2012)."""
+    decays = weight_decay != 0
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, sq: Array, acc: Array) -> None:
+        decay, keep, share, floor, move = c
+        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        _decayed_square(sq, g, keep, share, s)
+        s = np.add(sq, floor, s)
+        s = np.sqrt(s, s)
+        s = np.divide(g, s, s)
+        delta = np.sqrt(np.add(acc, floor, t), t)
+        np.multiply(delta, s, delta)
+        _decayed_square(acc, delta, keep, share, s)
+        _add_scaled(p, delta, move, s)
+
+    _run(body, (params, grads, square_avgs, acc_deltas), (weight_decay, rho, 1 - rho, eps, -lr))
+
+
+def adamax_update(
+    params: Arrays,
+    grads: Arrays,
+    exp_avgs: Arrays,
+    exp_infs: Arrays,
+    *,
+    step: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> None:
+    """Adamax, Adam under the infinity norm (Kingma and Ba 2015, section 7.1).  ``step`` counts from 1."""
+    decays = weight_decay != 0
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, top: Array) -> None:
+        decay, w1, b2, floor, move = c
+        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        _lerp(m, g, w1, s)
+        np.multiply(top, b2, top)
+        s = np.add(np.absolute(g, s), floor, s)
+        np.maximum(top, s, top)
+        s = np.divide(m, top, s)
+        s = np.multiply(s, move, s)
+        np.add(p, s, p)
+
+    _run(
+        body,
+        (params, grads, exp_avgs, exp_infs),
+        (weight_decay, 1 - beta1, beta2, eps, -lr / (1 - beta1**step)),
+    )
+
+
+def nadam_update(
+    params: Arrays,
+    grads: Arrays,
+    exp_avgs: Arrays,
+    exp_avg_sqs: Arrays,
+    *,
+    step: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    mu: float,
+    mu_next: float,
+    mu_product: float,
+    weight_decay: float = 0.0,
+    decoupled: bool = False,
+    maximize: bool = False,
+) -> None:
+    """Adam with Nesterov momentum (Dozat 2016).  ``mu_product`` includes this step's ``mu``; ``step`` counts from 1."""
+    coupled = weight_decay != 0 and not decoupled
+    shrinks = weight_decay != 0 and decoupled
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array) -> None:
+        decay, shrink, w1, b2, w2, unbias, floor, by_grad, by_mean = c
+        if shrinks:
+            np.multiply(p, shrink, p)
+        g = _gradient(p, g, s, t, decay if coupled else None, maximize)
+        _lerp(m, g, w1, s)
+        _decayed_square(v, g, b2, w2, s)
+        s = np.multiply(m, by_mean, s)
+        t = np.multiply(g, by_grad, t)
+        t = np.add(t, s, t)
+        s = np.divide(v, unbias, s)
+        s = np.add(np.sqrt(s, s), floor, s)
+        t = np.divide(t, s, t)
+        np.add(p, t, p)
+
+    _run(
+        body,
+        (params, grads, exp_avgs, exp_avg_sqs),
+        (
+            weight_decay,
+            1 - lr * weight_decay,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            1 - beta2**step,
+            eps,
+            -lr * (1 - mu) / (1 - mu_product),
+            -lr * mu_next / (1 - mu_product * mu_next),
+        ),
+    )
+
+
+def radam_rectification(step: float, beta2: float) -> float | None:
+    """RAdam's factor for the adaptive step, or None while the variance estimate cannot be trusted."""
+    longest = 2 / (1 - beta2) - 1
+    length = longest - 2 * step * beta2**step / (1 - beta2**step)
+    if length <= 5:
+        return None
+    return ((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)) ** 0.5
+
+
+def radam_update(
+    params: Arrays,
+    grads: Arrays,
+    exp_avgs: Arrays,
+    exp_avg_sqs: Arrays,
+    *,
+    step: float,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float = 0.0,
+    decoupled: bool = False,
+    maximize: bool = False,
+) -> None:
+    """Rectified Adam (Liu et al. 2020): plain momentum until the variance estimate can be trusted.  ``step`` from 1."""
+    coupled = weight_decay != 0 and not decoupled
+    shrinks = weight_decay != 0 and decoupled
+    rectification = radam_rectification(step, beta2)
+    rectified = rectification is not None
+    size = lr / (1 - beta1**step)
+    if rectification is not None:
+        size = size * (1 - beta2**step) ** 0.5 * rectification
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, m: Array, v: Array) -> None:
+        decay, shrink, w1, b2, w2, floor, move = c
+        if shrinks:
+            np.multiply(p, shrink, p)
+        g = _gradient(p, g, s, t, decay if coupled else None, maximize)
+        _lerp(m, g, w1, s)
+        _decayed_square(v, g, b2, w2, s)
+        if rectified:
+            s = np.add(np.sqrt(v, s), floor, s)
+            m = np.divide(m, s, s)
+        _add_scaled(p, m, move, s)
+
+    _run(
+        body,
+        (params, grads, exp_avgs, exp_avg_sqs),
+        (weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, eps, -size),
+    )
+
+
+def asgd_update(
+    params: Arrays,
+    grads: Arrays,
+    averages: Arrays,
+    *,
+    eta: float,
+    mu: float,
+    lambd: float,
+    weight_decay: float = 0.0,
+    maximize: bool = False,
+) -> None:
+    """Averaged gradient descent (Polyak and Juditsky 1992) with step ``eta`` and averaging weight ``mu``."""
+    decays, copies = weight_decay != 0, mu == 1
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, mean: Array) -> None:
+        decay, shrink, move, weight = c
+        g = _gradient(p, g, s, t, decay if decays else None, maximize)
+        np.multiply(p, shrink, p)
+        _add_scaled(p, g, move, s)
+        if copies:
+            mean[...] = p
+        else:
+            _lerp(mean, p, weight, s)
+
+    _run(body, (params, grads, averages), (weight_decay, 1 - lambd * eta, -eta, mu))
+
+
+def rprop_update(
+    params: Arrays,
+    grads: Arrays,
+    prevs: Arrays,
+    step_sizes: Arrays,
+    *,
+    eta_minus: float,
+    eta_plus: float,
+    step_min: float,
+    step_max: float,
+    maximize: bool = False,
+) -> None:
+    """Resilient backpropagation (Riedmiller and Braun 1993); a NaN gradient moves nothing."""
+
+    def body(c: Constants, s: Scratch, t: Scratch, p: Array, g: Array, prev: Array, size: Array) -> None:
+        minus, plus, low, high = c
+        if maximize:
+            g = np.negative(g, t)
+        agreement = np.multiply(g, prev, s)
+        turned = agreement < 0
+        np.multiply(size, plus, size, where=agreement > 0)
+        np.multiply(size, minus, size, where=turned)
+        np.minimum(np.maximum(size, low, size), high, size)
+        prev[...] = g
+        prev[turned] = 0
+        np.subtract(p, size, p, where=prev > 0)
+        np.add(p, size, p, where=prev < 0)
+
+    _run(body, (params, grads, prevs, step_sizes), (eta_minus, eta_plus, step_min, step_max))

@@ -1,0 +1,157 @@
+"""Activations and their gradients, elementwise over float16, bfloat16, float32, float64 (and complex where stated).
+
+Each function takes arrays that broadcast together and an optional ``out=``; each ``*_grad`` takes the incoming gradient
+first and then what the forward pass kept: its ``result`` where that is enough, its input ``x`` otherwise. Half
+precision is computed in float32.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wengert.arrays.plain import special
+from wengert.arrays.plain.widen import deliver, result_type, wide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wengert.arrays.plain.widen import Array
+
+SQRT_2_OVER_PI = 0.7978845608028654
+GELU_CUBIC = 0.044715
+
+
+def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
+    """Compute in float32 at least, deliver in the arguments' common dtype, report no floating-point conditions."""
+
+    def function(*args: Array, out: Array | None = None, **parameters: float) -> Array:
+        arrays = [np.asarray(a) for a in args]
+        with np.errstate(all="ignore"):
+            return deliver(compute(*[wide(a) for a in arrays], **parameters), result_type(*arrays), out)
+
+    function.__name__ = function.__qualname__ = compute.__name__
+    function.__doc__ = compute.__doc__
+    return function
+
+
+@_elementwise
+def relu(x: Array) -> Array:
+    """``max(x, 0)``; NaN stays NaN."""
+    return np.maximum(x, x.dtype.type(0))
+
+
+@_elementwise
+def relu_grad(g: Array, result: Array) -> Array:
+    """``g`` where ``result`` is above zero (or NaN), zero elsewhere."""
+    return np.where(result <= 0, g.dtype.type(0), g)
+
+
+@_elementwise
+def sigmoid(x: Array) -> Array:
+    """``1 / (1 + exp(-x))``, also for complex ``x``."""
+    return 1 / (1 + np.exp(-x))
+
+
+@_elementwise
+def sigmoid_grad(g: Array, result: Array) -> Array:
+    """``g * conj(result * (1 - result))``."""
+    return g * np.conj(result * (1 - result))
+
+
+@_elementwise
+def tanh_grad(g: Array, result: Array) -> Array:
+    """``g * conj(1 - result^2)``."""
+    return g * np.conj((1 - result) * (1 + result))
+
+
+@_elementwise
+def gelu(x: Array) -> Array:
+    """``x`` times the normal distribution function of ``x``."""
+    return x * special.ndtr(x)
+
+
+@_elementwise
+def gelu_grad(g: Array, x: Array) -> Array:
+    """``g`` times the derivative of ``gelu`` at ``x``: distribution function plus ``x`` times density."""
+    return g * (special.ndtr(x) + x * np.exp(-0.5 * x * x) * x.dtype.type(special.INV_SQRT_2PI))
+
+
+@_elementwise
+def gelu_tanh(x: Array) -> Array:
+    """GELU by its tanh approximation ``x/2 (1 + tanh(u))``, ``u = sqrt(2/pi) (x + 0.044715 x^3)``.
+
+    Computed as ``x * sigmoid(2 u)``, which does not cancel for negative ``x``.
+    """
+    return x / (1 + np.exp(-2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x)))
+
+
+@_elementwise
+def gelu_tanh_grad(g: Array, x: Array) -> Array:
+    """``g`` times the derivative of ``gelu_tanh`` at ``x``."""
+    square = x * x
+    s = 1 / (1 + np.exp(-2 * SQRT_2_OVER_PI * x * (1 + GELU_CUBIC * square)))
+    return g * (s + 2 * x * s * (1 - s) * SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * square))
+
+
+@_elementwise
+def silu(x: Array) -> Array:
+    """``x * sigmoid(x)``, also for complex ``x``."""
+    return x / (1 + np.exp(-x))
+
+
+@_elementwise
+def silu_grad(g: Array, x: Array) -> Array:
+    """``g`` times the (conjugated) derivative of ``silu`` at ``x``."""
+    s = 1 / (1 + np.exp(-x))
+    return g * np.conj(s * (1 + x * (1 - s)))
+
+
+@_elementwise
+def _softplus(x: Array, beta: float, threshold: float) -> Array:
+    z = x * beta
+    return np.where(z > threshold, x, (np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))) / beta)
+
+
+@_elementwise
+def _softplus_grad(g: Array, x: Array, beta: float, threshold: float) -> Array:
+    z = x * beta
+    return np.where(z > threshold, g, g / (1 + np.exp(-z)))
+
+
+def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
+    """``log(1 + exp(beta x)) / beta``, and ``x`` itself where ``beta x > threshold``."""
+    return _softplus(x, beta=beta, threshold=threshold, out=out)
+
+
+def softplus_grad(
+    g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None
+) -> Array:
+    """``g`` times the derivative of ``softplus`` at ``x``."""
+    return _softplus_grad(g, x, beta=beta, threshold=threshold, out=out)
+
+
+@_elementwise
+def log_sigmoid(x: Array) -> Array:
+    """``log(sigmoid(x))`` without underflow."""
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
+@_elementwise
+def log_sigmoid_grad(g: Array, x: Array) -> Array:
+    """``g * sigmoid(-x)``."""
+    return g / (1 + np.exp(x))
+
+
+@_elementwise
+def mish(x: Array) -> Array:
+    """``x * tanh(log(1 + exp(x)))``."""
+    return x * np.tanh(np.logaddexp(x, 0))
+
+
+@_elementwise
+def mish_grad(g: Array, x: Array) -> Array:
+    """``g`` times the derivative of ``mish`` at ``x``."""
+    t = np.tanh(np.logaddexp(x, 0))
+    return g * (t + x / (1 + np.exp(-x)) * (1 - t * t))

@@ -1,0 +1,182 @@
+"""Kernels that work along an axis: softmax, layer and RMS normalisation, per-channel statistics, and their gradients.
+
+Half precision is computed in float32 and delivered in the input's dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wengert.arrays.plain.widen import deliver, wide
+
+if TYPE_CHECKING:
+    from wengert.arrays.plain.widen import Array
+
+    Needed = tuple[bool, bool, bool]
+
+
+def softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+    """``exp(x) / sum(exp(x))`` along ``axis``. A row of only ``-inf`` gives NaN."""
+    z = wide(x)
+    if z.size == 0:
+        return deliver(z.copy(), x.dtype, out)
+    with np.errstate(all="ignore"):
+        z = np.subtract(z, z.max(axis=axis, keepdims=True))
+        np.exp(z, out=z)
+        z /= z.sum(axis=axis, keepdims=True)
+    return deliver(z, x.dtype, out)
+
+
+def softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+    """``result * (g - sum(g * result))`` along ``axis``."""
+    y, wide_g = wide(result), wide(g)
+    with np.errstate(all="ignore"):
+        z = wide_g * y
+        z -= y * z.sum(axis=axis, keepdims=True)
+    return deliver(z, g.dtype, out)
+
+
+def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+    """``x - log(sum(exp(x)))`` along ``axis``."""
+    z = wide(x)
+    if z.size == 0:
+        return deliver(z.copy(), x.dtype, out)
+    with np.errstate(all="ignore"):
+        z = np.subtract(z, z.max(axis=axis, keepdims=True))
+        z -= np.log(np.exp(z).sum(axis=axis, keepdims=True))
+    return deliver(z, x.dtype, out)
+
+
+def log_softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+    """``g - exp(result) * sum(g)`` along ``axis``."""
+    wide_g = wide(g)
+    with np.errstate(all="ignore"):
+        z = np.exp(wide(result))
+        z *= -wide_g.sum(axis=axis, keepdims=True)
+        z += wide_g
+    return deliver(z, g.dtype, out)
+
+
+def _trailing(x: Array, dims: int) -> tuple[int, ...]:
+    return tuple(range(x.ndim - dims, x.ndim))
+
+
+def layer_norm(
+    x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """Normalise over the last ``dims`` axes, then scale and shift.
+
+    Returns ``(out, mean, rstd)``; the statistics keep the reduced axes as 1 and are float32 for half precision.
+    """
+    axes, z = _trailing(x, dims), wide(x)
+    with np.errstate(all="ignore"):
+        mean = z.mean(axis=axes, keepdims=True) if z.size else np.zeros(_kept(x, dims), z.dtype)
+        z = z - mean
+        rstd = 1 / np.sqrt((z * z).mean(axis=axes, keepdims=True) + z.dtype.type(eps)) if z.size else mean.copy()
+        z *= rstd
+        if weight is not None:
+            z *= weight
+        if bias is not None:
+            z += bias
+    return z.astype(x.dtype, copy=False), mean, rstd
+
+
+def _kept(x: Array, dims: int) -> tuple[int, ...]:
+    return (*x.shape[: x.ndim - dims], *([1] * dims))
+
+
+def layer_norm_grad(
+    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int, needed: Needed = (True, True, True)
+) -> tuple[Array | None, Array | None, Array | None]:
+    """Return the gradients of ``x``, ``weight`` and ``bias``; None for those not in ``needed``."""
+    axes, lead, wide_g = _trailing(x, dims), tuple(range(x.ndim - dims)), wide(g)
+    count = math.prod(x.shape[x.ndim - dims :])
+    grad_x = grad_weight = grad_bias = None
+    normal = (wide(x) - mean) * rstd if needed[0] or needed[1] else None
+    if needed[0] and normal is not None:
+        scaled = wide_g if weight is None else wide_g * weight
+        grad_x = scaled - scaled.sum(axis=axes, keepdims=True) / max(count, 1)
+        grad_x -= normal * ((scaled * normal).sum(axis=axes, keepdims=True) / max(count, 1))
+        grad_x *= rstd
+        grad_x = grad_x.astype(x.dtype, copy=False)
+    if needed[1] and normal is not None:
+        grad_weight = (wide_g * normal).sum(axis=lead).astype(x.dtype, copy=False)
+    if needed[2]:
+        grad_bias = wide_g.sum(axis=lead).astype(x.dtype, copy=False)
+    return grad_x, grad_weight, grad_bias
+
+
+def rms_norm(x: Array, dims: int, weight: Array | None, eps: float) -> tuple[Array, Array]:
+    """Divide by the root of the mean square over the last ``dims`` axes, then scale. Returns ``(out, rstd)``."""
+    axes, z = _trailing(x, dims), wide(x)
+    with np.errstate(all="ignore"):
+        square = (z * z).mean(axis=axes, keepdims=True) if z.size else np.ones(_kept(x, dims), z.dtype)
+        rstd = 1 / np.sqrt(square + z.dtype.type(eps))
+        z = z * rstd
+        if weight is not None:
+            z *= weight
+    return z.astype(x.dtype, copy=False), rstd
+
+
+def rms_norm_grad(
+    g: Array, x: Array, rstd: Array, weight: Array | None, dims: int, needed: tuple[bool, bool] = (True, True)
+) -> tuple[Array | None, Array | None]:
+    """Return the gradients of ``x`` and ``weight``; None for those not in ``needed``."""
+    axes, lead, wide_g = _trailing(x, dims), tuple(range(x.ndim - dims)), wide(g)
+    count = max(math.prod(x.shape[x.ndim - dims :]), 1)
+    normal = wide(x) * rstd
+    grad_x = grad_weight = None
+    if needed[0]:
+        scaled = wide_g if weight is None else wide_g * weight
+        grad_x = scaled - normal * ((scaled * normal).sum(axis=axes, keepdims=True) / count)
+        grad_x *= rstd
+        grad_x = grad_x.astype(x.dtype, copy=False)
+    if needed[1]:
+        grad_weight = (wide_g * normal).sum(axis=lead).astype(x.dtype, copy=False)
+    return grad_x, grad_weight
+
+
+def channel_moments(x: Array) -> tuple[Array, Array]:
+    """Mean and biased variance of each channel (axis 1) of ``x``, over all other axes."""
+    z, axes = wide(x), (0, *range(2, x.ndim))
+    mean = z.mean(axis=axes)
+    centred = z - mean.reshape(1, -1, *[1] * (x.ndim - 2))
+    return mean, (centred * centred).mean(axis=axes)
+
+
+def channel_affine(x: Array, scale: Array, shift: Array, out: Array | None = None) -> Array:
+    """``x * scale + shift`` with one scale and one shift for each channel (axis 1)."""
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    value = wide(x) * scale.reshape(shape)
+    value += shift.reshape(shape)
+    return deliver(value, x.dtype, out)
+
+
+def batch_norm_grad(
+    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
+    needed: Needed = (True, True, True),
+) -> tuple[Array | None, Array | None, Array | None]:  # fmt: skip
+    """Gradients of ``(x - mean) * rstd * weight + bias`` per channel (axis 1); None for those not in ``needed``.
+
+    With ``training``, ``mean`` and ``rstd`` were computed from ``x`` itself, and the gradient flows through them.
+    """
+    shape, axes, wide_g = (1, -1, *[1] * (x.ndim - 2)), (0, *range(2, x.ndim)), wide(g)
+    normal = (wide(x) - mean.reshape(shape)) * rstd.reshape(shape)
+    total = wide_g.sum(axis=axes)
+    along = (wide_g * normal).sum(axis=axes)
+    grad_x = None
+    if needed[0]:
+        factor = rstd if weight is None else rstd * wide(weight)
+        if training:
+            count = max(x.size // max(x.shape[1], 1), 1)
+            normal *= (along / count).reshape(shape)
+            grad_x = np.subtract(wide_g, normal, out=normal)
+            grad_x -= (total / count).reshape(shape)
+            grad_x *= factor.reshape(shape)
+        else:
+            grad_x = wide_g * factor.reshape(shape)
+        grad_x = grad_x.astype(x.dtype, copy=False)
+    return grad_x, along.astype(x.dtype) if needed[1] else None, total.astype(x.dtype) if needed[2] else None

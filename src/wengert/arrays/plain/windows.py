@@ -1,0 +1,101 @@
+"""Sliding windows over images of any number of spatial axes: im2col, col2im, max pooling and its gradient.
+
+``x`` is ``(N, C, *size)``; ``kernel``, ``stride``, ``padding`` and ``dilation`` are tuples with one entry for each
+spatial axis. All dtypes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wengert.arrays.plain.widen import Array
+
+    Ints = tuple[int, ...]
+
+
+def window_counts(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil: bool = False) -> Ints:
+    """Return the number of windows along each spatial axis, by PyTorch's rule for ``ceil_mode``."""
+    counts = []
+    for n, k, s, p, d in zip(size, kernel, stride, padding, dilation, strict=True):
+        room = n + 2 * p - d * (k - 1) - 1
+        count = -(-room // s) + 1 if ceil else room // s + 1
+        if ceil and (count - 1) * s >= n + p:  # the last window must start inside the input or its left padding
+            count -= 1
+        counts.append(count)
+    return tuple(counts)
+
+
+def _offsets(kernel: Ints, dilation: Ints) -> Iterator[Ints]:
+    """Yield the places within the window, in row-major order."""
+    return itertools.product(*(range(0, k * d, d) for k, d in zip(kernel, dilation, strict=True)))
+
+
+def _slices(offset: Ints, counts: Ints, stride: Ints) -> tuple[slice, ...]:
+    return (..., *(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offset, counts, stride, strict=True)))  # type: ignore[return-value]
+
+
+def im2col(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
+    """Return the windows of ``x`` as columns: ``(N, C * prod(kernel), number of windows)``."""
+    n, c, *size = x.shape
+    counts = window_counts(tuple(size), kernel, stride, padding, dilation)
+    if any(padding):
+        x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)))
+    columns = np.empty((n, c, math.prod(kernel), *counts), x.dtype)
+    for place, offset in enumerate(_offsets(kernel, dilation)):
+        columns[:, :, place] = x[_slices(offset, counts, stride)]
+    return columns.reshape(n, c * math.prod(kernel), math.prod(counts))
+
+
+def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
+    """Add columns back to their windows: the transpose of ``im2col``. Returns ``(N, C, *size)``."""
+    n, c = columns.shape[0], columns.shape[1] // math.prod(kernel)
+    counts = window_counts(size, kernel, stride, padding, dilation)
+    columns = columns.reshape(n, c, math.prod(kernel), *counts)
+    padded = np.zeros((n, c, *(s + 2 * p for s, p in zip(size, padding, strict=True))), columns.dtype)
+    for place, offset in enumerate(_offsets(kernel, dilation)):
+        padded[_slices(offset, counts, stride)] += columns[:, :, place]
+    inside = (..., *(slice(p, p + s) for s, p in zip(size, padding, strict=True)))
+    return np.ascontiguousarray(padded[inside])
+
+
+def max_pool(
+    x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False
+) -> tuple[Array, Array]:
+    """Return the maximum of each window and its flat place (int64) within the spatial axes. NaN counts as largest."""
+    n, c, *size = x.shape
+    counts = window_counts(tuple(size), kernel, stride, padding, dilation, ceil_mode)
+    lowest = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
+    # Room for the last windows of ceil_mode, which may reach beyond the right padding.
+    reach = [(m - 1) * s + d * (k - 1) + 1 for m, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
+    after = [max(r - s - p, p) for r, s, p in zip(reach, size, padding, strict=True)]
+    edges = ((0, 0), (0, 0), *zip(padding, after, strict=True))
+    values = np.pad(x, edges, constant_values=lowest)
+    places = np.pad(np.arange(math.prod(size)).reshape(size), edges[2:], constant_values=-1)
+    best = np.full((n, c, *counts), lowest, x.dtype)
+    index = np.full((n, c, *counts), -1, np.int64)
+    for offset in _offsets(kernel, dilation):
+        window = _slices(offset, counts, stride)
+        value, place = values[window], np.broadcast_to(places[window], best.shape)
+        # "index < 0" takes the first place inside the image even where every value is the lowest there is.
+        better = (value > best) | (value != value) | (index < 0)
+        better &= place >= 0
+        best[better] = value[better]
+        index[better] = place[better]
+    return best, index
+
+
+def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
+    """Send each window's gradient to the place its maximum came from. Returns ``(N, C, *size)``."""
+    n, c = g.shape[:2]
+    area = math.prod(size)
+    flat = (index.reshape(n * c, -1) + area * np.arange(n * c)[:, None]).ravel()
+    grad = np.zeros(n * c * area, g.dtype)
+    np.add.at(grad, flat, g.ravel())
+    return grad.reshape(n, c, *size)

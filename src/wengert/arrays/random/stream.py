@@ -1,0 +1,196 @@
+"""The Mersenne Twister and the plain numbers made of its 32-bit words.
+
+Source: Matsumoto and Nishimura, "Mersenne Twister" (1998). NumPy's ``MT19937`` supplies the words; what is kept here is
+how PyTorch seeds it, combines its words and writes its state.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+STATE_BYTES = 5056
+"""Size of a saved state: the seed, two counters, 624 words of 8 bytes, the normal number kept for later."""
+
+PIECE = 1 << 15
+"""Large arrays are filled in pieces of so many words, so that temporaries stay in the cache."""
+
+_WORDS = 624
+_LOW_24 = np.uint64((1 << 24) - 1)
+_LOW_21 = np.uint64((1 << 21) - 1)
+_HALF_WORD = np.uint64(32)
+
+
+def entropy() -> int:
+    """A 64-bit seed from the operating system."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
+def pieces(count: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
+    """The bounds of the consecutive pieces that ``count`` elements are filled in."""
+    return ((start, min(start + size, count)) for start in range(0, count, size))
+
+
+class Stream:
+    """One sequence of random words, with what PyTorch keeps beside it. Not thread-safe: the generator locks.
+
+    Attributes:
+        seed: the 64-bit seed (its low 32 bits choose the sequence).
+        spare: a float64 standard normal, made with the previous one and not handed out yet, or None.
+        spare_single: the same for float32; only carried along in saved states.
+    """
+
+    __slots__ = ("_bits", "_untouched", "seed", "spare", "spare_single")
+
+    def __init__(self, seed: int) -> None:
+        self._bits: Any = None  # numpy.random takes 10 ms to import: it waits for the first draw
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Start the sequence of ``seed`` from its beginning."""
+        self.seed = seed
+        self.spare: float | None = None
+        self.spare_single: float | None = None
+        self._untouched = True
+        if self._bits is not None:
+            self._begin()
+
+    def _begin(self) -> Any:
+        from numpy.random import MT19937, RandomState
+
+        if self._bits is None:
+            self._bits = MT19937(0)
+        RandomState(self._bits).seed(self.seed & 0xFFFFFFFF)  # the 1998 seeding, not NumPy's SeedSequence
+        return self._bits
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next ``count`` words of 32 bits."""
+        bits = self._bits or self._begin()
+        if count:
+            self._untouched = False
+        return bits.random_raw(count)
+
+    def longs(self, count: int) -> NDArray[np.uint64]:
+        """The next ``count`` numbers of 64 bits: two words each, the high one first."""
+        words = self.words(2 * count)
+        high = words[0::2] << _HALF_WORD
+        high |= words[1::2]
+        return high
+
+    def mantissas(self, count: int) -> NDArray[np.int64]:
+        """The next ``count`` numbers of 53 bits, the numerators of :meth:`doubles`. Two words each."""
+        words = self.words(2 * count)
+        high = words[0::2] & _LOW_21
+        high <<= _HALF_WORD
+        high |= words[1::2]
+        return high.view(np.int64)
+
+    def doubles(self, count: int) -> NDArray[np.float64]:
+        """The next ``count`` float64 uniforms in [0, 1): 53 bits over 2**53."""
+        return self.mantissas(count) * 2.0**-53
+
+    def singles(self, count: int) -> NDArray[np.float32]:
+        """The next ``count`` float32 uniforms in [0, 1): the low 24 bits of one word each, over 2**24."""
+        words = self.words(count)
+        words &= _LOW_24
+        uniforms = words.view(np.int64).astype(np.float32)
+        uniforms *= np.float32(2.0**-24)
+        return uniforms
+
+    def mark(self) -> tuple[Any, bool]:
+        """The present position in the words, for :meth:`rewind`."""
+        return (self._bits or self._begin()).state, self._untouched
+
+    def rewind(self, mark: tuple[Any, bool]) -> None:
+        """Go back to a marked position."""
+        self._bits.state, self._untouched = mark
+
+    def save(self) -> NDArray[np.uint8]:
+        """The state as PyTorch's ``get_rng_state`` lays it out: 5056 bytes."""
+        (state, untouched) = self.mark()
+        record = np.zeros((), _layout())
+        position = state["state"]["pos"]
+        record["seed"], record["seeded"], record["words"] = self.seed, 1, state["state"]["key"]
+        # PyTorch counts the words left before the next 624, plus one; a fresh seed has none.
+        record["left"], record["next"] = (1, 0) if untouched else (_WORDS + 1 - position, position)
+        if self.spare is not None:
+            record["spare"], record["has_spare"] = self.spare, 1
+        if self.spare_single is not None:
+            record["spare_single"], record["has_spare_single"] = self.spare_single, 1
+        return np.frombuffer(bytearray(record.tobytes()), np.uint8)
+
+    def load(self, state: NDArray[np.uint8]) -> None:
+        """Continue from a saved state; refused, with nothing changed, where PyTorch refuses it."""
+        if state.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if state.size != STATE_BYTES:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size "
+                f"to be {state.size}"
+            )
+        record = np.frombuffer(np.ascontiguousarray(state).tobytes(), _layout())[0]
+        left, position = int(record["left"]), int(record["next"])
+        if not (record["seeded"] and 0 < left <= _WORDS and position <= _WORDS):
+            raise RuntimeError("Invalid mt19937 state")
+        key = record["words"].astype(np.uint32)
+        bits = self._bits or self._begin()
+        bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": _WORDS if left == 1 else position}}
+        self.seed = int(record["seed"])
+        self._untouched = left == 1 and position == 0
+        self.spare = float(record["spare"]) if record["has_spare"] else None
+        self.spare_single = float(record["spare_single"]) if record["has_spare_single"] else None
+
+
+def _layout() -> np.dtype:
+    """The record that a saved state is; the unnamed gaps are fields that PyTorch no longer uses."""
+    fields = {
+        "seed": ("<u8", 0),
+        "left": ("<i4", 8),
+        "seeded": ("<i4", 12),
+        "next": ("<u8", 16),
+        "words": (("<u8", (_WORDS,)), 24),
+        "spare": ("<f8", 5024),
+        "has_spare": ("<i4", 5040),
+        "spare_single": ("<f4", 5048),
+        "has_spare_single": ("u1", 5052),
+    }
+    formats, offsets = zip(*fields.values())
+    return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": STATE_BYTES})
+
+
+class Doubles:
+    """float64 uniforms one at a time, for algorithms that cannot know how many they need.
+
+    Draws ahead in growing blocks and, at the end of the ``with`` block, puts the stream right behind the last number
+    that was used.
+    """
+
+    __slots__ = ("_block", "_mark", "_next", "_stream")
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._block, self._next, self._mark = stream, [], 0, None
+
+    def __enter__(self) -> Doubles:
+        return self
+
+    def __call__(self) -> float:
+        index = self._next
+        block: list[float] = self._block
+        if index == len(block):
+            self._mark = self._stream.mark()
+            block = self._block = self._stream.doubles(min(max(2 * index, 32), 4096)).tolist()
+            index = 0
+        self._next = index + 1
+        return block[index]
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._mark is not None:
+            self._stream.rewind(self._mark)
+            self._stream.words(2 * self._next)

@@ -1,0 +1,23 @@
+"""Reductions in PyTorch's precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def wide_type(d: np.dtype) -> Any:
+    """The type to accumulate in: half-precision sums are carried in float32."""
+    return np.float32 if d.itemsize == 2 and d.kind in "fV" else None
+
+
+def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Sum the axes that broadcasting ``shape`` to ``g.shape`` added or stretched."""
+    extra = g.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
+    if axes:
+        wide = wide_type(g.dtype)
+        total = np.add.reduce(g, axis=axes, dtype=wide)
+        g = total if wide is None else total.astype(g.dtype)
+    return np.asarray(g).reshape(shape)

@@ -1,0 +1,46 @@
+"""Automatic differentiation: ``backward``, ``grad``, custom Functions, grad modes, hooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from ..tensor import Tensor
+from ..tensor.backward import backward, grad
+from . import graph
+from .function import Function
+
+__all__ = [
+    "Function", "Variable", "backward", "enable_grad", "grad", "graph", "inference_mode", "no_grad", "set_grad_enabled",
+]  # fmt: skip
+
+_LAZY = {
+    "gradcheck": ("gradcheck", "gradcheck"), "gradgradcheck": ("gradcheck", "gradgradcheck"), "functional": ("functional", None),
+    "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
+    "anomaly_mode": ("anomaly_mode", None), "function": ("function", None), "grad_mode": ("grad_mode", None),
+}  # fmt: skip
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """The old name of a tensor: ``Variable(data, requires_grad)`` gives a tensor on the same memory."""
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+        t = Tensor() if data is None else data.detach()
+        return t.requires_grad_(requires_grad)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        module, attribute = _LAZY[name]
+        found = import_module(f"{__name__}.{module}")
+        value = found if attribute is None else getattr(found, attribute)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")

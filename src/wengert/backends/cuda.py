@@ -1,0 +1,44 @@
+"""Switches of CUDA, which is not there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _Matmul:
+    """Switches of matrix products on a card."""
+
+    def __init__(self) -> None:
+        self.allow_tf32 = False
+        self.allow_fp16_reduced_precision_reduction = True
+        self.allow_bf16_reduced_precision_reduction = True
+        self.allow_fp16_accumulation = False
+        self.fp32_precision = "none"
+
+
+matmul = _Matmul()
+# Which kernels scaled_dot_product_attention may use on a card; all of them, until they are switched off.
+_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+
+
+def is_built() -> bool:
+    """``False``."""
+    return False
+
+
+def _switch(name: str) -> tuple[Any, Any]:
+    def is_enabled() -> bool:
+        return _attention[name]
+
+    def enable(enabled: bool) -> None:
+        _attention[name] = bool(enabled)
+
+    is_enabled.__doc__ = f"Whether the {name} kernel of attention may be used on a card."
+    enable.__doc__ = f"Allow or forbid the {name} kernel of attention on a card."
+    return is_enabled, enable
+
+
+flash_sdp_enabled, enable_flash_sdp = _switch("flash")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient")
+math_sdp_enabled, enable_math_sdp = _switch("math")
+cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")

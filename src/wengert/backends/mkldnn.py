@@ -1,0 +1,11 @@
+"""Whether Intel's oneDNN is used: not here, NumPy's own libraries are."""
+
+from __future__ import annotations
+
+
+enabled = True
+
+
+def is_available() -> bool:
+    """``False``."""
+    return False

@@ -1,0 +1,175 @@
+"""``import torch`` gives wengert: a finder that answers for ``torch`` and everything below it.
+
+``torch.nn.functional`` *is* the module object ``wengert.nn.functional``: nothing is copied or wrapped, so classes,
+``isinstance`` and module state are the same under both names.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import ModuleType
+
+__all__ = ["install", "installed", "uninstall"]
+
+OURS = __name__.partition(".")[0]
+THEIRS = "torch"
+
+# PyTorch's source is cut into other files than ours. A module that is asked for by a name on the left, or below it, is
+# the module on the right, which has the same public names.
+HOMES = {
+    "autograd.function": "autograd",
+    "autograd.variable": "autograd",
+    "cuda.amp.autocast_mode": "cuda.amp",
+    "cuda.amp.grad_scaler": "cuda.amp",
+    "nn.modules": "nn",
+    "nn.parameter": "nn",
+    "optim.adadelta": "optim",
+    "optim.adagrad": "optim",
+    "optim.adam": "optim",
+    "optim.adamax": "optim",
+    "optim.adamw": "optim",
+    "optim.optimizer": "optim",
+    "optim.rmsprop": "optim",
+    "optim.sgd": "optim",
+    "utils.data._utils.collate": "utils.data.collate",
+    "utils.data._utils.worker": "utils.data.worker",
+    "utils.data._utils": "utils.data",
+}
+
+
+def install() -> None:
+    """Make ``import torch`` give wengert in this process, and in processes that ``multiprocessing`` spawns from it.
+
+    Calling it again does nothing.
+
+    Raises:
+        ImportError: another ``torch`` has been imported already.
+    """
+    if installed():
+        return
+    if THEIRS in sys.modules:
+        raise ImportError(f"{THEIRS} is imported already; the alias has to be installed before that", name=THEIRS)
+    _swap_version("version")
+    sys.meta_path.insert(0, TorchFinder())
+    from .spawn import follow
+
+    follow()
+
+
+def uninstall() -> None:
+    """Undo ``install``: forget the ``torch`` modules and let the next ``import torch`` look for PyTorch."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TorchFinder)]
+    for name in [n for n in sys.modules if n == THEIRS or n.startswith(THEIRS + ".")]:
+        del sys.modules[name]
+    _swap_version("_version")
+
+
+def installed() -> bool:
+    """Whether ``import torch`` gives wengert."""
+    return any(isinstance(finder, TorchFinder) for finder in sys.meta_path)
+
+
+def _swap_version(source: str) -> None:
+    # Scripts look at torch.__version__ to learn what they may call, so it tells which PyTorch's surface this is.
+    import_module(OURS).__version__ = import_module(f"{OURS}.{source}").__version__
+
+
+class TorchFinder:
+    """Finds ``torch`` modules; first on ``sys.meta_path``."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        """A spec that loads our module of the same name.
+
+        Raises:
+            ModuleNotFoundError: a ``torch`` module that does not exist here; it says what does.
+        """
+        top, _, rest = fullname.partition(".")
+        if top != THEIRS:
+            return None
+        module = _resolve(rest)
+        if module is None:
+            raise _not_found(rest)
+        is_package = hasattr(module, "__path__") or any(home.startswith(rest + ".") for home in HOMES)
+        return ModuleSpec(fullname, _Loader(module), is_package=is_package)
+
+    @staticmethod
+    def find_distributions(context: Any = None) -> Iterable[Any]:
+        """``importlib.metadata.version("torch")`` is our ``torch.__version__``."""
+        name = getattr(context, "name", None)
+        if name is None or name.lower() != THEIRS:
+            return []
+        from .metadata import TorchDistribution
+
+        return [TorchDistribution()]
+
+
+class _Loader:
+    """Hands out a module that is loaded already, as it is."""
+
+    def __init__(self, module: ModuleType):
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec  # the import system has put the alias's spec there
+
+
+def _resolve(name: str) -> ModuleType | None:
+    """Our module for ``torch.name``; ``name`` is empty for ``torch`` itself."""
+    for candidate in _candidates(name):
+        full = f"{OURS}.{candidate}".rstrip(".")
+        try:
+            return import_module(full)
+        except ModuleNotFoundError as error:
+            if error.name is None or not (full + ".").startswith(error.name + "."):
+                raise  # the module is there, and something that it imports is not
+    return None
+
+
+def _candidates(name: str) -> Iterable[str]:
+    yield name
+    for home, ours in HOMES.items():
+        if name == home or name.startswith(home + "."):
+            yield ours
+
+
+def _not_found(name: str) -> ModuleNotFoundError:
+    from .._missing import hint, submodules
+
+    parent, _, last = name.rpartition(".")
+    parent = f"{OURS}.{parent}".rstrip(".")
+    known = submodules(parent)
+    full = f"{THEIRS}.{name}"
+    return ModuleNotFoundError(f"No module named {full!r}{hint(last, known)}", name=full)
+
+
+def explain(error: BaseException) -> None:
+    """Add a note to an ``ImportError`` about a name that is not in one of our modules: what is there instead.
+
+    ``from torch.nn import Nothing`` ends in an error that Python itself makes; nothing in a module can change it.
+    """
+    module = getattr(error, "name", None)
+    if not (isinstance(error, ImportError) and module in sys.modules and f"{module}.".startswith(f"{OURS}.")):
+        return
+    if "._" in module:  # no module that a program asks for: something of ours is broken
+        return
+    import re
+
+    from .._missing import hint, submodules
+
+    found = re.match(r"cannot import name '(\w+)'", str(error))
+    if found:
+        name = found[1]
+        advice = hint(name, {*dir(sys.modules[module]), *submodules(module)})
+        module = THEIRS + module.removeprefix(OURS)
+        error.add_note(f"wengert has no {module}.{name}{advice}")

@@ -1,0 +1,42 @@
+"""The alias in processes that are spawned rather than forked: they import the program before anything else of it.
+
+``multiprocessing`` sends such a process a dictionary of preparations, unpickles it, and then imports the program's
+main module. An entry whose unpickling installs the alias is therefore just early enough.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+ENTRY = "wengert_alias"
+
+
+class _Installer:
+    """Unpickles to a call of ``install``."""
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        from .alias import install
+
+        return install, ()
+
+
+def follow() -> None:
+    """Let spawned processes have the alias too, for as long as this one has it."""
+    from multiprocessing import forkserver, spawn
+
+    prepare = spawn.get_preparation_data
+    if getattr(prepare, "followed", False):
+        return
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        from .alias import installed
+
+        data = prepare(name)
+        if installed():
+            data[ENTRY] = _Installer()
+        return data
+
+    get_preparation_data.followed = True  # type: ignore[attr-defined]
+    spawn.get_preparation_data = get_preparation_data
+    # The fork server would import the program by itself, before any preparation: each child does it instead.
+    forkserver.set_forkserver_preload([__name__])

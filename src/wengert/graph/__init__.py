@@ -1,0 +1,36 @@
+"""Floor 2: nodes, edges, saved values, modes, hooks, and the engine that walks. It knows no operator."""
+
+from __future__ import annotations
+
+from .engine import run
+from .handles import RemovableHandle
+from .modes import (
+    INFERENCE,
+    RECORD,
+    SILENT,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    modes,
+    no_grad,
+    set_grad_enabled,
+)
+from .node import Node, next_sequence
+
+__all__ = [
+    "INFERENCE",
+    "Node",
+    "RECORD",
+    "RemovableHandle",
+    "SILENT",
+    "enable_grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "modes",
+    "next_sequence",
+    "no_grad",
+    "run",
+    "set_grad_enabled",
+]

@@ -1,0 +1,245 @@
+"""Grad modes: what the present thread or async task records.
+
+All modes live in one immutable record in one context variable, so the hot path pays for a single look-up and an
+identity test: ``RECORD`` and ``SILENT`` are the two everyday states, everything else takes the general path.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Modes:
+    """One state of the recording machinery. Never changed: ``with_(name=value)`` gives the state beside it.
+
+    ``grad``: operations are recorded. ``inference``: results are inference tensors. ``packing``: the innermost
+    saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
+    ``anomaly``: None, or an object told of every node made and run. ``observers``: called around every operation
+    (profilers, autocast, function modes). ``dual``: the forward-mode level, or None.
+    """
+
+    __slots__ = ("anomaly", "dual", "grad", "inference", "no_packing", "observers", "packing")
+
+    def __init__(self) -> None:
+        self.grad, self.inference = True, False
+        self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self.no_packing: str | None = None
+        self.anomaly: Any = None
+        self.observers: tuple[Any, ...] = ()
+        self.dual: Any = None
+
+    def with_(self, **changes: Any) -> Modes:
+        """The state that differs from this one in ``changes``."""
+        new = Modes.__new__(Modes)
+        for name in Modes.__slots__:
+            setattr(new, name, changes[name] if name in changes else getattr(self, name))
+        plain = not (new.packing or new.no_packing or new.anomaly or new.observers or new.dual)
+        if plain:  # interned, so that the hot path can test identity
+            return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]
+        return new
+
+
+RECORD = Modes()
+SILENT, INFERENCE = Modes(), Modes()
+SILENT.grad = INFERENCE.grad = False
+INFERENCE.inference = True
+_PLAIN = {True: RECORD, False: SILENT}
+
+_modes: ContextVar[Modes] = ContextVar("wengert_modes", default=RECORD)
+modes: Callable[[], Modes] = _modes.get
+set_modes = _modes.set
+
+
+def change(**changes: Any) -> Modes:
+    """Switch modes for this thread or task; gives the record that was in force."""
+    before = modes()
+    set_modes(before.with_(**changes))
+    return before
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded in this thread or task."""
+    return modes().grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread or task is in inference mode."""
+    return modes().inference
+
+
+class _Mode:
+    """A context manager that is also a decorator for functions, generator functions and coroutines."""
+
+    def __enter__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} has no __enter__")
+
+    def __exit__(self, *exc: object) -> None:
+        raise TypeError(f"{type(self).__name__} has no __exit__")
+
+    def clone(self) -> _Mode:
+        """A fresh manager with the same settings: one for each call of a decorated function."""
+        return type(self)()
+
+    def __call__(self, func: F) -> F:
+        return decorate(self.clone, func)
+
+
+def decorate(make: Callable[[], Any], func: F) -> F:
+    """``func`` run inside ``make()``: each call, each resumption of a generator or coroutine, under its own manager."""
+    import inspect
+
+    if inspect.isclass(func):
+        import warnings
+
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+            "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+            "the `__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        make_instance: Any = functools.wraps(func)(lambda *args, **kwargs: _inside(make, func, args, kwargs))
+        return make_instance
+    if inspect.isgeneratorfunction(func):
+
+        @functools.wraps(func)
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            return (yield from _Resumed(func(*args, **kwargs), make))
+
+        return generator  # type: ignore[return-value]
+    if inspect.iscoroutinefunction(func):
+
+        @functools.wraps(func)
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            return await _Awaited(func(*args, **kwargs), make)
+
+        return coroutine  # type: ignore[return-value]
+
+    @functools.wraps(func)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        with make():
+            return func(*args, **kwargs)
+
+    return plain  # type: ignore[return-value]
+
+
+def _inside(make: Callable[[], Any], func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    with make():
+        return func(*args, **kwargs)
+
+
+class _Resumed:
+    """A generator (or coroutine) each of whose steps runs under the mode, and whose yields leave it."""
+
+    def __init__(self, inner: Any, make: Callable[[], Any]) -> None:
+        self.inner, self.make = inner, make
+
+    def __iter__(self) -> _Resumed:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    def send(self, value: Any) -> Any:
+        with self.make():
+            return self.inner.send(value)
+
+    def throw(self, *exc: Any) -> Any:
+        with self.make():
+            return self.inner.throw(*exc)
+
+    def close(self) -> None:
+        with self.make():
+            self.inner.close()
+
+
+class _Awaited(_Resumed):
+    def __await__(self) -> _Resumed:
+        return self
+
+
+class no_grad(_Mode):
+    """Nothing is recorded inside: results do not require a gradient.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> with torch.no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        self = object.__new__(cls)
+        return self if orig_func is None else self(orig_func)
+
+    def __enter__(self) -> None:
+        self.prev = modes()
+        set_modes(SILENT if self.prev is RECORD else self.prev.with_(grad=False))
+
+    def __exit__(self, *exc: object) -> None:
+        set_modes(modes().with_(grad=self.prev.grad))
+
+
+class enable_grad(no_grad):
+    """Operations are recorded inside, also within ``no_grad``."""
+
+    def __enter__(self) -> None:
+        self.prev = modes()
+        set_modes(self.prev.with_(grad=True))
+
+
+class set_grad_enabled(_Mode):
+    """Recording switched on or off: at once when called, and as a context or decorator."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = modes()
+        self.mode = mode
+        set_modes(self.prev.with_(grad=bool(mode)))
+
+    def __enter__(self) -> None:
+        set_modes(modes().with_(grad=bool(self.mode)))
+
+    def __exit__(self, *exc: object) -> None:
+        set_modes(modes().with_(grad=self.prev.grad))
+
+    def clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+    def __call__(self, func: F) -> F:
+        set_modes(modes().with_(grad=self.prev.grad))  # as a decorator it must not leave a trace outside
+        return super().__call__(func)
+
+    def __repr__(self) -> str:
+        return f"set_grad_enabled(mode={self.mode})"
+
+
+class inference_mode(_Mode):
+    """Like ``no_grad``, and the tensors made inside can never be part of a graph: no version counter, no view tracking."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = object.__new__(cls)
+        if isinstance(mode, bool):
+            return self
+        self.mode = True
+        return self(mode)
+
+    def __init__(self, mode: Any = True) -> None:
+        self.mode = mode if isinstance(mode, bool) else True
+
+    def __enter__(self) -> None:
+        self.prev = modes()
+        set_modes(self.prev.with_(inference=self.mode, grad=not self.mode))
+
+    def __exit__(self, *exc: object) -> None:
+        set_modes(modes().with_(inference=self.prev.inference, grad=self.prev.grad))
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)

@@ -1,0 +1,173 @@
+"""The node: one step of the tape.
+
+A node knows where its inputs came from (``edges``), what it must remember (``saved``) and the shape and dtype of what
+it made. A gradient enters by the output and leaves by the edges.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from .handles import RemovableHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Edge = tuple["Node", int]
+
+# Counts down, so that a min-heap pops the newest node first. The counter is shared by all threads: what matters is
+# that a node's number lies below those of its inputs.
+next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
+
+
+class Node:
+    """One recorded operation. ``grad_fn`` of the tensor that it made.
+
+    ``edges``: for each differentiable input the ``(node, output number)`` that made it, or None. ``seq``: smaller is
+    newer. ``shape``, ``dtype`` (NumPy's): of the output; tuples of them where ``outputs`` is above one.
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "dtype", "edges", "hooks", "saved", "seq", "shape")
+
+    edges: tuple[Edge | None, ...]
+    seq: int
+    saved: Any
+    shape: Any
+    dtype: Any
+    hooks: NodeHooks | None
+
+    outputs = 1
+    wants_undefined = False  # whether an all-None gradient still runs the node (custom functions)
+
+    def raw(self, g: Any) -> Any:
+        """The gradients of the inputs, as arrays, for the array ``g`` (a list of them for several outputs)."""
+        raise NotImplementedError(f"{self.name()} has no gradient")
+
+    def recorded(self, g: Any, needs: Any = None) -> Any:
+        """The gradients of the inputs, as tensors with a graph of their own, for the tensor ``g``."""
+        raise NotImplementedError(f"{self.name()} has no gradient")
+
+    def partial(self, g: Any, needs: Any) -> Any:
+        """``raw`` where only the inputs marked in ``needs`` are wanted."""
+        return self.raw(g)
+
+    def release(self) -> None:
+        """Forget what was saved; a later use says so."""
+
+    def name(self) -> str:
+        """PyTorch's name of the node, such as ``MulBackward0``."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that the gradients go to, each with the number of the output that they belong to."""
+        return tuple((None, 0) if e is None else e for e in self.edges)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user's own facts about this node."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def _sequence_nr(self) -> int:
+        return -self.seq
+
+    def _hooks(self) -> NodeHooks:
+        if self.hooks is None:
+            self.hooks = NodeHooks()
+        return self.hooks
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node has run; a returned tuple replaces ``grad_inputs``."""
+        return _register(self._hooks().post, fn)
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before the node runs; a returned tuple replaces ``grad_outputs``."""
+        return _register(self._hooks().pre, fn)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class HookDict(dict[Any, Any]):
+    """A dictionary that handles can refer to weakly."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _register(hooks: HookDict, fn: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = fn
+    return handle
+
+
+class NodeHooks:
+    """What runs around a node, in this order: hooks on its output tensors, retained gradients, pre-hooks, the node, post-hooks."""
+
+    __slots__ = ("post", "pre", "retain", "tensor")
+
+    def __init__(self, tensor: dict[int, HookDict] | None = None) -> None:
+        self.tensor: dict[int, HookDict] = {} if tensor is None else tensor
+        self.retain: dict[int, Callable[[Any], None]] = {}
+        self.pre, self.post = HookDict(), HookDict()
+
+    def arrive(self, node: Node, g: Any, space: Any) -> Any:
+        """Tensor hooks and retained gradients: they see the gradient before anything else does."""
+        if not (self.tensor or self.retain):
+            return g
+        single = node.outputs == 1
+        grads = [g] if single else list(g)
+        for nr, hooks in self.tensor.items():
+            for hook in tuple(hooks.values()):
+                if grads[nr] is None:
+                    break
+                grads[nr] = _replaced(hook, grads[nr], space)
+        for nr, keep in self.retain.items():
+            if grads[nr] is not None:
+                keep(space.wrap(grads[nr]))
+        return grads[0] if single else grads
+
+    def before(self, node: Node, g: Any, space: Any) -> Any:
+        """Pre-hooks of the node."""
+        single = node.outputs == 1
+        for hook in tuple(self.pre.values()):
+            given = tuple(None if x is None else space.wrap(x) for x in ((g,) if single else g))
+            answer = hook(given)
+            if answer is not None:
+                answer = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
+                if len(answer) != len(given):
+                    raise RuntimeError(f"hook has returned an incorrect number of values (got {len(answer)}, but expected {len(given)})")
+                back = [None if x is None else space.unwrap(x) for x in answer]
+                g = back[0] if single else back
+        return g
+
+    def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
+        """Post-hooks of the node."""
+        outputs = tuple(None if x is None else space.wrap(x) for x in ((g,) if node.outputs == 1 else g))
+        for hook in tuple(self.post.values()):
+            inputs = tuple(None if x is None else space.wrap(x) for x in grads)
+            answer = hook(inputs, outputs)
+            if answer is not None:
+                answer = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
+                if len(answer) != len(inputs):
+                    raise RuntimeError(f"hook has returned an incorrect number of values (got {len(answer)}, but expected {len(inputs)})")
+                grads = tuple(None if x is None else space.unwrap(x) for x in answer)
+        return grads
+
+
+def _replaced(hook: Callable[[Any], Any], g: Any, space: Any) -> Any:
+    given = space.wrap(g)
+    answer = hook(given)
+    if answer is None:
+        return space.unwrap(given)
+    if not isinstance(answer, type(given)) and not hasattr(answer, "grad_fn"):
+        raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
+    if tuple(answer.shape) != tuple(given.shape):
+        raise RuntimeError(f"hook has changed the size of value (got {list(answer.shape)}, expected {list(given.shape)})")
+    if answer.dtype != given.dtype:
+        raise RuntimeError(f"hook has changed the type of value (was {_type_name(given)} got {_type_name(answer)})")
+    return space.unwrap(answer)
+
+
+def _type_name(t: Any) -> str:
+    return t.type() if callable(getattr(t, "type", None)) else str(t.dtype)

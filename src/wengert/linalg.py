@@ -1,0 +1,16 @@
+"""``torch.linalg``, from the table of operators."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .tensor import PLACES
+
+globals().update(PLACES["linalg"])
+
+
+def __getattr__(name: str) -> Any:
+    from ._missing import missing
+
+    raise missing(sys.modules[__name__], name)

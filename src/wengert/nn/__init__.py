@@ -1,0 +1,21 @@
+"""Floor 5: networks. Parameters, modules, functions, initial values and helpers, under PyTorch's names."""
+
+from __future__ import annotations
+
+from . import functional, init, modules, parameter, utils
+from .modules import *  # noqa: F403
+from .modules import __all__ as _modules
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+__all__ = [
+    *_modules,
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+]

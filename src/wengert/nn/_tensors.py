@@ -1,0 +1,14 @@
+"""The functions on tensors that modules use: ``from wengert.nn._tensors import cat``, from the tensor floor's table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert.tensor import PLACES
+
+
+def __getattr__(name: str) -> Any:
+    found = PLACES["torch"].get(name)
+    if found is None:
+        raise AttributeError(f"the tensor floor has no function {name!r}")
+    return found

@@ -1,0 +1,28 @@
+"""``torch.nn.functional``: the operators that networks are made of.
+
+Everything here comes from the table of operators; this module only gives it PyTorch's address.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..tensor import PLACES
+
+globals().update(PLACES["functional"])
+# Functions that PyTorch offers both here and at the top.
+_SHARED = ("relu", "tanh", "sigmoid", "softmax", "log_softmax", "dropout", "prelu", "selu", "celu", "rrelu", "threshold", "pdist",
+           "cosine_similarity", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+           "conv_transpose2d", "conv_transpose3d", "conv_tbc", "avg_pool1d", "adaptive_avg_pool1d", "bilinear", "hardshrink",
+           "feature_dropout", "alpha_dropout")  # fmt: skip
+for _name in _SHARED:
+    if _name in PLACES["torch"] and _name not in globals():
+        globals()[_name] = PLACES["torch"][_name]
+        PLACES["functional"][_name] = PLACES["torch"][_name]
+
+
+def __getattr__(name: str) -> Any:
+    from .._missing import missing
+
+    raise missing(sys.modules[__name__], name)

@@ -1,0 +1,63 @@
+"""Modules that apply one function of ``nn.functional`` to their input, with their settings as further arguments."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from wengert.nn import functional as F
+
+from .module import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class Declared(Module):
+    """The class statement is the declaration; ``forward`` and ``extra_repr`` follow from it.
+
+    ``function`` is the name in ``nn.functional``; ``takes`` names the attributes that it gets behind the input;
+    ``shows`` names those that ``repr`` shows (``inplace`` only where it is set). A subclass inherits what it does not
+    declare.
+    """
+
+    _shows: Sequence[str] = ()
+
+    def __init_subclass__(
+        cls,
+        function: str | None = None,
+        takes: Sequence[str] = (),
+        shows: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init_subclass__(**kwargs)
+        if function is not None:
+            cls.forward = _apply_function(function, takes)  # type: ignore[method-assign]
+        if shows is not None:
+            cls._shows = shows
+
+    def extra_repr(self) -> str:
+        values = [(name, getattr(self, name)) for name in self._shows]
+        return ", ".join(f"{name}={value!r}" for name, value in values if name != "inplace" or value)
+
+
+def _apply_function(function: str, takes: Sequence[str]) -> Callable[..., Any]:
+    """``forward`` of a declared module. The function is looked up at each call, so that it can be replaced."""
+    if not takes:
+
+        def forward(self: Any, input: Any) -> Any:
+            return getattr(F, function)(input)
+
+    elif len(takes) == 1:
+        name = takes[0]
+
+        def forward(self: Any, input: Any) -> Any:
+            return getattr(F, function)(input, getattr(self, name))
+
+    else:
+        settings = attrgetter(*takes)
+
+        def forward(self: Any, input: Any) -> Any:
+            return getattr(F, function)(input, *settings(self))
+
+    return forward

@@ -1,0 +1,270 @@
+"""Batch normalization (Ioffe and Szegedy, 2015) and what it shares with instance normalization."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wengert.graph import no_grad
+from wengert.nn import functional as F
+from wengert.nn import init
+from wengert.nn._tensors import empty, ones, tensor, zeros
+from wengert.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from wengert.tensor import int64
+
+from .lazy import LazyModuleMixin
+from .module import Module
+
+if TYPE_CHECKING:
+    from wengert.tensor import Tensor
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
+
+
+def _add_scale_and_shift(module: Module, shape: Any, affine: bool, bias: bool, factory: dict[str, Any]) -> None:
+    """Register ``weight`` and ``bias`` of a normalization, their values not yet set, or reserve the names."""
+    module.register_parameter("weight", Parameter(empty(shape, **factory)) if affine else None)
+    module.register_parameter("bias", Parameter(empty(shape, **factory)) if affine and bias else None)
+
+
+def _reset_scale_and_shift(module: Any) -> None:
+    if module.weight is not None:
+        init.ones_(module.weight)
+    if module.bias is not None:
+        init.zeros_(module.bias)
+
+
+class _NormBase(Module):
+    _version = 2  # 2: num_batches_tracked
+    _input_dims: tuple[int, ...] = ()  # the numbers of dimensions that forward takes
+
+    num_features: int
+    weight: Tensor | None
+    bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        factory = {"device": device, "dtype": dtype}
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        _add_scale_and_shift(self, num_features, affine, bias, factory)
+        track = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, **factory) if track else None)
+        self.register_buffer("running_var", ones(num_features, **factory) if track else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if track else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget the statistics: mean 0, variance 1."""
+        if self.track_running_stats:
+            self.running_mean.zero_()  # type: ignore[union-attr]
+            self.running_var.fill_(1)  # type: ignore[union-attr]
+            self.num_batches_tracked.zero_()  # type: ignore[union-attr]
+
+    def reset_parameters(self) -> None:
+        """Forget the statistics; scale 1, shift 0."""
+        self.reset_running_stats()
+        _reset_scale_and_shift(self)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in self._input_dims:
+            expected = " or ".join(f"{dims}D" for dims in self._input_dims)
+            raise ValueError(f"expected {expected} input (got {input.dim()}D input)")
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
+    ) -> None:
+        version = local_metadata.get("version")
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            count = self.num_batches_tracked
+            state_dict[key] = tensor(0, dtype=int64) if count is None else count
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        momentum = 0.0 if self.momentum is None else self.momentum
+        training = self.training
+        mean, var = self.running_mean, self.running_var
+        if training and self.track_running_stats:
+            count = self.num_batches_tracked
+            if count is not None:
+                count.add_(1)
+                if self.momentum is None:  # the plain average of all batches
+                    momentum = 1.0 / float(count)
+        elif training:
+            mean = var = None
+        return F.batch_norm(
+            input,
+            mean,
+            var,
+            self.weight,
+            self.bias,
+            training or (mean is None and var is None),
+            momentum,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Normalize every channel of (N, C) or (N, C, L) over the batch, then scale and shift it.
+
+    In training by the statistics of the batch, which also move the running statistics by ``momentum`` (None: their
+    plain average); in evaluation by the running statistics, or the batch's with ``track_running_stats=False``.
+
+    >>> import wengert as torch
+    >>> torch.nn.BatchNorm1d(2)(torch.tensor([[0.0, 1.0], [2.0, 1.0]])).round(decimals=2)
+    tensor([[-1.,  0.],
+            [ 1.,  0.]], grad_fn=<RoundBackward1>)
+    """
+
+    _input_dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Normalize every channel of images (N, C, H, W) over the batch. See ``BatchNorm1d``."""
+
+    _input_dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Normalize every channel of volumes (N, C, D, H, W) over the batch. See ``BatchNorm1d``."""
+
+    _input_dims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over the batches of all processes. In a single process it is ``BatchNorm`` of (N, C, *)."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """``module`` with every batch norm in it replaced by a synchronized one that shares its state."""
+        converted = module
+        if isinstance(module, _BatchNorm):
+            converted = SyncBatchNorm(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            if module.affine:
+                converted.weight, converted.bias = module.weight, module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked", "training"):
+                setattr(converted, name, getattr(module, name))
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """A normalization whose ``num_features`` is the second size of the first input."""
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        factory = {"device": device, "dtype": dtype}
+        super().__init__(0, eps, momentum, False, False, **factory, bias=False)
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(**factory)
+            if bias:
+                self.bias = UninitializedParameter(**factory)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(**factory)
+            self.running_var = UninitializedBuffer(**factory)
+            self.num_batches_tracked = tensor(0, dtype=int64, device=device)
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:  # type: ignore[override]
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        lazy: tuple[Any, ...] = (self.weight, self.bias, self.running_mean, self.running_var)
+        with no_grad():
+            for param in lazy:
+                if param is not None:
+                    param.materialize((self.num_features,))
+            self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
+    """A ``BatchNorm1d`` that takes ``num_features`` from its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
+    """A ``BatchNorm2d`` that takes ``num_features`` from its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
+    """A ``BatchNorm3d`` that takes ``num_features`` from its first input."""
+
+    cls_to_become = BatchNorm3d

@@ -1,0 +1,140 @@
+"""Instance normalization (Ulyanov et al., 2016): every channel of every sample by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wengert.nn import functional as F
+
+from .batchnorm import _LazyNormBase, _NormBase
+
+if TYPE_CHECKING:
+    from wengert.tensor import Tensor
+
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]
+
+
+class _InstanceNorm(_NormBase):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        if local_metadata.get("version") is None and not self.track_running_stats:
+            keys = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
+            if keys:
+                names, kind = " and ".join(f'"{key}"' for key in keys), type(self).__name__
+                error_msgs.append(
+                    f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If "
+                    f"state_dict is a checkpoint saved before 0.4.0, this may be expected because {kind} does not "
+                    "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
+                    f"running stats are actually needed, instead set track_running_stats=True in {kind} to enable them. "
+                    f"See the documentation of {kind} for details."
+                )
+            for key in keys:
+                del state_dict[key]
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        unbatched = self._input_dims[0]
+        channel = input.dim() - unbatched
+        if input.size(channel) != self.num_features:
+            self._complain_of_channels(channel, input.size(channel))
+        if input.dim() == unbatched:
+            return self._normalized(input.unsqueeze(0)).squeeze(0)
+        return self._normalized(input)
+
+    def _normalized(self, input: Tensor) -> Tensor:
+        return F.instance_norm(
+            input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0,
+            self.eps,
+        )
+
+    def _complain_of_channels(self, dim: int, size: int) -> None:
+        if self.affine:
+            raise ValueError(
+                f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: {size}."
+            )
+        import warnings
+
+        warnings.warn(
+            f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
+            "num_features, which is not used because affine=False",
+            stacklevel=3,
+        )
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalize every channel of every sequence: (N, C, L) or (C, L)."""
+
+    _input_dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalize every channel of every image: (N, C, H, W) or (C, H, W).
+
+    >>> import wengert as torch
+    >>> torch.nn.InstanceNorm2d(3)(torch.rand(1, 3, 4, 4)).mean().abs() < 1e-6
+    tensor(True)
+    """
+
+    _input_dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalize every channel of every volume: (N, C, D, H, W) or (C, D, H, W)."""
+
+    _input_dims = (4, 5)
+
+
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
+    """An ``InstanceNorm1d`` that takes ``num_features`` from its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
+    """An ``InstanceNorm2d`` that takes ``num_features`` from its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
+    """An ``InstanceNorm3d`` that takes ``num_features`` from its first input."""
+
+    cls_to_become = InstanceNorm3d

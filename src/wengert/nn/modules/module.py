@@ -1,0 +1,650 @@
+"""``Module``: parameters, buffers and submodules under names, and a ``forward``."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from wengert.graph import no_grad
+from wengert.nn._tensors import empty_like
+from wengert.nn.parameter import Buffer, Parameter
+from wengert.tensor import Tensor, device, dtype
+
+from ._hooks import (
+    HookedCall,
+    HookMethods,
+    _global_backward_hooks,
+    _global_backward_pre_hooks,
+    _global_buffer_registration_hooks,
+    _global_forward_hooks,
+    _global_forward_pre_hooks,
+    _global_module_registration_hooks,
+    _global_parameter_registration_hooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+from ._state import StateMethods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Self
+
+__all__ = [
+    "Module",
+    "register_module_backward_hook",
+    "register_module_buffer_registration_hook",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "register_module_full_backward_hook",
+    "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook",
+    "register_module_parameter_registration_hook",
+]
+
+# The registries of hooks that every instance has, and the sets that qualify them.
+_HOOK_TABLES = (
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_forward_hooks",
+    "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called",
+    "_forward_pre_hooks",
+    "_forward_pre_hooks_with_kwargs",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
+class Module(HookMethods, StateMethods):
+    """Base class of all networks and layers.
+
+    Assign parameters, buffers and other modules to attributes in ``__init__``, after ``super().__init__()``; compute
+    in ``forward``; call the module itself, which also runs its hooks.
+
+    >>> import wengert as torch
+    >>> class Doubled(torch.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.inner = torch.nn.Linear(2, 2)
+    ...     def forward(self, x):
+    ...         return 2 * self.inner(x)
+    >>> Doubled()
+    Doubled(
+      (inner): Linear(in_features=2, out_features=2, bias=True)
+    )
+    """
+
+    dump_patches = False
+    _version = 1  # of the saved form: raised when a class changes what its state dict holds
+    call_super_init = False  # whether __init__ goes on to the next class, for multiple inheritance
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _non_persistent_buffers_set: set[str]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init:
+            if kwargs:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
+                )
+            if args:
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given"
+                )
+        state = self.__dict__
+        state["training"] = True
+        state["_parameters"] = {}
+        state["_buffers"] = {}
+        state["_non_persistent_buffers_set"] = set()
+        state["_is_full_backward_hook"] = None
+        for name in _HOOK_TABLES:
+            state[name] = OrderedDict()
+        state["_modules"] = {}
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def forward(self, *input: Any) -> Any:
+        """Compute the output. Every subclass defines it; callers call the module itself."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        state = self.__dict__
+        try:
+            hooked = (
+                state["_forward_hooks"]
+                or state["_forward_pre_hooks"]
+                or state["_backward_hooks"]
+                or state["_backward_pre_hooks"]
+                or _global_forward_hooks
+                or _global_forward_pre_hooks
+                or _global_backward_hooks
+                or _global_backward_pre_hooks
+            )
+        except KeyError as missing:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute {missing}") from None
+        if hooked:
+            return HookedCall(self, args, kwargs).run()
+        return self.forward(*args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Accept the options of ``compile`` and keep running eagerly."""
+
+    # Registration
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Enter a tensor that is part of the state but no parameter, such as a running mean.
+
+        A buffer with ``persistent=False`` moves with the module but stays out of its state dict.
+        """
+        self._check_name("buffer", name, "_buffers")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(
+                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+            )
+        self._buffers[name] = _after_hooks(_global_buffer_registration_hooks, self, name, tensor)
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Enter a parameter; None reserves the name, as ``bias=False`` does."""
+        self._check_name("parameter", name, "_parameters")
+        if param is None:
+            self._parameters[name] = None
+            return
+        if not isinstance(param, Parameter):
+            raise TypeError(
+                f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+                "(torch.nn.Parameter or None required)"
+            )
+        if param.grad_fn is not None:
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
+                f"To express '{name}' as a function of another Tensor, compute the value in the forward() method."
+            )
+        self._parameters[name] = _after_hooks(_global_parameter_registration_hooks, self, name, param)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Enter a submodule under any name, such as a number."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{_typename(module)} is not a Module subclass")
+        self._check_name("module", name, "_modules")
+        self._modules[name] = _after_hooks(_global_module_registration_hooks, self, name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Another name of ``add_module``."""
+        self.add_module(name, module)
+
+    def _check_name(self, kind: str, name: str, members: str) -> None:
+        if members not in self.__dict__:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+        if kind == "module" and hasattr(self, name) and name not in self._modules:
+            raise KeyError(f"attribute '{name}' already exists")
+        if "." in name:
+            raise KeyError(f"{kind} name can't contain \".\"" + (f", got: {name}" if kind == "module" else ""))
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if hasattr(self, name) and name not in getattr(self, members):
+            raise KeyError(f"attribute '{name}' already exists")
+
+    # Attributes
+
+    def __getattr__(self, name: str) -> Any:
+        state = self.__dict__
+        try:
+            return state["_parameters"][name]
+        except KeyError:
+            pass
+        for members in ("_buffers", "_modules"):
+            found = state.get(members)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        state = self.__dict__
+        parameters = state.get("_parameters")
+        if isinstance(value, Tensor):
+            if isinstance(value, Parameter):
+                if parameters is None:
+                    raise AttributeError("cannot assign parameters before Module.__init__() call")
+                self._forget(name, state, self._buffers, self._modules)
+                self.register_parameter(name, value)
+                return
+            if parameters is None and isinstance(value, Buffer):
+                raise AttributeError("cannot assign buffer before Module.__init__() call")
+        elif isinstance(value, Module):
+            modules = state.get("_modules")
+            if modules is None:
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            if name not in parameters:  # type: ignore[operator]
+                self._forget(name, state, self._buffers)
+                modules[name] = _after_hooks(_global_module_registration_hooks, self, name, value)
+                return
+        if parameters is None:
+            object.__setattr__(self, name, value)
+        elif name in parameters:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, None)
+        elif name in self._modules:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
+                )
+            self._modules[name] = _after_hooks(_global_module_registration_hooks, self, name, None)
+        elif name in self._buffers or isinstance(value, Buffer):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{_typename(value)}' as buffer '{name}' "
+                    "(torch.nn.Buffer, torch.Tensor or None expected)"
+                )
+            persistent = name not in self._non_persistent_buffers_set
+            self._set_buffer(name, value, value.persistent if isinstance(value, Buffer) else persistent)
+        else:
+            object.__setattr__(self, name, value)
+
+    def _forget(self, name: str, *places: dict[str, Any]) -> None:
+        """Drop what else goes by ``name``, before something is registered under it."""
+        for place in places:
+            place.pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def _set_buffer(self, name: str, value: Tensor | None, persistent: bool) -> None:
+        if type(self).register_buffer is not Module.register_buffer:
+            from inspect import signature
+
+            if "persistent" not in signature(self.register_buffer).parameters:  # an override from before there was one
+                if not persistent:
+                    raise RuntimeError(
+                        "Registering a non-persistent buffer on a Module subclass that implements register_buffer() "
+                        "without the persistent argument is not allowed."
+                    )
+                self.register_buffer(name, value)
+                return
+        self.register_buffer(name, value, persistent)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._parameters:
+            del self._parameters[name]
+        elif name in self._buffers:
+            del self._buffers[name]
+            self._non_persistent_buffers_set.discard(name)
+        elif name in self._modules:
+            del self._modules[name]
+        else:
+            object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = [*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers]
+        return sorted(name for name in names if not name[0].isdigit())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = self.__dict__
+        own.update(state)
+        for name in _HOOK_TABLES:  # what old pickles lack
+            if name not in own:
+                own[name] = OrderedDict()
+        own.setdefault("_non_persistent_buffers_set", set())
+        own.setdefault("_is_full_backward_hook", None)
+
+    # Finding
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at the dotted path ``target``; ``""`` is this one. ``AttributeError`` where there is none."""
+        found: Any = self
+        for name in target.split(".") if target else ():
+            if not hasattr(found, name):
+                raise AttributeError(f"{found._get_name()} has no attribute `{name}`")
+            found = getattr(found, name)
+            if not isinstance(found, Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return found
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put ``module`` at the dotted path ``target``. ``strict``: only where a module is already."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter at the dotted path ``target``; ``AttributeError`` where there is none."""
+        owner, name = self._owner(target)
+        found = getattr(owner, name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at the dotted path ``target``; ``AttributeError`` where there is none."""
+        owner, name = self._owner(target)
+        if name not in owner._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return getattr(owner, name)
+
+    def _owner(self, target: str) -> tuple[Module, str]:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if not hasattr(owner, name):
+            raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+        return owner, name
+
+    def _named_members(
+        self,
+        get_members_fn: Callable[[Module], Iterable[tuple[str, Any]]],
+        prefix: str = "",
+        recurse: bool = True,
+        remove_duplicate: bool = True,
+    ) -> Iterator[tuple[str, Any]]:
+        seen = set()
+        owners = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, owner in owners:
+            for name, member in get_members_fn(owner):
+                if member is None or member in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(member)
+                yield (f"{path}.{name}" if path else name), member
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, each once, in the order of registration, this module's before its children's."""
+        for _, param in self.named_parameters(recurse=recurse):
+            yield param
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """Pairs of qualified name and parameter.
+
+        >>> import wengert as torch
+        >>> [name for name, _ in torch.nn.Sequential(torch.nn.Linear(1, 1)).named_parameters()]
+        ['0.weight', '0.bias']
+        """
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """Pairs of qualified name and buffer."""
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def children(self) -> Iterator[Module]:
+        """The immediate submodules, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Pairs of name and immediate submodule."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all below it, each once, parents first."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Pairs of qualified name and module, this one first."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    # Changing everything
+
+    def apply(self, fn: Callable[[Module], None]) -> Self:
+        """Call ``fn`` on every submodule and on this one, children first: the way to initialise weights."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for param in self._parameters.values():
+            if param is None:
+                continue
+            grad = param.grad
+            with no_grad():
+                new = fn(param)
+                new_grad = None if grad is None else fn(grad)
+            if new is not param:
+                param.data = new
+            if grad is not None and new_grad is not grad:
+                grad.data = new_grad
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move or convert in place: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
+
+        Only floating and complex tensors change dtype. ``TypeError`` for an integer ``dtype``.
+
+        >>> import wengert as torch
+        >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
+        torch.float64
+        """
+        where, kind, options = _parse_to(args, kwargs)
+        if kind is not None:
+            if not (kind.is_floating_point or kind.is_complex):
+                raise TypeError(
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}"
+                )
+            if kind.is_complex:
+                import warnings
+
+                warnings.warn(
+                    "Complex modules are a new feature under active development whose design may change, and some "
+                    "modules might not work as expected when using complex tensors as parameters or buffers.",
+                    stacklevel=2,
+                )
+
+        def convert(t: Tensor) -> Tensor:
+            changes = dict(options)
+            if where is not None:
+                changes["device"] = where
+            if kind is not None and (t.is_floating_point() or t.is_complex()):
+                changes["dtype"] = kind
+            return t.to(**changes) if changes else t
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to ``device`` without copying: the values are not set."""
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert every parameter and buffer to ``dst_type``."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    def cpu(self) -> Self:
+        """Move to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device: Any = None) -> Self:
+        """Move to a GPU; an error where there is none."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def share_memory(self) -> Self:
+        """Move to memory that other processes can see."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode here and below: it changes what dropout and batch norm do."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """Set evaluation mode: ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Freeze or thaw: set ``requires_grad`` of every parameter."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or fill them with zeros."""
+        if self.__dict__.get("_is_replica", False):
+            import warnings
+
+            warnings.warn(
+                "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
+                "copied (in a differentiable manner) from the original module. This means they are not leaf nodes in "
+                "autograd and so don't accumulate gradients. If you need gradients in your forward method, consider "
+                "using autograd.grad instead.",
+                stacklevel=2,
+            )
+        for param in self.parameters():
+            grad = param.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                param.grad = None
+            else:
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                else:
+                    grad.requires_grad_(False)
+                grad.zero_()
+
+    def _replicate_for_data_parallel(self) -> Self:
+        replica = type(self).__new__(type(self))
+        replica.__dict__.update(self.__dict__)
+        replica.__dict__.update(
+            _parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(), _is_replica=True
+        )
+        return replica
+
+    # Printing
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses of ``repr`` besides the submodules. Override it."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
+        if len(lines) <= 1 and not children:
+            return f"{self._get_name()}({extra})"
+        body = "\n  ".join(lines + children)
+        return f"{self._get_name()}(\n  {body}\n)"
+
+
+def _after_hooks(hooks: OrderedDict[int, Callable[..., Any]], module: Module, name: str, value: Any) -> Any:
+    """``value``, or what the registration hooks made of it."""
+    for hook in hooks.values():
+        new = hook(module, name, value)
+        if new is not None:
+            value = new
+    return value
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The device, the dtype and the other options in the arguments of ``to``."""
+    options = dict(kwargs)
+    where, kind, like = options.pop("device", None), options.pop("dtype", None), options.pop("tensor", None)
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        like = rest.pop(0)
+    elif rest and isinstance(rest[0], dtype):
+        kind = rest.pop(0)
+    elif rest:
+        where = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], dtype)):
+            kind = rest.pop(0)
+    options.update(zip(("non_blocking", "copy"), rest, strict=False))
+    if len(rest) > 2 or not options.keys() <= {"non_blocking", "copy", "memory_format"}:
+        raise TypeError("to() received an invalid combination of arguments")
+    if like is not None:
+        where, kind = like.device, like.dtype
+    if where is not None and not isinstance(where, device):
+        where = device(where)
+    return where, kind, options
+
+
+def _typename(value: Any) -> str:
+    """How PyTorch's messages call the type of ``value``."""
+    if isinstance(value, Tensor):
+        return value.type()
+    kind = value if isinstance(value, type) else type(value)
+    module = kind.__module__
+    return kind.__qualname__ if module in ("builtins", None) else f"{module}.{kind.__qualname__}"
+
+
+def _addindent(text: str, spaces: int) -> str:
+    """``text`` with every line but the first indented; blank lines stay blank."""
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])

@@ -1,0 +1,175 @@
+"""Padding layers. ``padding`` is one number for all sides, or (left, right[, top, bottom[, front, back]])."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wengert.nn import functional as F
+
+from .module import Module
+from .utils import _ntuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wengert.tensor import Tensor
+
+__all__ = [
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
+]
+
+
+class _PadNd(Module):
+    _dims = 0
+    _mode = ""
+
+    def __init__(self, padding: int | Sequence[int]) -> None:
+        super().__init__()
+        self.padding = _ntuple(2 * self._dims)(padding)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, self._mode)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPadNd(_PadNd):
+    def __init__(self, padding: int | Sequence[int], value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad1d(_ConstantPadNd):
+    """Put ``value`` around sequences: (..., L)."""
+
+    _dims = 1
+
+
+class ConstantPad2d(_ConstantPadNd):
+    """Put ``value`` around images: (..., H, W)."""
+
+    _dims = 2
+
+
+class ConstantPad3d(_ConstantPadNd):
+    """Put ``value`` around volumes: (..., D, H, W)."""
+
+    _dims = 3
+
+
+class _ZeroPadNd(_ConstantPadNd):
+    def __init__(self, padding: int | Sequence[int]) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class ZeroPad1d(_ZeroPadNd, ConstantPad1d):
+    """Put zeros around sequences."""
+
+
+class ZeroPad2d(_ZeroPadNd, ConstantPad2d):
+    """Put zeros around images.
+
+    >>> import wengert as torch
+    >>> torch.nn.ZeroPad2d((1, 0, 0, 0))(torch.ones(1, 1, 1, 2))
+    tensor([[[[0., 1., 1.]]]])
+    """
+
+
+class ZeroPad3d(_ZeroPadNd, ConstantPad3d):
+    """Put zeros around volumes."""
+
+
+class _ReflectionPadNd(_PadNd):
+    _mode = "reflect"
+
+
+class ReflectionPad1d(_ReflectionPadNd):
+    """Mirror sequences at their ends, the end itself not repeated."""
+
+    _dims = 1
+
+
+class ReflectionPad2d(_ReflectionPadNd):
+    """Mirror images at their edges, the edge itself not repeated."""
+
+    _dims = 2
+
+
+class ReflectionPad3d(_ReflectionPadNd):
+    """Mirror volumes at their faces, the face itself not repeated."""
+
+    _dims = 3
+
+
+class _ReplicationPadNd(_PadNd):
+    _mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
+    """Repeat the ends of sequences."""
+
+    _dims = 1
+
+
+class ReplicationPad2d(_ReplicationPadNd):
+    """Repeat the edges of images."""
+
+    _dims = 2
+
+
+class ReplicationPad3d(_ReplicationPadNd):
+    """Repeat the faces of volumes."""
+
+    _dims = 3
+
+
+class _CircularPadNd(_PadNd):
+    _mode = "circular"
+
+    def forward(self, input: Tensor) -> Tensor:
+        low, high = self._dims + 1, self._dims + 2
+        if input.dim() not in (low, high):
+            raise ValueError(f"expected {low}D or {high}D input (got {input.dim()}D input)")
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPadNd):
+    """Continue sequences periodically: (C, L) or (N, C, L)."""
+
+    _dims = 1
+
+
+class CircularPad2d(_CircularPadNd):
+    """Continue images periodically: (C, H, W) or (N, C, H, W)."""
+
+    _dims = 2
+
+
+class CircularPad3d(_CircularPadNd):
+    """Continue volumes periodically: (C, D, H, W) or (N, C, D, H, W)."""
+
+    _dims = 3

@@ -1,0 +1,471 @@
+"""Recurrent networks: Elman, LSTM (Hochreiter and Schmidhuber, 1997), GRU (Cho et al., 2014), and their cells."""
+
+from __future__ import annotations
+
+import math
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+from wengert.nn import _recurrent as recurrent
+from wengert.nn import init
+from wengert.nn._tensors import empty, zeros
+from wengert.nn.parameter import Parameter
+from wengert.nn.utils.rnn import PackedSequence
+
+from .module import Module
+
+if TYPE_CHECKING:
+    from wengert.tensor import Tensor
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
+
+def _uniform_by_hidden_size(module: Any) -> None:
+    bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
+    for weight in module.parameters():
+        init.uniform_(weight, -bound, bound)
+
+
+def _check_settings(
+    input_size: Any, hidden_size: Any, num_layers: int, bias: Any, batch_first: Any, dropout: Any, proj_size: int
+) -> None:
+    if not isinstance(dropout, Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:  # type: ignore[operator]
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
+        )
+    if dropout > 0 and num_layers == 1:  # type: ignore[operator]
+        import warnings
+
+        warnings.warn(
+            "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
+            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
+            stacklevel=4,
+        )
+    for name, value in (("bias", bias), ("batch_first", batch_first)):
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
+    for name, value in (("input_size", input_size), ("hidden_size", hidden_size)):
+        if not isinstance(value, int):
+            raise TypeError(f"{name} should be of type int, got: {type(value).__name__}")
+        if value <= 0:
+            raise ValueError(f"{name} must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+
+
+class RNNBase(Module):
+    """Layers and directions of one recurrence: what ``RNN``, ``LSTM`` and ``GRU`` share.
+
+    Weights are called ``weight_ih_l0``, ``weight_hh_l0``, ``bias_ih_l0``, ``bias_hh_l0`` (and ``weight_hr_l0`` with a
+    projection), the number being the layer's, with ``_reverse`` behind for the second direction.
+    """
+
+    def __init__(
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        _check_settings(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
+        if mode not in recurrent.GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        gates, out_size = recurrent.GATES[mode] * hidden_size, proj_size or hidden_size
+        self._all_weights: list[list[str]] = []
+        for layer in range(num_layers):
+            for suffix in ("", "_reverse") if bidirectional else ("",):
+                shapes: dict[str, Any] = {
+                    "weight_ih": (gates, input_size if layer == 0 else out_size * (1 + bidirectional)),
+                    "weight_hh": (gates, out_size),
+                }
+                if bias:
+                    shapes.update(bias_ih=gates, bias_hh=gates)
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                names = []
+                for kind, shape in shapes.items():
+                    names.append(f"{kind}_l{layer}{suffix}")
+                    self.register_parameter(names[-1], Parameter(empty(shape, device=device, dtype=dtype)))
+                self._all_weights.append(names)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        _uniform_by_hidden_size(self)
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name, None) for name in self._flat_weights_names]
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters, grouped by layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """Accepted for PyTorch's sake: the weights need not be in one piece of memory."""
+
+    # The checks of forward's arguments
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """Refuse an input of another type or shape than the weights."""
+        kind = self._flat_weights[0].dtype
+        if input.dtype != kind and not _is_autocast():
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). "
+                f"Convert input: input.to({kind}), or convert model: model.to({input.dtype})"
+            )
+        expected = 3 if batch_sizes is None else 2
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            )
+
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """(layers * directions, batch, output size)."""
+        return self._state_size(input, batch_sizes, self.proj_size or self.hidden_size)
+
+    def _state_size(self, input: Tensor, batch_sizes: Tensor | None, features: int) -> tuple[int, int, int]:
+        batch = input.size(0 if self.batch_first else 1) if batch_sizes is None else int(batch_sizes[0])
+        return self.num_layers * (1 + self.bidirectional), batch, features
+
+    def check_hidden_size(
+        self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        """Refuse a state of another shape."""
+        if tuple(hx.size()) != expected_hidden_size:
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Refuse arguments that do not fit together."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The state with its batch in another order."""
+        return hx if permutation is None else hx.index_select(1, permutation)
+
+    # The forward pass, on states as tuples
+
+    def _unpack_state(self, hx: Any) -> tuple[Tensor, ...]:
+        return (hx,)
+
+    def _pack_state(self, state: tuple[Tensor, ...]) -> Any:
+        return state[0]
+
+    def _zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
+        shape = self.get_expected_hidden_size(input, batch_sizes)
+        return zeros(*shape, dtype=input.dtype, device=input.device)
+
+    def _check_state_dims(self, hx: Any, batched: bool) -> None:
+        dims = 3 if batched else 2
+        if hx.dim() != dims:
+            kind = "batched" if batched else "unbatched"
+            raise RuntimeError(
+                f"For {kind} {dims}-D input, hx should also be {dims}-D but got {hx.dim()}-D tensor"
+            )
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        """(T, N, features), the batch first with ``batch_first``, (T, features), or a ``PackedSequence``.
+
+        Gives the outputs in the same form and the last state of every layer and direction.
+        """
+        if isinstance(input, PackedSequence):
+            data, batch_sizes, order, back = input
+            hx = self._zero_state(data, batch_sizes) if hx is None else self.permute_hidden(hx, order)
+            self.check_forward_args(data, hx, batch_sizes)
+            output, state = self._run(data, batch_sizes.tolist(), self._unpack_state(hx))
+            last = self.permute_hidden(self._pack_state(state), back)
+            return PackedSequence(output, batch_sizes, order, back), last
+        if input.dim() not in (2, 3):
+            tail = " instead" if self.mode == "LSTM" else " tensor instead"
+            raise ValueError(f"{self._kind()}: Expected input to be 2D or 3D, got {input.dim()}D{tail}")
+        batched = input.dim() == 3
+        batch_dim = 0 if self.batch_first else 1
+        if not batched:
+            input = input.unsqueeze(batch_dim)
+        if hx is None:
+            hx = self._zero_state(input, None)
+        else:
+            self._check_state_dims(hx, batched)
+            if not batched:
+                hx = self._pack_state(tuple(s.unsqueeze(1) for s in self._unpack_state(hx)))
+        self.check_forward_args(input, hx, None)
+        steps = input.transpose(0, 1) if self.batch_first else input
+        output, state = self._run(steps, None, self._unpack_state(hx))
+        if self.batch_first:
+            output = output.transpose(0, 1)
+        if not batched:
+            output, state = output.squeeze(batch_dim), tuple(s.squeeze(1) for s in state)
+        return output, self._pack_state(state)
+
+    def _kind(self) -> str:
+        return self.mode.partition("_")[0]
+
+    def _run(self, data: Tensor, batch_sizes: list[int] | None, state: tuple[Tensor, ...]) -> Any:
+        return recurrent.network(
+            self.mode,
+            data,
+            batch_sizes,
+            state,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, usual in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0),
+            ("bidirectional", False),
+        ):
+            value = getattr(self, name)
+            if value != usual:
+                text += f", {name}={value}"
+        return text
+
+
+def _is_autocast() -> bool:
+    import sys
+
+    amp = sys.modules.get("wengert.amp")
+    return amp is not None and bool(amp.is_autocast_enabled())
+
+
+def _refuse_projection(kwargs: dict[str, Any]) -> None:
+    if "proj_size" in kwargs:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
+class RNN(RNNBase):
+    """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or ``relu``.
+
+    ``RNN(input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+    bidirectional=False, device=None, dtype=None)``.
+
+    >>> import wengert as torch
+    >>> output, h = torch.nn.RNN(10, 20, 2)(torch.zeros(5, 3, 10))
+    >>> output.shape, h.shape
+    (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refuse_projection(kwargs)
+        nonlinearity = kwargs.pop("nonlinearity", "tanh")
+        if len(args) > 3:
+            nonlinearity, args = args[3], args[:3] + args[4:]
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__(f"RNN_{nonlinearity.upper()}", *args, **kwargs)
+        self.nonlinearity = nonlinearity
+
+
+class GRU(RNNBase):
+    """Gated recurrent units; the reset gate acts behind the hidden product, as in cuDNN.
+
+    ``GRU(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+    device=None, dtype=None)``.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _refuse_projection(kwargs)
+        super().__init__("GRU", *args, **kwargs)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory. The state is a pair ``(h, c)``; ``proj_size`` projects the output ``h``.
+
+    ``LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+    proj_size=0, device=None, dtype=None)``.
+
+    >>> import wengert as torch
+    >>> output, (h, c) = torch.nn.LSTM(10, 20, batch_first=True)(torch.zeros(3, 5, 10))
+    >>> output.shape, c.shape
+    (torch.Size([3, 5, 20]), torch.Size([1, 3, 20]))
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
+        """(layers * directions, batch, hidden size)."""
+        return self._state_size(input, batch_sizes, self.hidden_size)
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        self.check_input(input, batch_sizes)
+        sizes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
+        for i, size in enumerate(sizes):
+            self.check_hidden_size(hidden[i], size, f"Expected hidden[{i}] size {{}}, got {{}}")
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        return hx if permutation is None else tuple(s.index_select(1, permutation) for s in hx)
+
+    def _unpack_state(self, hx: Any) -> tuple[Tensor, ...]:
+        return tuple(hx)
+
+    def _pack_state(self, state: tuple[Tensor, ...]) -> Any:
+        return state
+
+    def _zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
+        sizes = self.get_expected_hidden_size(input, batch_sizes), self.get_expected_cell_size(input, batch_sizes)
+        return tuple(zeros(*size, dtype=input.dtype, device=input.device) for size in sizes)
+
+    def _check_state_dims(self, hx: Any, batched: bool) -> None:
+        dims = 3 if batched else 2
+        if hx[0].dim() != dims or hx[1].dim() != dims:
+            kind = "batched" if batched else "unbatched"
+            raise RuntimeError(
+                f"For {kind} {dims}-D input, hx and cx should also be {dims}-D but got "
+                f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+            )
+
+
+class RNNCellBase(Module):
+    """The weights of one step of a recurrence."""
+
+    _mode = ""
+    weight_ih: Tensor
+    weight_hh: Tensor
+    bias_ih: Tensor | None
+    bias_hh: Tensor | None
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = num_chunks * hidden_size
+        shapes = {"weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size), "bias_ih": rows, "bias_hh": rows}
+        for name, shape in shapes.items():
+            is_absent = name.startswith("bias") and not bias
+            self.register_parameter(name, None if is_absent else Parameter(empty(shape, device=device, dtype=dtype)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        _uniform_by_hidden_size(self)
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        nonlinearity = getattr(self, "nonlinearity", "tanh")
+        return text if nonlinearity == "tanh" else f"{text}, nonlinearity={nonlinearity}"
+
+    def _check_dims(self, tensor: Tensor, what: str) -> None:
+        if tensor.dim() not in (1, 2):
+            raise ValueError(f"{self._get_name()}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
+
+    def _step(self, mode: str, input: Tensor, state: tuple[Tensor, ...] | None, states: int) -> tuple[Tensor, ...]:
+        batched = input.dim() == 2
+        if not batched:
+            input = input.unsqueeze(0)
+            state = None if state is None else tuple(s.unsqueeze(0) for s in state)
+        if state is None:
+            state = (zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device),) * states
+        self._check_sizes(input, state)
+        new = recurrent.cell(mode, input, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return new if batched else tuple(s.squeeze(0) for s in new)
+
+    def _check_sizes(self, input: Tensor, state: tuple[Tensor, ...]) -> None:
+        if input.size(1) != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
+            )
+        for i, s in enumerate(state):
+            if s.size(0) != input.size(0):
+                raise RuntimeError(
+                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {s.size(0)}"
+                )
+            if s.size(1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}"
+                )
+
+
+class RNNCell(RNNCellBase):
+    """One step of ``RNN``: (N, input_size), (N, hidden_size) -> (N, hidden_size); also without the batch.
+
+    >>> import wengert as torch
+    >>> torch.nn.RNNCell(10, 20)(torch.zeros(6, 10)).shape
+    torch.Size([6, 20])
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        self._check_dims(input, "input")
+        if hx is not None:
+            self._check_dims(hx, "hidden")
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step(f"RNN_{self.nonlinearity.upper()}", input, None if hx is None else (hx,), 1)[0]
+
+
+class GRUCell(RNNCellBase):
+    """One step of ``GRU``: (N, input_size), (N, hidden_size) -> (N, hidden_size); also without the batch."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        self._check_dims(input, "input")
+        if hx is not None:
+            self._check_dims(hx, "hidden")
+        return self._step("GRU", input, None if hx is None else (hx,), 1)[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of ``LSTM``: (N, input_size), ((N, hidden_size), (N, hidden_size)) -> ``(h, c)``."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        self._check_dims(input, "input")
+        for i, state in enumerate(hx or ()):
+            self._check_dims(state, f"hx[{i}]")
+        h, c = self._step("LSTM", input, hx, 2)
+        return h, c

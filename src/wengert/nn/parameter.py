@@ -1,0 +1,121 @@
+"""Parameters and buffers: the tensors that a module registers, and those whose shape is not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert.nn._tensors import empty
+from wengert.tensor import Parameter, Tensor
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
+
+
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+    """A buffer is a plain tensor that carries a mark, so operations on it give plain tensors."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False):
+            return True
+        return super().__instancecheck__(instance)
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that a module registers as a buffer when it becomes its attribute.
+
+    ``persistent=False`` keeps it out of the state dict.
+
+    >>> import wengert as torch
+    >>> m = torch.nn.Module()
+    >>> m.steps = torch.nn.Buffer(torch.zeros(1))
+    >>> list(m.state_dict())
+    ['steps']
+    """
+
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+        tensor = empty(0) if data is None else data.detach().requires_grad_(data.requires_grad)
+        tensor.persistent = persistent
+        tensor._is_buffer = True
+        return tensor
+
+
+class UninitializedTensorMixin:
+    """A tensor without a shape: ``materialize`` gives it one."""
+
+    cls_to_become: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary parameter (or buffer) of ``shape``, its values not yet set."""
+        self.data = empty(shape, device=device or self.data.device, dtype=dtype or self.data.dtype)
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes."
+        )
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, proto: Any) -> Any:
+        return (type(self), (self.requires_grad,))  # type: ignore[attr-defined]
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether ``param`` has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape the first ``forward`` of a lazy module will set.
+
+    >>> import wengert as torch
+    >>> torch.nn.LazyLinear(3).weight
+    <UninitializedParameter>
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        return _without_shape(cls, requires_grad, device, dtype)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape the first ``forward`` of a lazy module will set."""
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        tensor = _without_shape(cls, requires_grad, device, dtype)
+        tensor.persistent = persistent
+        tensor._is_buffer = True
+        return tensor
+
+
+def _without_shape(cls: type, requires_grad: bool, device: Any, dtype: Any) -> Any:
+    tensor = Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+    return tensor

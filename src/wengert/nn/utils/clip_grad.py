@@ -1,0 +1,107 @@
+"""Gradients kept within bounds."""
+
+from __future__ import annotations
+
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any
+
+from wengert.graph import no_grad
+from wengert.nn._tensors import stack, tensor
+from wengert.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Tensors = Tensor | Iterable[Tensor]
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def _as_list(tensors: Tensors) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def get_total_norm(
+    tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all tensors as if they were one vector; 0 of none. ``foreach`` is accepted.
+
+    >>> import wengert as torch
+    >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+    tensor(5.)
+    """
+    from wengert.linalg import vector_norm
+
+    norm_type = float(norm_type)
+    with no_grad():
+        norms = [vector_norm(t, norm_type) for t in _as_list(tensors)]
+        if not norms:
+            return tensor(0.0)
+        first = norms[0].device
+        total = vector_norm(stack([norm.to(first) for norm in norms]), norm_type)
+    if error_if_nonfinite and not total.isfinite():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale the gradients of ``parameters`` in place so that ``total_norm``, known before, is at most ``max_norm``."""
+    grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
+    with no_grad():
+        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        for grad in grads:
+            grad.mul_(factor.to(grad.device))
+
+
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the gradients of ``parameters`` in place so that their common norm is at most ``max_norm``.
+
+    Gives the norm before. With ``error_if_nonfinite`` a norm that is NaN or infinite is a ``RuntimeError``.
+
+    >>> import wengert as torch
+    >>> x = torch.zeros(2, requires_grad=True)
+    >>> x.grad = torch.tensor([3.0, 4.0])
+    >>> torch.nn.utils.clip_grad_norm_(x, max_norm=1.0)
+    tensor(5.)
+    """
+    listed = _as_list(parameters)
+    if not listed and isinstance(parameters, GeneratorType):
+        import warnings
+
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+    total = get_total_norm([p.grad for p in listed if p.grad is not None], norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(listed, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    """Deprecated name of ``clip_grad_norm_``."""
+    import warnings
+
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(*args, **kwargs)
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Clip every element of the gradients to ``[-clip_value, clip_value]``, in place."""
+    clip_value = float(clip_value)
+    with no_grad():
+        for p in _as_list(parameters):
+            if p.grad is not None:
+                p.grad.clamp_(min=-clip_value, max=clip_value)

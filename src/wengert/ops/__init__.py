@@ -1,0 +1,13 @@
+"""Floor 3: the table of operators, a file per family."""
+
+from __future__ import annotations
+
+FAMILIES = ("views", "matmul", "pointwise", "compare", "trig")
+
+
+def load() -> None:
+    """Fill the table."""
+    from importlib import import_module
+
+    for name in FAMILIES:
+        import_module(f"{__name__}.{name}")

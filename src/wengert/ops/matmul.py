@@ -1,0 +1,380 @@
+"""Matrix products: everything that ends in BLAS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+
+def mT(x: Any) -> Any:
+    """The matrices of ``x`` transposed: works on arrays and tensors."""
+    return x.mT if hasattr(x, "mT") else x.swapaxes(-1, -2)
+
+
+def product(a: Any, b: Any) -> Any:
+    """``a @ b`` with half precision carried in float32."""
+    if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
+        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    if a.dtype.kind == "b":
+        raise RuntimeError('"addmm_impl_cpu_" not implemented for \'Bool\'')
+    return np.matmul(a, b)
+
+
+def same_type(a: Any, b: Any) -> None:
+    if a.dtype != b.dtype:
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {_c(scalar_name(a.dtype))} != {_c(scalar_name(b.dtype))}"
+        )
+
+
+def _c(name: str) -> str:
+    return {"Float": "float", "Double": "double", "Long": "long", "Int": "int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}.get(name, name)
+
+
+def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
+    need_a, need_b = needs
+    a, b, na, nb = input, other, len(input_shape), len(other_shape)
+    ga = gb = None
+    if na == 1 and nb == 1:
+        return (g * b if need_a else None, g * a if need_b else None)
+    if na == 1:
+        if need_a:
+            ga = F.squeeze(F.matmul(b, F.unsqueeze(g, -1)), -1)
+        if need_b:
+            gb = F.unsqueeze(a, -1) * F.unsqueeze(g, -2)
+        return ga, gb
+    if nb == 1:
+        if need_a:
+            ga = F.unsqueeze(g, -1) * b
+        if need_b:
+            gb = F.squeeze(F.matmul(mT(a), F.unsqueeze(g, -1)), -1)
+        return ga, gb
+    flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
+    rows = F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1])) if flat else g
+    if need_a:
+        ga = F.matmul(rows, mT(b))
+        if flat:
+            ga = F.reshape(ga, input_shape)
+    if need_b:
+        gb = F.matmul(mT(F.reshape(a, (rows.shape[0], input_shape[-1])) if flat else a), rows)
+    return ga, gb
+
+
+@operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0")
+def matmul(input: Array, other: Array):
+    """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
+
+    Shapes: ``(..., n, k) @ (..., k, m) -> (..., n, m)``.
+
+    >>> import wengert as torch
+    >>> torch.ones(2, 3) @ torch.ones(3)
+    tensor([3., 3.])
+    """
+    if input.ndim == 0 or other.ndim == 0:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D"
+        )
+    if input.dtype is not other.dtype:
+        same_type(input, other)
+    try:
+        if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
+            return product(input.reshape(-1, input.shape[-1]), other).reshape(*input.shape[:-1], other.shape[-1])
+        return product(input, other)
+    except ValueError as e:
+        raise mismatch(input, other) from e
+
+
+def mismatch(a: Any, b: Any) -> RuntimeError:
+    """PyTorch's complaint about shapes that do not multiply."""
+    if a.ndim == 1 and b.ndim == 1:
+        return RuntimeError(f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively")  # fmt: skip
+    if b.ndim == 1:
+        return RuntimeError(f"size mismatch, got input ({a.shape[-2]}), mat ({a.shape[-2]}x{a.shape[-1]}), vec ({b.shape[0]})")
+    if a.ndim > 2 and b.ndim > 2:
+        if a.shape[-1] == b.shape[-2]:
+            n = max(a.ndim, b.ndim)
+            pa, pb = (1,) * (n - a.ndim) + a.shape, (1,) * (n - b.ndim) + b.shape
+            i = next(i for i in reversed(range(n - 2)) if pa[i] != pb[i] and 1 not in (pa[i], pb[i]))
+            return RuntimeError(
+                f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton dimension {i}"
+            )
+        return RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] but got: [{b.shape[0]}, {b.shape[-2]}]."
+        )
+    rows = 1
+    for n in a.shape[:-1]:
+        rows *= n
+    return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
+
+
+_mm = dict(input=lambda F, g, mat2: F.matmul(g, mT(mat2)), mat2=lambda F, g, input: F.matmul(mT(input), g))
+
+
+@operator(grad=_mm)
+def mm(input: Array, mat2: Array):
+    """Matrix product ``(n, k) @ (k, m) -> (n, m)``."""
+    if input.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    same_type(input, mat2)
+    if input.shape[1] != mat2.shape[0]:
+        raise mismatch(input, mat2)
+    return product(input, mat2)
+
+
+@operator(grad=_mm)
+def bmm(input: Array, mat2: Array):
+    """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
+    if input.ndim != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    if mat2.ndim != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+    same_type(input, mat2)
+    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
+            f"[{mat2.shape[0]}, {mat2.shape[1]}]."
+        )
+    return product(input, mat2)
+
+
+@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec, vec=lambda F, g, input: F.matmul(mT(input), g)))
+def mv(input: Array, vec: Array):
+    """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
+    if input.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
+    same_type(input, vec)
+    if input.shape[1] != vec.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})")
+    return product(input, vec)
+
+
+@operator(grad=dict(input=lambda F, g, tensor: g * tensor, tensor=lambda F, g, input: g * input))
+def dot(input: Array, tensor: Array):
+    """Inner product of two vectors of one length (no conjugation)."""
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
+    if input.dtype != tensor.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {_t(input)} and {_t(tensor)}")
+    if input.shape != tensor.shape:
+        raise mismatch(input, tensor)
+    return product(input, tensor)
+
+
+def _t(a: Any) -> str:
+    from ..arrays.dtypes import scalar_name
+
+    return _c(scalar_name(a.dtype))
+
+
+@composite
+def vdot(F, input, other):
+    """Inner product with the first vector conjugated."""
+    return F.dot(F.conj(input) if F.is_complex(input) else input, other)
+
+
+@composite
+def inner(F, input, other):
+    """Sum of products over the last dimensions."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
+        )
+    rows = F.matmul(F.reshape(input, (-1, input.shape[-1])) if input.shape[-1] else F.zeros((_rows(input), 0), F.dtype_of(input)),
+                    mT(F.reshape(other, (-1, other.shape[-1])) if other.shape[-1] else F.zeros((_rows(other), 0), F.dtype_of(other))))  # fmt: skip
+    return F.reshape(rows, (*input.shape[:-1], *other.shape[:-1]))
+
+
+def _rows(x: Any) -> int:
+    n = 1
+    for k in x.shape[:-1]:
+        n *= k
+    return n
+
+
+def _outer_check(input: Any, vec2: Any) -> None:
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got {(input if input.ndim != 1 else vec2).ndim}-D")
+
+
+@composite(aliases=("ger",))
+def outer(F, input, vec2):
+    """Outer product ``(n,), (m,) -> (n, m)``."""
+    _outer_check(input, vec2)
+    return F.unsqueeze(input, -1) * vec2
+
+
+def _scaled(g: Any, factor: Any) -> Any:
+    return g if isinstance(factor, (int, float)) and factor == 1 else g * factor
+
+
+_addmm = dict(
+    input=lambda F, g, beta: _scaled(g, beta),
+    mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, mT(mat2)), alpha),
+    mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(mT(mat1), g), alpha),
+)
+
+
+def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
+    if not (isinstance(alpha, (int, float)) and alpha == 1):
+        m = (m * np.asarray(alpha, m.dtype)) if m.dtype.kind in "iub" or isinstance(alpha, complex) else m * m.dtype.type(alpha)
+    if input.dtype != m.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {_t(input)} and {_t(m)}")
+    if np.broadcast_shapes(input.shape, m.shape) != m.shape:
+        raise ValueError("operands could not be broadcast")
+    if isinstance(beta, (int, float)) and beta == 0:
+        return m
+    return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * np.asarray(beta, m.dtype), out=m)
+
+
+@operator(grad=_addmm, inplace=True)
+def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
+    """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
+    if mat1.ndim != 2 or mat2.ndim != 2:
+        raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2 else f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
+    same_type(mat1, mat2)
+    if mat1.shape[1] != mat2.shape[0]:
+        raise mismatch(mat1, mat2)
+    return _plus_product(input, product(mat1, mat2), beta, alpha)
+
+
+@operator(
+    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
+              batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
+    inplace=True,
+)  # fmt: skip
+def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
+    """``beta * input + alpha * (batch1 @ batch2)``, batched."""
+    if batch1.ndim != 3 or batch2.ndim != 3:
+        raise RuntimeError("batch1 must be a 3D tensor" if batch1.ndim != 3 else "batch2 must be a 3D tensor")
+    same_type(batch1, batch2)
+    if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
+        raise mismatch(batch1, batch2)
+    return _plus_product(input, product(batch1, batch2), beta, alpha)
+
+
+@composite
+def addbmm(F, input, batch1, batch2, *, beta=1, alpha=1):
+    """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
+    return _combined(F, input, F.sum(F.bmm(batch1, batch2), 0), beta, alpha)
+
+
+@composite
+def addmv(F, input, mat, vec, *, beta=1, alpha=1):
+    """``beta * input + alpha * (mat @ vec)``."""
+    return _combined(F, input, F.mv(mat, vec), beta, alpha)
+
+
+@composite
+def addr(F, input, vec1, vec2, *, beta=1, alpha=1):
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    _outer_check(vec1, vec2)
+    return _combined(F, input, F.unsqueeze(vec1, -1) * vec2, beta, alpha)
+
+
+def _combined(F: Any, input: Any, m: Any, beta: Any, alpha: Any) -> Any:
+    m = _scaled(m, alpha)
+    if isinstance(beta, (int, float)) and beta == 0:
+        return m + F.zeros(tuple(input.shape), F.dtype_of(m))
+    return _scaled(input, beta) + m
+
+
+def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any, weight_shape: Any) -> Any:
+    need_x, need_w, need_b = needs
+    if len(weight_shape) == 1:  # one output: g has the shape of the rows
+        flat = F.reshape(g, (_size(g, range(g.ndim)), 1))
+        weight = F.unsqueeze(weight, 0) if need_x else None
+    else:
+        flat = g if g.ndim == 2 else F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1]))
+    gx = gw = gb = None
+    if need_x:
+        gx = F.matmul(flat, weight)
+        gx = gx if len(input_shape) == 2 else F.reshape(gx, input_shape)
+    if need_w:
+        gw = F.matmul(mT(flat), input if len(input_shape) == 2 else F.reshape(input, (flat.shape[0], input_shape[-1])))
+        gw = gw if len(weight_shape) == 2 else F.squeeze(gw, 0)
+    if need_b:
+        gb = F.sum(flat, 0) if len(weight_shape) == 2 else F.sum(flat)
+    return gx, gw, gb
+
+
+@operator(
+    grad=_linear_grad, wrt=("input", "weight", "bias"), keeps={"input": ("weight",), "weight": ("input",)}, node="AddmmBackward0",
+    places=("functional",),
+)  # fmt: skip
+def linear(input: Array, weight: Array, bias: Array | None = None):
+    """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
+
+    >>> import wengert as torch
+    >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(1, 3))
+    tensor([[3.],
+            [3.]])
+    """
+    if input.ndim == 2:
+        x = input
+    else:
+        x = input.reshape(-1, input.shape[-1]) if input.ndim > 2 else input
+    if input.dtype is not weight.dtype:
+        same_type(input, weight)
+    try:
+        y = product(x, weight.T)
+    except ValueError as e:
+        raise mismatch(x if x.ndim > 1 else x.reshape(1, -1), weight.T) from e
+    if bias is not None:
+        if y.dtype is not bias.dtype:
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {_t(bias)} and {_t(y)}")
+        y = np.add(y, bias, out=y) if type(y) is np.ndarray else y + bias
+    return y if input.ndim <= 2 else y.reshape(*input.shape[:-1], *y.shape[1:])
+
+
+@composite
+def chain_matmul(F, *matrices):
+    """The product of several matrices, in the cheapest order."""
+    return F.linalg_multi_dot(list(matrices[0]) if len(matrices) == 1 else list(matrices))
+
+
+@composite
+def tensordot(F, a, b, dims=2):
+    """Contract dimensions ``dims`` of ``a`` with those of ``b`` (an int: the last of ``a`` with the first of ``b``)."""
+    if isinstance(dims, int) or (hasattr(dims, "numel") and dims.numel() == 1 and not isinstance(dims, (list, tuple))):
+        n = int(dims)
+        left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
+    else:
+        left, right = ([int(i) for i in (d.tolist() if hasattr(d, "tolist") else d if isinstance(d, (list, tuple)) else [d])] for d in dims)
+    left, right = [d % a.ndim for d in left], [d % b.ndim for d in right]
+    if len(left) != len(right):
+        raise RuntimeError("both dimension lists should have same length")
+    for i, j in zip(left, right):
+        if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+    for i, j in zip(left, right):  # a dimension of size 1 against a longer one: sum the longer
+        if a.shape[i] != b.shape[j]:
+            a, b = (a, F.sum(b, j, True)) if a.shape[i] == 1 else (F.sum(a, i, True), b)
+    free_a, free_b = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
+    k = 1
+    for i in left:
+        k *= a.shape[i]
+    shape = (*[a.shape[i] for i in free_a], *[b.shape[j] for j in free_b])
+    rows = F.reshape(F.permute(a, (*free_a, *left)), (_size(a, free_a), k))
+    columns = F.reshape(F.permute(b, (*right, *free_b)), (k, _size(b, free_b)))
+    return F.reshape(F.matmul(rows, columns), shape)
+
+
+def _size(x: Any, dims: Any) -> int:
+    n = 1
+    for d in dims:
+        n *= x.shape[d]
+    return n

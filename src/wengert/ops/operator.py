@@ -1,0 +1,177 @@
+"""Declarations: an operator's forward, its gradient rules and its dtype rule, together in one place.
+
+Example, the whole of ``exp``::
+
+    @operator(grad=dict(input=lambda F, g, result: g * result), promote="float")
+    def exp(input: Array):
+        return np.exp(input)
+
+*Forward*: a function of raw NumPy arrays; its signature is the operator's. Parameters annotated ``Array``,
+``Array | None`` or ``Arrays`` (a list) are tensors to the user.
+
+*Gradient rule*: one function for each differentiable parameter. ``F`` is the vocabulary to compute with: in a plain
+backward its functions are the forwards of this table on raw arrays, under ``create_graph=True`` they are the recorded
+operators on tensors, so that one rule serves every order. ``g`` is the gradient of the output (a list of them for
+several differentiable outputs, undefined ones as zeros). Further parameters say, by name, what is remembered from the
+forward: an argument, ``result`` (or an output's name), an ``aux`` value, ``NAME_shape`` (only the shape of an
+argument). Only what the inputs that need a gradient ask for is kept. A rule need not undo broadcasting or promotion
+(the engine does), and for complex numbers it is written as for an analytic function: saved values reach it conjugated
+(``wirtinger=True`` switches that off for operators that are not analytic, such as ``abs``).
+
+*dtype rule*: ``promote="elementwise"`` brings the ``promoted`` arguments (all tensors, unless named) to their common
+type, ``"float"`` also makes integers floating, None leaves them alone. ``kernel`` names a function of the tensors
+alone, in order, that may replace the forward when everything else has its default (a ufunc, say).
+
+*Joint rule*: where the gradients share work, ``grad`` is one function that returns a tuple of them, in the order of
+``wrt``; its parameter ``needs`` tells which are wanted, and ``keeps={"input": ("weight",)}`` says for whose gradient a
+value is needed (without it, for any), so that the others do not hold it in memory.
+
+*Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
+alike and needs no rule; ``raw`` may name a faster kernel for raw arrays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    Array = np.ndarray
+    Arrays = list[np.ndarray]
+
+TABLE: dict[str, Operator | Composite] = {}
+
+
+class Operator:
+    """One row of the table. See the module's text for the meaning of the fields."""
+
+    __slots__ = (
+        "aliases", "aux", "consts", "defaults", "doc", "forward", "inplace", "joint", "kernel", "kwonly", "name",
+        "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "promote", "promoted", "rules", "saved",
+        "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "wrt",
+    )  # fmt: skip
+
+    name: str
+    forward: Callable[..., Any]
+    params: tuple[str, ...]
+    wrt: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def __init__(self, forward: Callable[..., Any], grad: Any, options: dict[str, Any]) -> None:
+        code = forward.__code__
+        positional, kwonly = code.co_argcount, code.co_kwonlyargcount
+        self.forward = forward
+        self.name = options.get("name") or forward.__name__.rstrip("_")
+        self.params = code.co_varnames[: positional + kwonly]
+        self.kwonly = kwonly
+        given = forward.__defaults__ or ()
+        self.defaults = dict(zip(self.params[positional - len(given) : positional], given)) | (forward.__kwdefaults__ or {})
+        notes = forward.__annotations__
+        self.tensors = tuple(p for p in self.params if notes.get(p, "").startswith("Array"))
+        self.tensor_lists = tuple(p for p in self.tensors if notes[p].startswith("Arrays"))
+        self.optional = tuple(p for p in self.tensors if notes[p].endswith("None"))
+        self.outputs = options.get("outputs", ("result",))
+        self.nondifferentiable = options.get("nondifferentiable", ())
+        self.aux = options.get("aux", ())
+        self.promote = options.get("promote")
+        self.promoted = options.get("promoted", self.tensors)
+        self.kernel = options.get("kernel")
+        self.scalars = options.get("scalars", bool(self.promote))
+        self.view = options.get("view", False)
+        self.wirtinger = options.get("wirtinger", False)
+        self.inplace = options.get("inplace", False)
+        self.variadic = options.get("variadic")
+        self.places = options["places"]
+        self.aliases = options.get("aliases", ())
+        self.doc = forward.__doc__ or ""
+        self.node_name = options.get("node") or node_name(self.name)
+        self._rules(grad, options.get("wrt"), options.get("keeps", {}))
+
+    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]]) -> None:
+        self.joint, self.rules = None, ()
+        if callable(grad):
+            self.wrt = wrt if wrt is not None else self.tensors
+            names = _names(grad)
+            self.joint = (grad, names)
+            every = tuple(range(len(self.wrt)))
+            wanted = {n: tuple(self.wrt.index(p) for p in keeps[n]) if n in keeps else every for n in names if n != "needs"}
+        else:
+            grad = grad or {}
+            self.wrt = tuple(p for p in self.params if p in grad)
+            self.rules = tuple((grad[p], _names(grad[p])) for p in self.wrt)
+            wanted = {}
+            for i, (_, names) in enumerate(self.rules):
+                for n in names:
+                    wanted[n] = (*wanted.get(n, ()), i)
+        arrays = {*self.tensors, *self.outputs, *self.aux}
+        # saved: values under version control, in the order of the node's memory; consts: everything else
+        self.saved = tuple(n for n in wanted if n in arrays)
+        self.consts = tuple(n for n in wanted if n not in arrays)
+        self.users = wanted
+        for n in self.consts:
+            if n not in self.params and not (n.endswith("_shape") and n[:-6] in self.params):
+                raise TypeError(f"{self.name}: a gradient rule asks for {n!r}, which is neither argument nor result")
+
+    @property
+    def differentiable(self) -> tuple[int, ...]:
+        """The numbers of the outputs that carry a gradient."""
+        return tuple(i for i, o in enumerate(self.outputs) if o not in self.nondifferentiable)
+
+
+class Composite:
+    """An operator defined by others; ``define`` takes the vocabulary first."""
+
+    __slots__ = ("aliases", "define", "doc", "name", "places", "raw")
+
+    def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.define, self.raw = define, options.get("raw")
+        self.name = options.get("name") or define.__name__.rstrip("_")
+        self.places, self.aliases = options["places"], options.get("aliases", ())
+        self.doc = define.__doc__ or ""
+
+
+def family(*places: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """``(operator, composite)``: the decorators of one family of operators, which the user finds at ``places``.
+
+    A place is ``"torch"``, ``"Tensor"`` (a method), ``"functional"``, ``"linalg"``, ``"fft"``, ``"special"``; none
+    makes an operator that only rules can see.
+    """
+
+    def operator(grad: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Operator]:
+        def declare(forward: Callable[..., Any]) -> Operator:
+            options.setdefault("places", places)
+            op = Operator(forward, grad, options)
+            return _enter(op)
+
+        return declare
+
+    def composite(define: Callable[..., Any] | None = None, **options: Any) -> Any:
+        if define is None:
+            return lambda d: composite(d, **options)
+        options.setdefault("places", places)
+        return _enter(Composite(define, options))
+
+    return operator, composite
+
+
+def _enter(op: Any) -> Any:
+    if op.name in TABLE:
+        raise TypeError(f"operator {op.name!r} is declared twice")
+    TABLE[op.name] = op
+    return op
+
+
+def _names(rule: Callable[..., Any]) -> tuple[str, ...]:
+    code = rule.__code__
+    names = code.co_varnames[: code.co_argcount]
+    if names[:2] != ("F", "g"):
+        raise TypeError(f"a gradient rule begins with (F, g), not {names[:2]}")
+    return names[2:]
+
+
+def node_name(name: str) -> str:
+    """``add`` -> ``AddBackward0``, ``log_softmax`` -> ``LogSoftmaxBackward0``."""
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_")) + "Backward0"

@@ -1,0 +1,119 @@
+"""Circular and hyperbolic functions and their inverses; the logistic function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+
+@operator(grad=dict(input=lambda F, g, input: g * F.cos(input)), promote="float", kernel=np.sin, inplace=True)
+def sin(input: Array):
+    """Sine, of radians."""
+    return np.sin(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * -F.sin(input)), promote="float", kernel=np.cos, inplace=True)
+def cos(input: Array):
+    """Cosine, of radians."""
+    return np.cos(input)
+
+
+@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), promote="float", inplace=True)
+def tan(input: Array):
+    """Tangent, of radians."""
+    return np.tan(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)), promote="float", inplace=True, aliases=("arcsin",))
+def asin(input: Array):
+    """Inverse of the sine; NaN outside [-1, 1]."""
+    return np.arcsin(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)), promote="float", inplace=True, aliases=("arccos",))
+def acos(input: Array):
+    """Inverse of the cosine; NaN outside [-1, 1]."""
+    return np.arccos(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g / (input * input + 1)), promote="float", inplace=True, aliases=("arctan",))
+def atan(input: Array):
+    """Inverse of the tangent, in (-pi/2, pi/2)."""
+    return np.arctan(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), promote="float", inplace=True)
+def sinh(input: Array):
+    """Hyperbolic sine."""
+    return np.sinh(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), promote="float", inplace=True)
+def cosh(input: Array):
+    """Hyperbolic cosine."""
+    return np.cosh(input)
+
+
+def _tanh_grad(F: Any, g: Any, result: Any) -> Any:
+    return g * F.conj(1 - result * result) if F.is_complex(result) else g * (1 - result * result)
+
+
+@composite(places=(), raw=lambda g, result: K.tanh_grad(g, result))
+def tanh_grad(F, g, result):
+    return _tanh_grad(F, g, result)
+
+
+@operator(grad=dict(input=lambda F, g, result: F.tanh_grad(g, result)), wirtinger=True, promote="float", kernel=np.tanh, inplace=True)
+def tanh(input: Array):
+    """Hyperbolic tangent."""
+    return np.tanh(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(input * input + 1)), promote="float", inplace=True, aliases=("arcsinh",))
+def asinh(input: Array):
+    """Inverse of the hyperbolic sine."""
+    return np.arcsinh(input)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input: g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))), promote="float", inplace=True,
+    aliases=("arccosh",),
+)  # fmt: skip
+def acosh(input: Array):
+    """Inverse of the hyperbolic cosine; NaN below 1."""
+    return np.arccosh(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g / (1 - input * input)), promote="float", inplace=True, aliases=("arctanh",))
+def atanh(input: Array):
+    """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
+    return np.arctanh(input)
+
+
+@composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result))
+def sigmoid_grad(F, g, result):
+    slope = result * (1 - result)
+    return g * (F.conj(slope) if F.is_complex(slope) else slope)
+
+
+@operator(
+    grad=dict(input=lambda F, g, result: F.sigmoid_grad(g, result)), wirtinger=True, promote="float", inplace=True,
+    places=("torch", "Tensor", "functional"),
+)  # fmt: skip
+def sigmoid(input: Array):
+    """The logistic function ``1 / (1 + exp(-input))``.
+
+    >>> import wengert as torch
+    >>> torch.sigmoid(torch.tensor([0.0]))
+    tensor([0.5000])
+    """
+    return K.sigmoid(input)

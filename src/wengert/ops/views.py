@@ -1,0 +1,320 @@
+"""Views and reshapes: operators that move no numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import reduce
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array, Arrays
+
+operator, composite = family("torch", "Tensor")
+
+
+def dims_of(dim: Any, ndim: int) -> tuple[int, ...]:
+    """``dim`` (None for all, an int, or several) as non-negative axes; ``IndexError`` or ``RuntimeError`` as in PyTorch."""
+    if dim is None or (type(dim) in (tuple, list) and not dim):
+        return tuple(range(ndim))
+    row = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    if len(set(row)) != len(row):
+        twice = next(d for i, d in enumerate(row) if d in row[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return row if ndim else ()
+
+
+def axis(dim: Any, ndim: int) -> int:
+    """One dimension as a non-negative axis of an array with ``ndim`` dimensions (0-d counts as one)."""
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
+    """``shape`` with its -1 filled in for ``size`` elements."""
+    shape = tuple(int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    known, hole = 1, None
+    for i, n in enumerate(shape):
+        if n == -1:
+            if hole is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            hole = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
+        else:
+            known *= n
+    if hole is not None:
+        if known == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
+                "value and is ambiguous"
+            )
+        if size % known == 0:
+            return (*shape[:hole], size // known, *shape[hole + 1 :])
+    elif known == size:
+        return shape
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+
+
+def as_view(a: Any, shape: tuple[int, ...]) -> Any:
+    """``a`` in another shape without a copy, or None where its strides do not allow that."""
+    try:
+        return a.reshape(shape, copy=False)
+    except ValueError:
+        return None
+
+
+# The gradient of a reshape is a reshape: whatever the forward did, the incoming gradient has as many elements.
+_back = dict(input=lambda F, g, input_shape: F.reshape(g, input_shape))
+
+
+@operator(grad=_back, view=True, variadic="shape", node="ViewBackward0", places=("Tensor",))
+def view(input: Array, shape=()):
+    if type(shape) is np.dtype or (type(shape) is tuple and len(shape) == 1 and isinstance(shape[0], np.dtype)):
+        shape = shape if type(shape) is np.dtype else shape[0]
+        return input.view(shape)
+    found = as_view(input, resolve_shape(shape, input.size))
+    if found is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+            "subspaces). Use .reshape(...) instead."
+        )
+    return found
+
+
+@operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0")
+def reshape(input: Array, shape=()):
+    return input.reshape(resolve_shape(shape, input.size))
+
+
+@operator(grad=dict(input=lambda F, g, input_shape: F.sum_to(g, input_shape)), view=True, variadic="size", places=("Tensor",))
+def expand(input: Array, size=(), *, implicit=False):
+    size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    extra = len(size) - input.ndim
+    if extra < 0:
+        raise RuntimeError(
+            f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
+            f"greater or equal to the number of dimensions in the tensor ({input.ndim})"
+        )
+    full = []
+    for i, n in enumerate(size):
+        have = input.shape[i - extra] if i >= extra else None
+        if n == -1:
+            if have is None:
+                raise RuntimeError(
+                    f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): The expanded size of the tensor (-1) isn't "
+                    f"allowed in a leading, non-existing dimension {i}"
+                )
+            n = have
+        elif have is not None and have != n and have != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
+                f"Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
+            )
+        full.append(n)
+    return np.broadcast_to(input, tuple(full)) if input.shape != tuple(full) else input[...]
+
+
+@composite
+def broadcast_to(F, input, size):
+    return F.expand(input, tuple(size))
+
+
+@operator(grad=dict(input=lambda F, g, input_shape: F.expand(g, input_shape)), node="SumBackward1", places=())
+def sum_to(input: Array, size):
+    return reduce.sum_to(input, tuple(size))
+
+
+@operator(grad=dict(input=lambda F, g, dim0, dim1: F.transpose(g, dim0, dim1)), view=True)
+def transpose(input: Array, dim0, dim1):
+    n = input.ndim
+    return input.swapaxes(axis(dim0, n), axis(dim1, n)) if n else input[...]
+
+
+def _inverse(dims: Any) -> tuple[int, ...]:
+    n = len(dims)
+    out = [0] * n
+    for i, d in enumerate(dims):
+        out[d % n] = i
+    return tuple(out)
+
+
+@operator(grad=dict(input=lambda F, g, dims: F.permute(g, _inverse(dims) if dims else dims)), view=True, variadic="dims")
+def permute(input: Array, dims=()):
+    if len(dims) != input.ndim:
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    row = tuple(axis(d, input.ndim) for d in dims)
+    if len(set(row)) != len(row):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return input.transpose(row)
+
+
+@operator(grad=dict(input=lambda F, g: F.t(g)), view=True)
+def t(input: Array):
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return input.T if input.ndim == 2 else input[...]
+
+
+@operator(grad=dict(input=lambda F, g, dim: F.squeeze(g, dim)), view=True)
+def unsqueeze(input: Array, dim):
+    n = input.ndim + 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return np.expand_dims(input, dim)
+
+
+@operator(grad=_back, view=True)
+def squeeze(input: Array, dim=None):
+    if dim is None:
+        return input.squeeze()
+    axes = tuple(d for d in dims_of(dim, input.ndim) if input.ndim and input.shape[d] == 1) if dim != () else ()
+    return input.squeeze(axes) if axes else input[...]
+
+
+# x[key] with integers, slices and None: one node, called as PyTorch calls the last of the steps it would take.
+for _name, _node in (("basic_index", "SliceBackward0"), ("select_index", "SelectBackward0"), ("unsqueeze_index", "UnsqueezeBackward0")):
+
+    @operator(
+        grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True, node=_node, name=_name, places=()
+    )
+    def basic_index(input: Array, key):
+        return input[key]
+
+
+@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceScatterBackward0", places=())
+def basic_scatter(input: Array, shape, key):
+    """Zeros of ``shape`` with ``input`` at ``key``."""
+    whole = np.zeros(shape, input.dtype)
+    whole[key] = input
+    return whole
+
+
+@operator(
+    grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.zeros(input_shape, F.dtype_of(g)), indices, g, not exact)),
+    places=(),
+)  # fmt: skip
+def index(input: Array, indices: Arrays | None, exact=False):
+    """Values at index arrays (None: a whole dimension). ``exact``: no place occurs twice."""
+    return input[index_key(indices)]
+
+
+def index_key(indices: Any) -> tuple[Any, ...]:
+    """Index arrays with None for whole dimensions as a NumPy key."""
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
+    return g if accumulate else F.index_put(g, indices, F.zeros((), F.dtype_of(g)))
+
+
+@operator(
+    grad=dict(input=_put_input, values=lambda F, g, indices, values_shape: F.index(g, indices)),
+    promoted=("values",), inplace=True,
+)  # fmt: skip
+def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
+    out = input.copy()
+    key = index_key(indices)
+    if accumulate:
+        if all(i is None or i.dtype == bool for i in indices):
+            out[key] += values
+        else:
+            np.add.at(out, key, values)
+    else:
+        out[key] = values
+    return out
+
+
+@operator(grad=dict(input=lambda F, g: F.conj(g)), wirtinger=True, node="ConjBackward0")
+def conj(input: Array):
+    return np.conjugate(input) if input.dtype.kind == "c" else input[...]
+
+
+def _imaginary(F: Any, g: Any) -> Any:
+    return F.complex(F.zeros(g.shape, F.dtype_of(g)), g)
+
+
+@operator(grad=dict(input=lambda F, g: g), view=True, wirtinger=True, places=("torch",))
+def real(input: Array):
+    return input.real
+
+
+@operator(grad=dict(input=_imaginary), view=True, wirtinger=True, places=("torch",))
+def imag(input: Array):
+    if input.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return input.imag
+
+
+@operator(
+    grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, promote="elementwise", scalars=False,
+    places=("torch",),
+)  # fmt: skip
+def complex(real: Array, imag: Array):
+    if real.dtype.kind != "f":
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype.itemsize == 4 else np.complex128)
+    out.real, out.imag = real, imag
+    return out
+
+
+@operator(grad=dict(input=lambda F, g: g), node="ToCopyBackward0", places=())
+def cast(input: Array, dtype):
+    """The values in another type; a complex number loses its imaginary part to a real type."""
+    if input.dtype.kind == "c" and dtype.kind not in "cb":
+        input = input.real
+    return input.astype(dtype)
+
+
+@operator(grad=dict(input=lambda F, g: g))
+def clone(input: Array, *, memory_format=None):
+    return np.array(input, order="K" if memory_format is None else "C")
+
+
+@operator(grad=dict(input=lambda F, g: None, src=lambda F, g: g), inplace=True, node="CopyBackwards", places=(), promoted=(), scalars=True)
+def copy(input: Array, src: Array, non_blocking=False):
+    src = np.asarray(src)
+    if src.dtype != input.dtype:
+        src = src.real.astype(input.dtype) if src.dtype.kind == "c" and input.dtype.kind != "c" else src.astype(input.dtype)
+    if src.shape == input.shape:
+        return src
+    while src.ndim > input.ndim and src.shape[0] == 1:
+        src = src[0]
+    try:
+        return np.broadcast_to(src, input.shape)
+    except ValueError:
+        n = next((i for i in range(1, src.ndim + 1) if i > input.ndim or src.shape[-i] not in (1, input.shape[-i])), 1)
+        have = input.shape[-n] if n <= input.ndim else 1
+        raise RuntimeError(
+            f"The expanded size of the tensor ({have}) must match the existing size ({src.shape[-n]}) at non-singleton dimension "
+            f"{max(input.ndim - n, 0)}.  Target sizes: {list(input.shape)}.  Tensor sizes: {list(src.shape)}"
+        ) from None
+
+
+@operator(grad=dict(input=lambda F, g: None, value=lambda F, g: g), inplace=True, places=(), promoted=(), scalars=True)
+def fill(input: Array, value: Array):
+    value = np.asarray(value)
+    if value.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    return np.broadcast_to(value.astype(input.dtype), input.shape)
+
+
+@operator(grad=dict(input=lambda F, g: None), inplace=True, places=())
+def assign(input: Array, array):
+    """Fresh values, of which nothing depends on the old ones (random fills)."""
+    return array
+
+
+@operator(grad=dict(input=lambda F, g: None), inplace=True, places=())
+def zero(input: Array):
+    return np.broadcast_to(np.zeros((), input.dtype), input.shape)
+
+
+__all__ = ["as_view", "axis", "dims_of", "index_key", "resolve_shape"]

@@ -1,0 +1,265 @@
+"""Optimizers that update each parameter from its own gradient and state: the loop that they share.
+
+A subclass names its state and gives the formula twice: on arrays (``_update``, through the kernels of
+``wengert.arrays``) and, for ``differentiable=True``, on tensors (``_change``), where gradients flow through the step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.arrays.dtypes import F32, F64, default_float
+from wengert.graph import enable_grad, set_grad_enabled
+from wengert.tensor import Tensor, wrap
+
+from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Arrays = Sequence[np.ndarray]
+
+_CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
+_FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+
+
+def number(value: Any) -> Any:
+    """An option as a number; a one-element tensor as a NumPy scalar, whose arithmetic rounds as the tensor's would."""
+    return value._data.reshape(())[()] if isinstance(value, Tensor) else value
+
+
+def scalar(value: Any) -> Any:
+    """An option for tensor arithmetic: one-element tensors without dimensions, anything else as it is."""
+    return value.squeeze() if isinstance(value, Tensor) and value.dim() != 0 else value
+
+
+def counter(value: float, fused: bool = False) -> Tensor:
+    """A number of the state, such as ``step``: a 0-d float32 tensor, float64 where that is the default dtype."""
+    return wrap(np.array(value, F64 if default_float() == F64 and not fused else F32))
+
+
+def zeros_like(p: Tensor) -> Tensor:
+    """Fresh state of the shape, dtype and memory layout of ``p``."""
+    return wrap(np.zeros_like(p._data))
+
+
+def check_lr(lr: Any) -> None:
+    """Refuse a negative learning rate, and a tensor that is not one number."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_at_least_zero(**options: Any) -> None:
+    """Refuse negative options: ``Invalid NAME value: ...``."""
+    for name, value in options.items():
+        if not value >= 0.0:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_betas(betas: Any) -> None:
+    """Refuse decay rates outside of ``[0, 1)``."""
+    for i in range(2):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def decayed(p: Tensor, grad: Tensor, weight_decay: Any) -> Tensor:
+    """``grad + weight_decay * p``, recorded; the decay may itself be a tensor that wants a gradient."""
+    return grad + weight_decay * p if isinstance(weight_decay, Tensor) or weight_decay != 0 else grad
+
+
+def places(grad: Tensor) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """Where a sparse gradient has values, as one index array per sparse dimension, and the values; each place once."""
+    grad = grad.coalesce()
+    return tuple(grad._indices()._data), grad._values()._data
+
+
+class PerParameter(Optimizer):
+    """The step of an optimizer that treats every parameter alike and by itself."""
+
+    _scalars: tuple[str, ...] = ("step",)  # state that is one number; parameters that agree in it are updated together
+    _sparse_hint = ""  # what the refusal of sparse gradients adds
+    _late_options: dict[str, Any] = {}  # options that old state dicts may lack
+
+    # -- what a subclass gives ----------------------------------------------------------------------------------------
+
+    def _buffers(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """The names of the state arrays that ``_update`` takes for this group."""
+        raise NotImplementedError
+
+    def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
+        """The state of a parameter before its first update."""
+        state: dict[str, Any] = {"step": counter(0.0, bool(group.get("fused")))}
+        for name in self._buffers(group):
+            state[name] = zeros_like(p)
+        return state
+
+    def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
+        """Update parameters that share ``numbers`` (NumPy scalars, the state in ``_scalars``); gives the new numbers.
+
+        ``columns`` are the lists of params, grads, and each of ``_buffers``.
+        """
+        raise NotImplementedError
+
+    def _change(
+        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]
+    ) -> Tensor:
+        """What the same update adds to one (real) parameter, in tensor operations; puts new tensors into ``state``."""
+        raise NotImplementedError
+
+    def _update_sparse(self, group: dict[str, Any], p: Tensor, grad: Tensor) -> None:
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients{self._sparse_hint}")
+
+    # -- the loop -----------------------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once.
+
+        Args:
+            closure: evaluates the model again and returns the loss, which ``step`` then returns.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if self._overflowed():
+            return loss
+        for group in self.param_groups:
+            if group.get("capturable"):
+                self._check_capturable(group)
+            if group.get("differentiable"):
+                with set_grad_enabled(self.defaults["differentiable"]):
+                    self._step_recorded(group)
+            else:
+                self._step_arrays(group)
+        return loss
+
+    def _step_arrays(self, group: dict[str, Any]) -> None:
+        scalars, buffers = self._scalars, self._buffers(group)
+        together: dict[Any, list[tuple[Any, ...]]] = {}
+        sparse = []
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if grad.is_sparse:
+                sparse.append((p, grad))
+                continue
+            state, numbers = self._enter(group, p)
+            rows = together.get(numbers)
+            if rows is None:
+                rows = together[numbers] = []
+            rows.append((p, state, p._data, grad._data, *[state[name]._data for name in buffers]))
+        for p, grad in sparse:
+            self._update_sparse(group, p, grad)
+        for numbers, rows in together.items():
+            tensors, states, *columns = zip(*rows)
+            new = self._update(group, numbers, *columns)
+            for p, state in zip(tensors, states):
+                p._vc[0] += 1
+                for name in buffers:
+                    state[name]._vc[0] += 1
+                for name, value in zip(scalars, new):
+                    state[name]._data.fill(value)
+                    state[name]._vc[0] += 1
+
+    def _step_recorded(self, group: dict[str, Any]) -> None:
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if group.get("foreach"):
+                raise AssertionError("_foreach ops don't support autograd")
+            if grad.is_sparse:
+                self._update_sparse(group, p, grad)
+                continue
+            self._update_recorded(group, p, grad)
+
+    def _update_recorded(self, group: dict[str, Any], p: Tensor, grad: Tensor) -> None:
+        state, numbers = self._enter(group, p)
+        if "step" in state and state["step"].requires_grad:
+            raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+        if group["maximize"]:
+            grad = -grad
+        if not p.is_complex():
+            p.add_(self._change(group, p, grad, state, numbers))
+            return
+        from wengert import view_as_complex, view_as_real
+
+        parts = {name: view_as_real(value) if value.is_complex() else value for name, value in state.items()}
+        p.add_(view_as_complex(self._change(group, view_as_real(p), view_as_real(grad), parts, numbers)))
+        for name, value in parts.items():
+            state[name] = view_as_complex(value) if state[name].is_complex() else value
+
+    def _enter(self, group: dict[str, Any], p: Tensor) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """The state of a parameter, made at its first update, and its numbers."""
+        state: dict[str, Any] = self.state[p]
+        if not state:
+            if group.get("fused"):
+                check_fused(p)
+            state.update(self._begin(group, p))
+        return state, tuple([state[name]._data[()] for name in self._scalars])
+
+    # -- options ------------------------------------------------------------------------------------------------------
+
+    def _allow_fused(self) -> None:
+        """Check ``fused`` against the other implementations, and tell ``GradScaler`` what it changes."""
+        options = self.defaults
+        if options["fused"]:
+            if options["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if options["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+            self._step_supports_amp_scaling = True
+
+    def _overflowed(self) -> bool:
+        """Undo the loss scale that ``GradScaler`` left to this step; whether it asks to skip it.
+
+        Only with ``fused=True`` does the scaler set ``grad_scale`` and ``found_inf`` here.
+        """
+        found_inf, scale = getattr(self, "found_inf", None), getattr(self, "grad_scale", None)
+        if found_inf is None and scale is None:
+            return False
+        if not all(group.get("fused") for group in self.param_groups):
+            raise AssertionError("Expected grad_scale and found_inf to be None")
+        if found_inf is not None and found_inf.item():
+            return True
+        if scale is not None:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        p.grad._data[...] /= scale.item()
+                        p.grad._vc[0] += 1
+        return False
+
+    def _check_capturable(self, group: dict[str, Any]) -> None:
+        if any(p.grad is not None and p.device.type not in _CAPTURABLE_DEVICES for p in group["params"]):
+            *names, last = ["params", *(f"{name}s" for name in self._scalars[1:]), "state_steps"]
+            raise AssertionError(
+                f"If capturable=True, {', '.join(names)} and {last} must be on supported devices: "
+                f"{_CAPTURABLE_DEVICES}."
+            )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in self._late_options.items():
+                group.setdefault(name, value)
+            for p in group["params"]:
+                mine = self.state.get(p)
+                for name in self._scalars if mine else ():
+                    if not isinstance(mine[name], Tensor):  # state dicts of old hold plain numbers
+                        mine[name] = counter(float(mine[name]), bool(group.get("fused")))
+
+
+def check_fused(p: Tensor) -> None:
+    """Refuse ``fused=True`` for anything but floating point."""
+    if not p.is_floating_point():
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+            f"{_FUSED_DEVICES} but {p.dtype} and {p.device.type}"
+        )

@@ -1,0 +1,354 @@
+"""L-BFGS, with a line search for the strong Wolfe conditions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.graph import enable_grad
+from wengert.tensor import Tensor, wrap
+
+from ._per_parameter import check_lr, number
+from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .optimizer import Params
+
+    Objective = Callable[[Any], tuple[float, np.ndarray]]
+
+__all__ = ["LBFGS"]
+
+
+def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: Any = None) -> Any:
+    """The minimum of the cubic with values ``f`` and slopes ``g`` at ``x1`` and ``x2``, kept within ``bounds``.
+
+    Nocedal and Wright, "Numerical Optimization", 2006, equation 3.59.
+    """
+    low, high = bounds or ((x1, x2) if x1 <= x2 else (x2, x1))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    under_root = d1**2 - g1 * g2
+    if not under_root >= 0:
+        return (low + high) / 2.0
+    d2 = np.sqrt(under_root)
+    if x1 <= x2:
+        best = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+    else:
+        best = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+    return min(max(best, low), high)
+
+
+class _Point:
+    """A step length, and value, gradient and slope there."""
+
+    __slots__ = ("f", "g", "slope", "t")
+
+    def __init__(self, t: Any, f: Any, g: np.ndarray, slope: Any) -> None:
+        self.t, self.f, self.g, self.slope = t, f, g, slope
+
+    def minimum(self, other: _Point, bounds: Any = None) -> Any:
+        return _cubic_interpolate(self.t, self.f, self.slope, other.t, other.f, other.slope, bounds)
+
+
+def _strong_wolfe(
+    evaluate: Objective,
+    t: Any,
+    d: np.ndarray,
+    start: _Point,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[_Point, int]:
+    """A step along ``d`` that satisfies the strong Wolfe conditions (Nocedal and Wright 2006, algorithms 3.5, 3.6).
+
+    ``evaluate(t)`` gives value and gradient at step length ``t``; ``start`` is the point at 0.  Gives the point found
+    and the number of evaluations.
+    """
+
+    def at(t: Any) -> _Point:
+        f, g = evaluate(t)
+        return _Point(t, f, g, np.dot(g, d))
+
+    def too_high(point: _Point, limit: Any) -> bool:
+        return point.f > start.f + c1 * point.t * start.slope or point.f >= limit
+
+    def flat(point: _Point) -> bool:
+        return abs(point.slope) <= -c2 * start.slope
+
+    # Bracket an interval that holds a good point: grow the step until the function turns up.
+    new, previous = at(t), start
+    evaluations, tries = 1, 0
+    bracket: list[_Point] = []
+    found = False
+    while tries < max_ls:
+        if too_high(new, previous.f if tries > 1 else np.inf) or (not flat(new) and new.slope >= 0):
+            bracket = [previous, new]
+            break
+        if flat(new):
+            bracket, found = [new], True
+            break
+        bounds = (new.t + 0.01 * (new.t - previous.t), new.t * 10)
+        previous, new = new, at(previous.minimum(new, bounds))
+        evaluations += 1
+        tries += 1
+    if not bracket:
+        bracket = [start, new]
+
+    # Zoom: shrink the bracket around the lower end.
+    low, high = (0, 1) if bracket[0].f <= bracket[-1].f else (1, 0)
+    size = np.abs(d).max()
+    stalled = False
+    while not found and tries < max_ls:
+        if abs(bracket[1].t - bracket[0].t) * size < tolerance_change:
+            break
+        t = bracket[0].minimum(bracket[1])
+        left, right = min(bracket[0].t, bracket[1].t), max(bracket[0].t, bracket[1].t)
+        margin = 0.1 * (right - left)
+        if min(right - t, t - left) < margin:  # hardly any progress: twice in a row, or at an end, step inside
+            if stalled or t >= right or t <= left:
+                t = right - margin if abs(t - right) < abs(t - left) else left + margin
+                stalled = False
+            else:
+                stalled = True
+        else:
+            stalled = False
+        new = at(t)
+        evaluations += 1
+        tries += 1
+        if too_high(new, bracket[low].f):
+            bracket[high] = new
+            low, high = (0, 1) if bracket[0].f <= bracket[1].f else (1, 0)
+            continue
+        if flat(new):
+            found = True
+        elif new.slope * (bracket[high].t - bracket[low].t) >= 0:
+            bracket[high] = bracket[low]
+        bracket[low] = new
+    return bracket[low], evaluations
+
+
+class LBFGS(Optimizer):
+    """L-BFGS: quasi-Newton steps from the last ``history_size`` changes of parameters and gradients.
+
+    ``step`` needs a closure that clears the gradients, computes the loss, calls ``backward`` and returns the loss; it
+    is called several times a step.  There can be only one parameter group.  Nocedal and Wright, "Numerical
+    Optimization", 2006, algorithm 7.4.
+
+    Args:
+        params: see :class:`Optimizer`.
+        lr: length of a step along the quasi-Newton direction, or first length tried by the line search.
+        max_iter: most iterations per step.
+        max_eval: most evaluations of the closure per step (default: ``max_iter * 5 // 4``).
+        tolerance_grad: stop at a gradient whose elements are all this small.
+        tolerance_change: stop at a change of loss or parameters this small.
+        history_size: changes remembered.
+        line_search_fn: None or ``"strong_wolfe"``.
+
+    >>> import wengert as torch
+    >>> w = torch.tensor([3.0, -2.0], requires_grad=True)
+    >>> optimizer = torch.optim.LBFGS([w], line_search_fn="strong_wolfe")
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - 1) ** 2).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> round(optimizer.step(closure).item(), 3), bool(torch.allclose(w, torch.ones(2)))
+    (13.0, True)
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_lr(lr)
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params = self.param_groups[0]["params"]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._params = self.param_groups[0]["params"]
+
+    # -- all parameters as one real vector --------------------------------------------------------------------------
+
+    def _flat_grad(self) -> np.ndarray:
+        parts = []
+        for p in self._params:
+            if p.grad is None:
+                part = np.zeros(p._data.size, p._data.dtype)
+            else:
+                part = (p.grad.to_dense() if p.grad.is_sparse else p.grad)._data.reshape(-1)
+            parts.append(part.view(part.real.dtype) if part.dtype.kind == "c" else part)
+        return np.concatenate(parts)
+
+    def _move(self, t: Any, d: np.ndarray) -> None:
+        start = 0
+        for p in self._params:
+            a = p._data
+            n = a.size * (2 if a.dtype.kind == "c" else 1)
+            part = d[start : start + n]
+            change = (part.view(a.dtype) if a.dtype.kind == "c" else part).reshape(a.shape)
+            a[...] += change.dtype.type(t) * change
+            p._vc[0] += 1
+            start += n
+
+    def _evaluator(self, closure: Callable[[], Any], d: np.ndarray) -> Objective:
+        saved = [p._data.copy() for p in self._params]
+
+        def evaluate(t: Any) -> tuple[float, np.ndarray]:
+            self._move(t, d)
+            loss = float(closure())
+            grad = self._flat_grad()
+            for p, before in zip(self._params, saved):
+                p._data[...] = before
+                p._vc[0] += 1
+            return loss, grad
+
+        return evaluate
+
+    # -- the step ---------------------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+        """Minimise for up to ``max_iter`` iterations; gives the loss at the start."""
+        if len(self.param_groups) != 1:
+            raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
+        with np.errstate(all="ignore"):
+            return self._minimise(enable_grad()(closure))
+
+    def _minimise(self, closure: Callable[[], Any]) -> Any:
+        group = self.param_groups[0]
+        lr, line_search = number(group["lr"]), group["line_search_fn"]
+        max_iter, max_eval = group["max_iter"], group["max_eval"]
+        tolerance_grad, tolerance_change = group["tolerance_grad"], group["tolerance_change"]
+        if line_search not in (None, "strong_wolfe"):
+            raise RuntimeError("only 'strong_wolfe' is supported")
+
+        state = self.state[self._params[0]]  # the state is global, but loading casts it as this parameter's
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = closure()
+        loss = float(first_loss)
+        state["func_evals"] += 1
+        evaluations = 1
+        grad = self._flat_grad()
+        if np.abs(grad).max() <= tolerance_grad:
+            return first_loss
+
+        memory = _Memory(state, group["history_size"])
+        t, previous_loss = _array(state.get("t")), state.get("prev_loss")
+        for iteration in range(1, max_iter + 1):
+            state["n_iter"] += 1
+            d = memory.direction(grad, t)
+            memory.previous, previous_loss = grad.copy(), loss
+            t = min(1.0, 1.0 / np.abs(grad).sum()) * lr if state["n_iter"] == 1 else lr
+            slope = np.dot(grad, d)
+            if slope > -tolerance_change:
+                break
+            made = 0
+            done = False
+            if line_search is not None:
+                found, made = _strong_wolfe(
+                    self._evaluator(closure, d), t, d, _Point(0, loss, grad, slope), max_ls=max_eval - evaluations
+                )
+                loss, grad, t = found.f, found.g, found.t
+                self._move(t, d)
+                done = np.abs(grad).max() <= tolerance_grad
+            else:
+                self._move(t, d)
+                if iteration != max_iter:  # in a stochastic setting the last evaluation would be for nothing
+                    loss, grad, made = float(closure()), self._flat_grad(), 1
+                    done = np.abs(grad).max() <= tolerance_grad
+            evaluations += made
+            state["func_evals"] += made
+            if evaluations >= max_eval or done or np.abs(d * t).max() <= tolerance_change:
+                break
+            if abs(loss - previous_loss) < tolerance_change:
+                break
+        memory.store(state)
+        state["t"] = _tensor(t)
+        state["prev_loss"] = previous_loss
+        return first_loss
+
+
+def _array(value: Any) -> Any:
+    """State as arithmetic takes it: vectors as arrays, single numbers as NumPy scalars."""
+    return value._data[()] if isinstance(value, Tensor) else value
+
+
+def _tensor(value: Any) -> Any:
+    """Arrays and NumPy scalars as tensors, Python numbers as they are."""
+    return wrap(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+class _Memory:
+    """The last changes of gradient and parameters, which stand for the inverse Hessian."""
+
+    def __init__(self, state: dict[str, Any], size: int) -> None:
+        self.size = size
+        self.d = _array(state.get("d"))
+        self.dirs = [_array(x) for x in state.get("old_dirs") or ()]
+        self.stps = [_array(x) for x in state.get("old_stps") or ()]
+        self.ro = [_array(x) for x in state.get("ro") or ()]
+        self.al = [_array(x) for x in state.get("al") or ()]
+        self.scale = _array(state.get("H_diag"))
+        self.previous = _array(state.get("prev_flat_grad"))
+
+    def direction(self, grad: np.ndarray, t: Any) -> np.ndarray:
+        """Remember the last step, of length ``t``, and give the quasi-Newton direction at ``grad``."""
+        if self.previous is None:
+            self.d, self.scale = -grad, 1
+            return self.d
+        y, s = grad - self.previous, self.d * self.d.dtype.type(t)
+        ys = np.dot(y, s)
+        if ys > 1e-10:
+            if len(self.dirs) == self.size:
+                del self.dirs[0], self.stps[0], self.ro[0]
+            self.dirs.append(y)
+            self.stps.append(s)
+            self.ro.append(1.0 / ys)
+            self.scale = ys / np.dot(y, y)
+        # The two-loop recursion.
+        if not self.al:
+            self.al = [None] * self.size
+        q = -grad
+        for i in reversed(range(len(self.dirs))):
+            self.al[i] = np.dot(self.stps[i], q) * self.ro[i]
+            q -= self.al[i] * self.dirs[i]
+        q *= self.scale
+        for i, (y, s) in enumerate(zip(self.dirs, self.stps)):
+            q += (self.al[i] - np.dot(y, q) * self.ro[i]) * s
+        self.d = q
+        return q
+
+    def store(self, state: dict[str, Any]) -> None:
+        """Put everything into the optimizer's state, as tensors."""
+        if self.al:
+            state["al"] = [_tensor(x) for x in self.al]
+        state["d"] = _tensor(self.d)
+        state["old_dirs"] = [_tensor(x) for x in self.dirs]
+        state["old_stps"] = [_tensor(x) for x in self.stps]
+        state["ro"] = [_tensor(x) for x in self.ro]
+        state["H_diag"] = _tensor(self.scale)
+        state["prev_flat_grad"] = _tensor(self.previous)

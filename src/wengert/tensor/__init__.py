@@ -1,0 +1,32 @@
+"""Floor 4: the tensor, its types, its views and in-place writes, and the functions made from the table."""
+
+from __future__ import annotations
+
+from ..arrays.dtypes import (
+    bfloat16,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from ..arrays.dtypes import bool as bool_
+from .surface import PLACES, assemble
+from .tensor import Parameter, Tensor, wrap
+from .types import Size, device
+
+assemble()
+
+__all__ = [
+    "PLACES", "Parameter", "Size", "Tensor", "bfloat16", "bool_", "complex64", "complex128", "device", "dtype", "float16", "float32",
+    "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "wrap",
+]  # fmt: skip

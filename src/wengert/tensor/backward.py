@@ -1,0 +1,278 @@
+"""``backward`` and ``grad``: from the user's question to roots and targets of a walk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.engine import reachable, run
+from ..graph.modes import modes, set_modes
+from ..graph.node import Node
+from .tensor import Tensor as Tensor_
+from .meta import edge_of, requires_grad
+from .spaces import RAW, RECORDED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+
+class GradientEdge(tuple[Any, int]):
+    """A place on the tape, ``(node, output_nr)``, for ``backward`` and ``grad`` in place of a tensor."""
+
+    __slots__ = ()
+
+    def __new__(cls, node: Node, output_nr: int = 0, ownership_token: Any = None) -> GradientEdge:
+        return tuple.__new__(cls, (node, output_nr))
+
+    @property
+    def node(self) -> Any:
+        return self[0]
+
+    @property
+    def output_nr(self) -> int:
+        return self[1]
+
+
+def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
+    """The edge that a gradient of ``tensor`` flows into."""
+    if not requires_grad(tensor):
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node, nr = edge_of(tensor)  # type: ignore[misc]
+    return GradientEdge(node, nr)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of ``tensors`` to the ``.grad`` of the leaves (or only of ``inputs``) that they depend on.
+
+    ``grad_tensors``: the gradient of each of ``tensors``, of its shape (the vector of the vector-Jacobian product);
+    None for one-element tensors means 1. ``retain_graph``: keep what the graph remembers, for another backward
+    (default: as ``create_graph``). ``create_graph``: record the backward itself, for higher derivatives.
+
+    Raises ``RuntimeError`` if a tensor does not require a gradient, if a gradient is missing for a tensor of several
+    elements, or if the graph was freed.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> torch.autograd.backward(x ** 2)
+    >>> x.grad
+    tensor(6.)
+    """
+    if grad_variables is not None:
+        import warnings
+
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
+                "`grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    targets = None if inputs is None else _row(inputs)
+    if targets is not None and len(targets) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    tensors = _row(tensors)
+    edges = _roots(tensors, _seeds(tensors, grad_tensors, create_graph))
+    if create_graph:
+        import warnings
+
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
+            "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
+            "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the "
+            "leak.",
+            UserWarning,
+            stacklevel=3,
+        )
+    needed = None
+    captures: dict[Node, dict[int, Any]] | None = None
+    if targets is not None:
+        nodes = set()
+        for t in targets:
+            edge = _input_edge(t)
+            if isinstance(t, Tensor_) and t._edge is not None:
+                t.retain_grad()
+            nodes.add(edge[0])
+        needed = reachable([e for e, _ in edges], nodes) | nodes
+        captures = {}
+    _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of (the sum of) ``outputs`` with respect to ``inputs``, as a tuple; nothing is accumulated.
+
+    ``allow_unused``: give None for an input that the outputs do not depend on, instead of raising.
+    ``materialize_grads``: give zeros there. ``is_grads_batched``: the first dimension of ``grad_outputs`` counts
+    several vectors, and each result gets that dimension too.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor(2.0, requires_grad=True)
+    >>> (g,) = torch.autograd.grad(x ** 3, x, create_graph=True)
+    >>> torch.autograd.grad(g, x)
+    (tensor(12.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not only_inputs:
+        import warnings
+
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
+            "graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    rows = _row(outputs)
+    wanted = _row(inputs)
+    if is_grads_batched:
+        return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    edges = _roots(rows, _seeds(rows, grad_outputs, create_graph))
+    places = []
+    captures: dict[Node, dict[int, Any]] = {}
+    for t in wanted:
+        place = _input_edge(t)
+        places.append(place)
+        captures.setdefault(place[0], {})[place[1]] = None
+    needed = reachable([e for e, _ in edges], set(captures))
+    _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures)
+    result: list[Any] = []
+    for t, (node, nr) in zip(wanted, places):
+        g = captures[node][nr]
+        if g is None:
+            if not allow_unused:
+                raise RuntimeError(
+                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+                    "the desired behavior."
+                )
+            result.append(Tensor_._wrap(np.zeros(node.shape, node.dtype)) if materialize_grads else None)
+        else:
+            result.append(RAW.wrap(g) if not create_graph else g)
+    return tuple(result)
+
+
+def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> Any:
+    vectors = _row(vectors) if vectors is not None else []
+    if len(vectors) != len(rows):
+        raise RuntimeError(f"got {len(rows)} tensors and {len(vectors)} gradients")
+    count = next(v.shape[0] for v in vectors if v is not None)
+    keep = create_graph if retain is None else retain
+    each = [
+        grad(rows, wanted, [None if v is None else v[i] for v in vectors], keep or i + 1 < count, create_graph, True, allow_unused, False, materialize)
+        for i in range(count)
+    ]
+    from .functions import function
+
+    return tuple(None if column[0] is None else function("stack")(list(column)) for column in zip(*each))
+
+
+def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any) -> None:
+    before = modes()
+    set_modes(before.with_(grad=create_graph, inference=False))
+    try:
+        run(edges, RECORDED if create_graph else RAW, retain, needed, captures)
+    finally:
+        set_modes(before)
+
+
+def _row(x: Any) -> Any:
+    if isinstance(x, (Tensor_, GradientEdge)):
+        return (x,)
+    return tuple(x)
+
+
+def _input_edge(t: Any) -> Any:
+    if isinstance(t, GradientEdge):
+        return t
+    if not requires_grad(t):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edge_of(t)
+
+
+def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    edges = []
+    for i, (t, g) in enumerate(zip(tensors, seeds)):
+        if isinstance(t, GradientEdge):
+            edges.append((tuple(t), g))
+            continue
+        edge = edge_of(t) if isinstance(t, Tensor_) and requires_grad(t) else None
+        if edge is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        edges.append((edge, g))
+    return edges
+
+
+def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
+    """The gradients to begin with, as values of the vocabulary that the walk will use."""
+    if grads is None:
+        grads = (None,) * len(tensors)
+    elif isinstance(grads, Tensor_):
+        grads = (grads,)
+    else:
+        grads = tuple(grads)
+    if len(grads) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
+    seeds = []
+    for i, (t, g) in enumerate(zip(tensors, grads)):
+        edge = isinstance(t, GradientEdge)
+        shape = (t.node.shape if t.node.outputs == 1 else t.node.shape[t.output_nr]) if edge else t._data.shape
+        dtype = (t.node.dtype if t.node.outputs == 1 else t.node.dtype[t.output_nr]) if edge else t._data.dtype
+        if g is None:
+            if not edge and not requires_grad(t):
+                seeds.append(None)
+                continue
+            size = 1
+            for n in shape:
+                size *= n
+            if size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if dtype.kind not in "fV":
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {_dtype_name(dtype)}")
+            one = np.ones(shape, dtype)
+            seeds.append(Tensor_._wrap(one) if create_graph else one)
+            continue
+        if not isinstance(g, Tensor_):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        if g._data.shape != shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {_show(g._data.shape)} and output[{i}] has a shape of {_show(shape)}."
+            )
+        if (g._data.dtype.kind == "c") != (dtype.kind == "c"):
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                f"grad_output[{i}] has a dtype of {g.dtype!r} and output[{i}] has a dtype of {_dtype_name(dtype)}."
+            )
+        if create_graph:
+            seeds.append(g if g._data.dtype == dtype else RECORDED.cast(g, dtype))
+        else:
+            seeds.append(g._data if g._data.dtype == dtype else g._data.astype(dtype))
+    return seeds
+
+
+def _show(shape: tuple[int, ...]) -> str:
+    return f"torch.Size([{', '.join(map(str, shape))}])"
+
+
+def _dtype_name(d: Any) -> str:
+    from ..arrays.dtypes import of
+
+    return repr(of(d))

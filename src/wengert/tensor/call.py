@@ -1,0 +1,359 @@
+"""The general path of an operator call: overrides, conversion, promotion, forward, views, recording.
+
+The functions that users call are generated from the declarations with a short cut for the everyday case (see
+``specialise``); whatever the short cut does not cover comes here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..graph.modes import Modes, modes
+from .errors import explain
+from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
+from .record import record
+
+if TYPE_CHECKING:
+    from ..ops.operator import Operator
+    from .tensor import Tensor
+
+# Filled by the tensor module: the class, and the classes whose operators need no override check.
+Tensor_: Any = None
+PLAIN: set[type] = set()
+
+
+def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
+    """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch."""
+    m = modes()
+    for v in args:
+        if (isinstance(v, Tensor_) and type(v) not in PLAIN) or type(v) in (list, tuple):
+            answer = overridden(op.name, args, {} if out is None else {"out": out})
+            if answer is not NotImplemented:
+                return answer
+            break
+    if m.observers:
+        return observed(op, args, out, m)
+    return compute(op, args, out, m)
+
+
+def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
+    """The call seen by profilers, autocast and the like: each observer wraps the next."""
+    call: Any = compute
+    for observer in m.observers:
+        call = observer.around(call)
+    return call(op, args, out, m)
+
+
+def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
+    inputs, raw = convert(op, args)
+    try:
+        answer = op.forward(*positional(op, raw), **keywords(op, raw))
+    except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
+        raise explain(op, raw, e) from e
+    values = raw
+    if op.aux:
+        shown = answer[: len(op.outputs)]
+        for name, value in zip(op.aux, answer[len(op.outputs) :]):
+            values[name] = value
+        arrays = list(shown)
+    elif op.outputs is ... or len(op.outputs) > 1:
+        arrays = list(answer)
+    else:
+        arrays = [answer]
+    if out is not None:
+        return into(op, arrays, out, inputs, m)
+    source = inputs.get(op.params[0]) if op.view else None
+    many = op.outputs is ...
+    results = []
+    for i, a in enumerate(arrays):
+        if type(a) is not np.ndarray:
+            a = np.asarray(a)
+        t = fresh(a, m)
+        if source is not None and (op.view is True or np.may_share_memory(a, source._data)):
+            attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
+        results.append(t)
+    if m.grad and op.wrt:
+        if many:
+            live = tuple(results)
+        else:
+            live = tuple(results[i] for i in op.differentiable if results[i]._data.dtype.kind in "fcV")
+            for name, t in zip(op.outputs, results):
+                values[name] = t._data
+        if live:
+            node = record(op, inputs, values, live, m)
+            if node is not None:
+                for i, t in enumerate(live):
+                    t._edge = (node, i)
+                version_results(op, node, results)
+    if many:
+        return tuple(results)
+    if len(results) == 1:
+        return results[0]
+    return named(op, results)
+
+
+def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
+    """Saved outputs are checked against the version counter of the tensor that the user got."""
+    for name, t in zip(op.outputs if op.outputs is not ... else (), results):
+        if name in op.saved:
+            at = 3 * op.saved.index(name)
+            if type(node.saved[at]) is np.ndarray:
+                node.saved = (*node.saved[: at + 1], t._vc, t._vc[0], *node.saved[at + 3 :])
+
+
+def fresh(a: np.ndarray, m: Modes) -> Tensor:
+    """A tensor around a result."""
+    t: Tensor = Tensor_.__new__(Tensor_)
+    t._data, t._edge, t._meta = a, None, None
+    t._vc = INFERENCE_VERSION if m.inference else [0]
+    return t
+
+
+def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes, creation: str | None = None) -> None:
+    """Make ``t`` a view of ``source``: one version counter, and the steps from the base."""
+    counter = source._vc
+    t._vc = counter
+    if counter is INFERENCE_VERSION:
+        return
+    parent = source._meta.view if source._meta is not None else None
+    if parent is not None:
+        base, steps = parent.base, (*parent.steps, (op, args))
+        creation = creation or parent.creation
+    else:
+        base, steps = source, ((op, args),)
+    if m.inference:
+        creation = "inference"
+    elif not m.grad:
+        creation = creation if creation not in (None, "multi") else "no_grad"
+    meta = t._meta = Meta()
+    meta.view = View(base, steps, counter[0], creation)
+
+
+_return_types: dict[str, type] = {}
+
+
+def named(op: Operator, results: list[Any]) -> Any:
+    """Several outputs as a named tuple, ``torch.return_types.max(values=..., indices=...)``."""
+    kind = _return_types.get(op.name)
+    if kind is None:
+        from collections import namedtuple
+
+        base = namedtuple(op.name, op.outputs)  # type: ignore[misc]  # noqa: PYI024
+        kind = type(op.name, (base,), {"__module__": "torch.return_types", "__repr__": _show_named, "__slots__": ()})
+        _return_types[op.name] = kind
+    return kind(*results)
+
+
+def _show_named(self: Any) -> str:
+    rows = ",\n".join(f"{f}={v!r}" for f, v in zip(self._fields, self))
+    return f"torch.return_types.{type(self).__name__}(\n{rows})"
+
+
+# -- arguments --------------------------------------------------------------------------------------------------------
+
+
+def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """``(tensors, values)`` by parameter: what the user gave as tensors, and everything as the forward wants it."""
+    inputs: dict[str, Any] = {}
+    raw: dict[str, Any] = {}
+    for i, (p, v) in enumerate(zip(op.params, args)):
+        if p in op.tensors:
+            if isinstance(v, Tensor_):
+                inputs[p], raw[p] = v, v._data
+            elif p in op.tensor_lists:
+                if isinstance(v, Tensor_) or not isinstance(v, (list, tuple)):
+                    raise must_be(op, p, i, v, "tuple of Tensors")
+                rows = list(v)
+                for x in rows:
+                    if not isinstance(x, Tensor_) and not (x is None and p in op.optional):
+                        raise TypeError(f"expected Tensor as element {rows.index(x)} in argument {i}, but got {type(x).__name__}")
+                inputs[p], raw[p] = rows, [None if x is None else x._data for x in rows]
+            elif v is None:
+                if p not in op.optional:
+                    raise must_be(op, p, i, v, "Tensor")
+                raw[p] = None
+            elif op.scalars and len(op.tensors) > 1 and dt.of_python(v) is not None:
+                raw[p] = v
+            else:
+                raise must_be(op, p, i, v, "Tensor")
+        elif type(v) is dt.dtype:
+            raw[p] = v.np
+        elif isinstance(v, Tensor_):
+            raw[p] = v.item()
+        elif type(v) in (list, tuple) and any(isinstance(x, Tensor_) for x in v):
+            raw[p] = tuple(x.item() if isinstance(x, Tensor_) else x for x in v)
+        else:
+            raw[p] = v
+    if op.promote:
+        promote(op, raw)
+    return inputs, raw
+
+
+def must_be(op: Operator, p: str, i: int, v: Any, kind: str) -> TypeError:
+    return TypeError(f"{op.name}(): argument '{p}' (position {i + 1}) must be {kind}, not {type(v).__name__}")
+
+
+def promote(op: Operator, raw: dict[str, Any]) -> None:
+    """Bring the promoted arguments to their common type, by PyTorch's rules."""
+    group: list[Any] = []
+    for p in op.promoted:
+        v = raw[p]
+        group.extend(v) if type(v) is list else group.append(v) if v is not None else None
+    d = dt.result(group)
+    if d is None:
+        return
+    if op.promote == "float" and dt.category(d) < dt.FLOAT:
+        d = dt.default_float()
+    for p in op.promoted:
+        v = raw[p]
+        if type(v) is list:
+            raw[p] = [x if x is None or x.dtype is d else x.astype(d) for x in v]
+        elif type(v) is np.ndarray:
+            if v.dtype is not d:
+                raw[p] = v.astype(d)
+        elif v is not None:
+            raw[p] = scalar(v, d)
+
+
+def scalar(v: Any, d: np.dtype) -> np.ndarray:
+    """A Python number as a 0-d array of type ``d``; ``RuntimeError`` if an integer does not fit."""
+    if d.kind in "ui" and isinstance(v, int):
+        info = np.iinfo(d)
+        if not info.min <= v <= info.max:
+            if d.kind == "u" and d.itemsize == 1 and -256 < v < 256:
+                return np.asarray(v & 255, d)
+            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+    return np.asarray(v).astype(d)
+
+
+def positional(op: Operator, raw: dict[str, Any]) -> list[Any]:
+    return [raw[p] for p in (op.params[: -op.kwonly] if op.kwonly else op.params)]
+
+
+def keywords(op: Operator, raw: dict[str, Any]) -> dict[str, Any]:
+    return {p: raw[p] for p in op.params[-op.kwonly :]} if op.kwonly else {}
+
+
+def overridden(name: str, args: Any, kwargs: Any) -> Any:
+    """Give tensor-likes with ``__torch_function__`` the call; ``NotImplemented`` where nobody takes it."""
+    from .overrides import dispatch
+
+    return dispatch(name, args, kwargs)
+
+
+# -- out= and in-place ------------------------------------------------------------------------------------------------
+
+
+def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: Modes) -> Any:
+    """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
+    targets = list(out) if isinstance(out, (tuple, list)) else [out]
+    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
+    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad."
+        )
+    for a, t in zip(arrays, targets):
+        a = np.asarray(a)
+        if not isinstance(t, Tensor_):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+        if not dt.can_cast(a.dtype, t._data.dtype):
+            raise RuntimeError(
+                f"result type {dt.scalar_name(a.dtype)} can't be cast to the desired output type {dt.scalar_name(t._data.dtype)}"
+            )
+    for a, t in zip(arrays, targets):
+        a = np.asarray(a)
+        if t._data.shape != a.shape:
+            t._data = np.empty(a.shape, t._data.dtype)
+        np.copyto(t._data, a, casting="unsafe")
+        bump(t)
+    return out
+
+
+def bump(t: Tensor) -> None:
+    """Count one more write to the tensor's memory."""
+    if t._vc is not INFERENCE_VERSION:
+        t._vc[0] += 1
+
+
+def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
+    """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
+    m = modes()
+    target = args[0]
+    for v in args:
+        if isinstance(v, Tensor_) and type(v) not in PLAIN:
+            answer = overridden(op.name + "_", args, {})
+            if answer is not NotImplemented:
+                return answer
+            break
+    inputs, raw = convert(op, args)
+    recording = m.grad and any(
+        requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None
+    )
+    check_writable(target, recording, m)
+    a = target._data
+    if recording:
+        edge_of(target)  # a stale view that must not be written to is refused here, before the forward
+    try:
+        y = op.forward(*positional(op, raw), **keywords(op, raw))
+    except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
+        raise explain(op, raw, e) from e
+    if op.aux:
+        for name, value in zip(op.aux, y[1:]):
+            raw[name] = value
+        y = y[0]
+    y = np.asarray(y)
+    if not dt.can_cast(y.dtype, a.dtype):
+        raise RuntimeError(f"result type {dt.scalar_name(y.dtype)} can't be cast to the desired output type {dt.scalar_name(a.dtype)}")
+    if y.shape != a.shape:
+        raise RuntimeError(
+            f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(y.shape)}"
+        )
+    node = None
+    if recording:
+        # an input that is saved keeps its old version: a gradient that reads it later is an error, as in PyTorch
+        raw["result"] = a
+        node = record(op, inputs, raw, (target,), m)
+    np.copyto(a, y, casting="unsafe")
+    bump(target)
+    if node is not None:
+        version_results(op, node, [target])
+        rebase(target, node)
+    return target
+
+
+def check_writable(t: Tensor, recording: bool, m: Modes) -> None:
+    """Refuse in-place writes that PyTorch refuses, before anything is changed."""
+    if not isinstance(t, Tensor_):
+        raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
+    if overlapping(t._data):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+            "clone() the tensor before performing the operation."
+        )
+    if not t._data.flags.writeable:
+        raise RuntimeError("this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first.")
+    if t._vc is INFERENCE_VERSION and not m.inference:
+        if recording:
+            raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
+    meta = t._meta
+    if not m.grad or meta is None:
+        return
+    if t._edge is None and meta.requires_grad:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    view = meta.view
+    if view is not None and (recording or requires_grad(view.base)):
+        if view.base._edge is None and view.base._meta is not None and view.base._meta.requires_grad:
+            if view.creation in (None, "multi"):
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if view.creation is not None:
+            raise RuntimeError(creation_error(view.creation, "modified inplace"))
+
+
+def overlapping(a: np.ndarray) -> bool:
+    """Whether two elements share memory (an expanded array)."""
+    return 0 in a.strides and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape))

@@ -1,0 +1,183 @@
+"""Methods that change a tensor's type, device or layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .functions import function, inplace_function
+from .meta import requires_grad
+from .tensor import Tensor
+from .types import device as device_type
+from .types import memory_format as memory_format_type
+from .types import on_cpu, preserve_format
+
+
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+       memory_format: Any = preserve_format, other: Any = None) -> Tensor:  # fmt: skip
+    """The tensor in another type or on another device; itself where nothing changes and ``copy`` is not asked for."""
+    for a in args:
+        if isinstance(a, dt.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, (str, device_type)):
+            device = a
+        elif isinstance(a, memory_format_type):
+            memory_format = a
+        elif isinstance(a, bool):
+            pass
+        elif isinstance(a, int):
+            device = device_type(a)
+        elif a is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
+    if other is not None:
+        dtype = other.dtype
+    on_cpu(device)
+    if dtype is not None and dtype.np != self._data.dtype:
+        return function("cast")(self, dtype)
+    return self.clone() if copy else self
+
+
+def _to(name: str, target: Any) -> Any:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return self if target.np == self._data.dtype else function("cast")(self, target)
+
+    method.__name__ = name
+    method.__doc__ = f"The tensor as {target!r}."
+    return method
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
+    """The name of the tensor's type, or the tensor in another type."""
+    if dtype is None:
+        return f"torch.{dt.scalar_name(self._data.dtype)}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("torch.").removesuffix("Tensor")
+        dtype = next(dt.by_name(k) for k, v in dt.SCALAR_NAMES.items() if v == name)
+    elif isinstance(dtype, LegacyType):
+        dtype = dtype.dtype
+    return to(self, dtype)
+
+
+class LegacyType:
+    """``torch.FloatTensor`` and its kin: constructors from before ``dtype=``."""
+
+    def __init__(self, name: str, dtype: dt.dtype) -> None:
+        self.__name__, self.dtype = name, dtype
+
+    def __call__(self, *args: Any) -> Tensor:
+        from .creation import array_of, finish
+        from .types import shape_of
+
+        if len(args) == 1 and not isinstance(args[0], int):
+            return finish(array_of(args[0], self.dtype.np))
+        return finish(np.empty(shape_of(args) if args else (0,), self.dtype.np))
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is self.dtype
+
+    def __repr__(self) -> str:
+        return f"<class 'torch.{self.__name__}'>"
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor with its elements in order in memory: itself if they are."""
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        return self
+    return self if self._data.flags.c_contiguous else function("clone")(self, memory_format=memory_format or preserve_format)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU, where it is."""
+    return self
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a GPU."""
+    on_cpu("cuda" if device is None else device)
+    return self
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the type of ``other``."""
+    return to(self, other.dtype)
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """A view in the shape of ``other``."""
+    return self.view(other.shape)
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the shape of ``other``."""
+    return self.reshape(other.shape)
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to the shape of ``other``."""
+    return self.expand(other.shape)
+
+
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Sum until the shape is ``size``, to which the tensor's shape must broadcast."""
+    from .types import shape_of
+
+    shape = shape_of(size)
+    if shape == self._data.shape:
+        return self
+    if len(shape) > self._data.ndim or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._data.shape))):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
+    return function("sum_to")(self, shape)
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write ``src`` (broadcast, converted) into this tensor's memory."""
+    return inplace_function("copy")(self, src)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value everywhere."""
+    return inplace_function("fill")(self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write 0 everywhere."""
+    return inplace_function("zero")(self)
+
+
+def set_(self: Tensor, source: Any = None, *_: Any) -> Tensor:
+    """Make this tensor look at the memory of ``source``."""
+    if requires_grad(self) and self._edge is not None:
+        raise RuntimeError("set_() on a tensor with history is not allowed: detach() it first")
+    self._data = np.empty(0, self._data.dtype) if source is None else source._data
+    self._vc[0] += 1
+    return self
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
+    return self
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Accepted for compatibility: host memory needs no pinning on the CPU."""
+    return self
+
+
+METHODS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_, share_memory_, pin_memory,
+    )
+} | {"type": type_}  # fmt: skip
+_NAMES = {
+    "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "cfloat": dt.complex64, "cdouble": dt.complex128,
+    "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool,
+}  # fmt: skip
+METHODS |= {name: _to(name, d) for name, d in _NAMES.items()}
+LEGACY = {
+    f"{n}Tensor": LegacyType(f"{n}Tensor", dt.by_name(k)) for k, n in dt.SCALAR_NAMES.items() if k in ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
+}  # fmt: skip

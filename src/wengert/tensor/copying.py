@@ -1,0 +1,71 @@
+"""Copies and pickles of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .meta import requires_grad
+from .tensor import Tensor
+
+
+def memory_of(t: Tensor) -> np.ndarray:
+    """The whole memory that the tensor is a window of."""
+    a = t._data
+    while isinstance(a.base, np.ndarray) and a.base.dtype == a.dtype:
+        a = a.base
+    return a
+
+
+def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
+    """A copy of a leaf; tensors that share memory share it in the copy too."""
+    import copy
+
+    whole = memory_of(t)
+    key = ("wengert memory", id(whole))
+    twin = memo.get(key)  # type: ignore[call-overload]
+    if twin is None:
+        twin = whole.copy(order="K")
+        if twin.strides != whole.strides:
+            twin = whole.copy(order="C") if whole.flags.c_contiguous else None
+        memo[key] = twin  # type: ignore[index]
+        memo[("keep", id(whole))] = whole  # type: ignore[index]
+    if twin is not None and whole is not t._data:
+        offset = t._data.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        array = np.ndarray(t._data.shape, t._data.dtype, twin, offset, t._data.strides) if twin.flags.c_contiguous else t._data.copy()
+    else:
+        array = twin if twin is not None else t._data.copy()
+    new = object.__new__(type(t))
+    new._data, new._edge, new._meta, new._vc = array, None, None, [0]
+    memo[id(t)] = new
+    if requires_grad(t):
+        new.requires_grad_(True)
+    if t._meta is not None and t._meta.grad is not None:
+        new.grad = copy.deepcopy(t._meta.grad, memo)
+    if t.__dict__:
+        new.__dict__ = copy.deepcopy(t.__dict__, memo)
+    return new
+
+
+def reduce(t: Tensor) -> Any:
+    """How ``pickle`` stores a tensor: its numbers, type and flags."""
+    a = t._data
+    bits = a.view(np.uint16) if a.dtype.name == "bfloat16" else a
+    state = dict(t.__dict__) or None
+    return (rebuild, (type(t), np.ascontiguousarray(bits).reshape(a.shape), dt.of(a.dtype).name, requires_grad(t), state))
+
+
+def rebuild(kind: Any, array: np.ndarray, dtype_name: str, needs: bool, state: Any) -> Any:
+    """The tensor that ``reduce`` stored."""
+    d = dt.by_name(dtype_name).np
+    new = object.__new__(kind)
+    new._data, new._edge, new._meta, new._vc = (array if array.dtype == d else array.view(d)), None, None, [0]
+    if needs:
+        new.requires_grad_(True)
+    if state:
+        new.__dict__.update(state)
+    return new
+
+

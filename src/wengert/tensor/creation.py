@@ -1,0 +1,424 @@
+"""Tensors from data, sizes and ranges."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..graph.modes import modes
+from .meta import INFERENCE_VERSION, meta_of
+from .tensor import Tensor
+from .types import on_cpu, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """A tensor around a new array, a leaf that requires a gradient if asked."""
+    t = Tensor._wrap(array)
+    if modes().inference:
+        t._vc = INFERENCE_VERSION
+    if requires_grad:
+        if array.dtype.kind not in "fcV":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        meta_of(t).requires_grad = True
+    return t
+
+
+def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
+    """The NumPy dtype that the user asked for; the default floating type where nothing was said."""
+    if dtype is None:
+        return dt.default_float() if default is None else default
+    if isinstance(dtype, dt.dtype):
+        return dtype.np
+    known = {float: dt.default_float(), int: dt.I64, bool: dt.B1, complex: dt.default_complex()}
+    if dtype in known:
+        return known[dtype]
+    raise TypeError(f"dtype must be torch.dtype, not {type(dtype).__name__}")
+
+
+# -- from data --------------------------------------------------------------------------------------------------------
+
+
+def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
+    """A new array with the values of numbers, nested sequences, arrays or tensors; PyTorch's inference of the type."""
+    if isinstance(data, Tensor):
+        return np.array(data._data, dtype)
+    if isinstance(data, (np.ndarray, np.generic)):
+        found = np.array(data, dtype) if dtype is not None else np.array(data, dt.of(data.dtype).np)
+        return found
+    if not isinstance(data, (list, tuple)):
+        natural = dt.of_python(data)
+        if natural is None:
+            if hasattr(data, "__array__"):
+                return array_of(np.asarray(data), dtype)
+            if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+                return array_of(list(data), dtype)
+            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        return _filled(data, dtype or natural)
+    first, has_tensors = _first_leaf(data)
+    if has_tensors:
+        data = _plain(data)
+    try:
+        found = np.array(data)
+    except ValueError as e:
+        raise _ragged(data) from e
+    if found.dtype == object:
+        raise _unusable(data)
+    if found.dtype.kind in "US":
+        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+    if dtype is None:
+        if isinstance(first, (np.ndarray, Tensor)):
+            dtype = dt.of(found.dtype).np if not isinstance(first, Tensor) else first._data.dtype
+        elif found.dtype.kind == "f":
+            dtype = dt.default_float()
+        elif found.dtype.kind == "c":
+            dtype = dt.default_complex()
+        elif found.size == 0:
+            dtype = dt.default_float()
+        else:
+            dtype = found.dtype if found.dtype.kind == "b" else dt.I64
+    return found.astype(dtype, copy=False)
+
+
+def _filled(value: Any, d: np.dtype) -> np.ndarray:
+    if d.kind in "ui" and isinstance(value, int) and not isinstance(value, bool):
+        info = np.iinfo(d)
+        if not info.min <= value <= info.max:
+            if d.itemsize == 8:
+                raise RuntimeError("Overflow when unpacking long long")
+            return np.asarray(value).astype(d)
+    return np.asarray(value).astype(d)
+
+
+def _first_leaf(data: Any) -> tuple[Any, bool]:
+    """The first number of nested sequences, and whether a tensor is among the elements."""
+    first, tensors, stack = None, False, [data]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            if x and isinstance(x[0], (int, float)) and not any(isinstance(v, (Tensor, list, tuple)) for v in x):
+                first = x[0] if first is None else first
+                continue
+            stack.extend(reversed(x))
+        else:
+            first = x if first is None else first
+            tensors = tensors or isinstance(x, Tensor)
+    return first, tensors
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data._data if data._data.ndim else data._data[()]
+    return [_plain(x) for x in data] if isinstance(data, (list, tuple)) else data
+
+
+def _ragged(data: Any) -> Exception:
+    level, expected = 0, [data]
+    while expected and isinstance(expected[0], (list, tuple)):
+        lengths = [len(x) if isinstance(x, (list, tuple)) else None for x in expected]
+        if any(n is None for n in lengths):
+            bad = next(x for x, n in zip(expected, lengths) if n is None)
+            return TypeError(f"not a sequence: {type(bad).__name__}")
+        for n in lengths:
+            if n != lengths[0]:
+                return ValueError(f"expected sequence of length {lengths[0]} at dim {level} (got {n})")
+        expected = [y for x in expected for y in x]
+        level += 1
+    return ValueError("expected a sequence of equal lengths")
+
+
+def _unusable(data: Any) -> Exception:
+    leaf = data
+    while isinstance(leaf, (list, tuple)) and leaf:
+        leaf = next((x for x in leaf if dt.of_python(x) is None), leaf[0])
+    if isinstance(leaf, int):
+        return RuntimeError("Overflow when unpacking long long")
+    return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A new leaf with a copy of ``data``: a number, nested sequences, an array or a tensor.
+
+    >>> import wengert as torch
+    >>> torch.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> torch.tensor(2.5, dtype=torch.float64, requires_grad=True)
+    tensor(2.5000, dtype=torch.float64, requires_grad=True)
+    """
+    on_cpu(device)
+    if isinstance(data, Tensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+    return finish(array_of(data, None if dtype is None else np_dtype(dtype)), requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, sharing memory and history where possible."""
+    on_cpu(device)
+    d = None if dtype is None else np_dtype(dtype)
+    if isinstance(data, Tensor):
+        return data if d is None or data._data.dtype == d else data.to(dtype)
+    if isinstance(data, np.ndarray) and (d is None or data.dtype == d):
+        return from_numpy(data)
+    return finish(array_of(data, d))
+
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does."""
+    t = as_tensor(obj, dtype, device)
+    shares = (isinstance(obj, Tensor) and t is obj) or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._data))
+    if copy is False and not shares and isinstance(obj, (Tensor, np.ndarray)):
+        raise ValueError("can't alias the object with a different dtype or device without a copy")
+    if copy and shares:
+        t = t.clone()
+    return t.requires_grad_(True) if requires_grad else t
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A tensor on the array's own memory: writes to one show in the other."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+    dt.of(array.dtype)  # refuses types that PyTorch has not
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
+            "supported."
+        )
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
+            "(You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    return finish(np.asarray(array))
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor on the memory of a Python buffer."""
+    return finish(np.frombuffer(buffer, np_dtype(dtype), count, offset), requires_grad)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor on the memory of another library's array, through the DLPack protocol."""
+    return finish(np.from_dlpack(ext_tensor))
+
+
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor of the default floating type (or ``dtype``)."""
+    return finish(np.asarray(s).astype(np_dtype(dtype)), requires_grad)
+
+
+# -- from sizes -------------------------------------------------------------------------------------------------------
+
+
+def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
+    """``zeros``, ``zeros_like`` and ``Tensor.new_zeros`` from one array function."""
+
+    def sized(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+              requires_grad: bool = False, names: Any = None, memory_format: Any = None) -> Tensor:  # fmt: skip
+        if device is not None:
+            on_cpu(device)
+        shape = shape_of(size)
+        _check_sizes(shape, name)
+        if out is not None:
+            return _into(out, make(shape, out._data.dtype))
+        return finish(make(shape, np_dtype(dtype)), requires_grad)
+
+    def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+             memory_format: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return finish(make(input._data.shape, np_dtype(dtype, input._data.dtype)), requires_grad)
+
+    def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+            requires_grad: bool = False) -> Tensor:  # fmt: skip
+        shape = shape_of(size)
+        _check_sizes(shape, name)
+        return finish(make(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
+
+    sized.__name__, like.__name__, new.__name__ = name, name + "_like", "new_" + name
+    sized.__doc__ = f"A tensor of the given sizes, {doc}."
+    like.__doc__ = f"A tensor of the shape and type of ``input``, {doc}."
+    new.__doc__ = f"A tensor of the type of this one, {doc}."
+    return sized, like, new
+
+
+def _check_sizes(shape: tuple[int, ...], name: str) -> None:
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+
+
+def _into(out: Tensor, array: np.ndarray) -> Tensor:
+    if out._data.shape == array.shape:
+        out._data[...] = array
+        out._vc[0] += 1
+    else:
+        out._data = array.astype(out._data.dtype)
+    return out
+
+
+zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")
+ones, ones_like, new_ones = _sized("ones", np.ones, "filled with 1")
+empty, empty_like, new_empty = _sized("empty", np.empty, "with whatever the memory holds")
+
+
+def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """A tensor of shape ``size`` filled with ``fill_value``, whose type it takes unless ``dtype`` says otherwise."""
+    on_cpu(device)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    shape = shape_of((size,)) if not isinstance(size, int) else (size,)
+    if out is not None:
+        return _into(out, np.full(shape, value, out._data.dtype))
+    d = np_dtype(dtype) if dtype is not None else (dt.of_python(value) or dt.default_float())
+    return finish(np.full(shape, np.asarray(value).astype(d), d), requires_grad)
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+              memory_format: Any = None) -> Tensor:  # fmt: skip
+    """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
+    d = np_dtype(dtype, input._data.dtype)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return finish(np.full(input._data.shape, np.asarray(value).astype(d), d), requires_grad)
+
+
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    """A tensor of the type of this one filled with ``fill_value``."""
+    return full(size, fill_value, dtype=dt.of(np_dtype(dtype, self._data.dtype)), requires_grad=requires_grad)
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    """A copy of ``data`` in the type of this tensor."""
+    return finish(array_of(data, np_dtype(dtype, self._data.dtype)), requires_grad)
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    """Uninitialised memory with the given strides (in elements)."""
+    d = np_dtype(dtype)
+    shape, steps = tuple(size), tuple(stride)
+    count = 1 + builtins.sum((n - 1) * s for n, s in zip(shape, steps)) if builtins.all(shape) else 0
+    flat = np.empty(count, d)
+    return finish(np.lib.stride_tricks.as_strided(flat, shape, [s * d.itemsize for s in steps]), requires_grad)
+
+
+# -- ranges -----------------------------------------------------------------------------------------------------------
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, (Tensor, np.generic)) else x
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
+
+    >>> import wengert as torch
+    >>> torch.arange(3)
+    tensor([0, 1, 2])
+    """
+    on_cpu(device)
+    start, end, step = _number(start), _number(end), _number(step)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    integral = builtins.all(isinstance(x, int) for x in (start, end, step))
+    if dtype is None and out is not None:
+        d = out._data.dtype
+    else:
+        d = np_dtype(dtype) if dtype is not None else dt.I64 if integral else dt.default_float()
+    count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
+    if d.kind in "iub" or integral:
+        a = (start + step * np.arange(count)).astype(d)
+    else:
+        wide = np.float64
+        a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=wide)).astype(d)
+    return finish(a, requires_grad) if out is None else _into(out, a)
+
+
+def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
+    """Deprecated: like ``arange``, the end included."""
+    count = int(np.floor((end - start) / step)) + 1
+    d = np_dtype(options.get("dtype"))
+    return finish((start + step * np.arange(count)).astype(d), options.get("requires_grad", False))
+
+
+def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
+    on_cpu(device)
+    return _spaced(start, end, steps, out, dtype, requires_grad, None)
+
+
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
+             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """``base`` to the powers ``linspace(start, end, steps)``."""
+    on_cpu(device)
+    return _spaced(start, end, steps, out, dtype, requires_grad, base)
+
+
+def _spaced(start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None) -> Tensor:
+    start, end = _number(start), _number(end)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    natural = dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.default_float()
+    d = out._data.dtype if out is not None and dtype is None else np_dtype(dtype, natural)
+    wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iub" else np.float32
+    if d.kind in "iu" and base is None and steps > 1:
+        step = (float(end) - float(start)) / (steps - 1)
+        i = np.arange(steps)
+        a = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i))
+    elif steps > 1:  # from both ends towards the middle, so that both are exact and the rounding is symmetric
+        step = (wide(end) - wide(start)) / wide(steps - 1)
+        i = np.arange(steps)
+        a = np.where(i < steps // 2, wide(start) + step * i.astype(wide), wide(end) - step * (steps - 1 - i).astype(wide))
+    else:
+        a = np.full(steps, start, wide)
+    if base is not None:
+        a = np.power(wide(base), a)
+    a = a.astype(d)
+    return finish(a, requires_grad) if out is None else _into(out, a)
+
+
+def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """The ``n`` by ``m`` matrix with ones on its diagonal."""
+    on_cpu(device)
+    if n < 0 or (m is not None and m < 0):
+        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+    a = np.eye(n, m, dtype=np_dtype(dtype) if out is None or dtype is not None else out._data.dtype)
+    return finish(a, requires_grad) if out is None else _into(out, a)
+
+
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
+    """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
+    return finish(np.stack(np.tril_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)))
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
+    """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
+    return finish(np.stack(np.triu_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)))
+
+
+METHODS = {f.__name__: f for f in (new_zeros, new_ones, new_empty, new_full, new_tensor)}
+FUNCTIONS = (
+    tensor, as_tensor, asarray, from_numpy, frombuffer, from_dlpack, scalar_tensor, zeros, zeros_like, ones, ones_like, empty, empty_like,
+    full, full_like, empty_strided, arange, linspace, logspace, eye, tril_indices, triu_indices,
+)  # fmt: skip

@@ -1,0 +1,43 @@
+"""NumPy's complaints in PyTorch's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..ops.operator import Operator
+
+
+def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception:
+    """The exception that PyTorch would raise where a forward on raw arrays raised ``error``."""
+    shapes = [v.shape for p in op.tensors if type(v := values.get(p)) is np.ndarray]
+    if isinstance(error, np.exceptions.AxisError):
+        n = error.ndim or 0
+        low, high = (-1, 0) if n == 0 else (-n, n - 1)
+        return IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {error.axis})")
+    if isinstance(error, ValueError) and ("broadcast" in str(error) or "mismatch" in str(error)) and len(shapes) > 1:
+        message = broadcast_message(shapes)
+        if message is not None:
+            return RuntimeError(message)
+    if isinstance(error, (TypeError, IndexError)):
+        return error
+    if isinstance(error, ValueError) and error.args and getattr(error, "as_is", False):
+        return error
+    return RuntimeError(f"{op.name}(): {error}")
+
+
+def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
+    """PyTorch's text for shapes that do not broadcast; None if they do."""
+    a = shapes[0]
+    for b in shapes[1:]:
+        n = max(len(a), len(b))
+        pa, pb = (1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)
+        for i in reversed(range(n)):
+            if pa[i] != pb[i] and pa[i] != 1 and pb[i] != 1:
+                return (
+                    f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton dimension {i}"
+                )
+        a = tuple(y if x == 1 else x for x, y in zip(pa, pb))
+    return None

@@ -1,0 +1,98 @@
+"""The function of every operator, made from its declaration.
+
+A function starts as a stub. Its first call compiles the specialised code (see ``specialise``) and puts it in the
+stub's place; the function object stays the same, so every reference to it becomes fast at once and import pays nothing
+for operators that a program never calls.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ..ops.operator import TABLE, Composite, Operator
+from .spaces import RECORDED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The public function of the operator ``name``."""
+    found = FUNCTIONS.get(name)
+    if found is None:
+        op = TABLE.get(name)
+        if op is None:
+            raise AttributeError(f"no operator {name!r} in the table")
+        found = FUNCTIONS[name] = _composite(op) if isinstance(op, Composite) else _stub(op, "call")
+    return found
+
+
+def inplace_function(name: str) -> Callable[..., Any]:
+    """The in-place form of the operator ``name``: ``add_`` for ``add``."""
+    key = name + "_"
+    found = FUNCTIONS.get(key)
+    if found is None:
+        found = FUNCTIONS[key] = _stub(TABLE[name], "inplace")  # type: ignore[arg-type]
+    return found
+
+
+def dunder(name: str, reflected: bool = False, inplace: bool = False) -> Callable[..., Any]:
+    """The operator ``name`` as a special method, which answers ``NotImplemented`` to operands it does not know."""
+    kind = "reflected" if reflected else "augmented" if inplace else "dunder"
+    return _stub(TABLE[name], kind)  # type: ignore[arg-type]
+
+
+def _stub(op: Operator, kind: str) -> Callable[..., Any]:
+    name = op.name + ("_" if kind in ("inplace", "augmented") else "")
+    scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": _compile, "__name__": "wengert"}
+    f = FunctionType(_first_call.__code__, scope, name)
+    f.__doc__ = op.doc or None
+    f.__module__ = "torch"
+    scope["_self"] = f
+    return f
+
+
+def _first_call(*args: Any, **kwargs: Any) -> Any:
+    _compile(_self, _op, _kind)  # type: ignore[name-defined]  # noqa: F821  bound in each stub's own globals
+    return _self(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _compile(f: Any, op: Operator, kind: str) -> None:
+    if f.__code__ is not _first_call.__code__:
+        return  # another thread was quicker
+    from .specialise import specialise
+
+    made = specialise(op, kind, f.__globals__)
+    f.__defaults__, f.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+    f.__code__ = made.__code__
+
+
+def _composite(op: Composite) -> Callable[..., Any]:
+    define = op.define
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", None)
+        answer = define(RECORDED, *args, **kwargs)
+        return answer if out is None else _write(answer, out, op.name)
+
+    call.__name__ = call.__qualname__ = op.name
+    call.__doc__ = op.doc or None
+    return call
+
+
+def _write(answer: Any, out: Any, name: str) -> Any:
+    """``out=`` of a composite."""
+    from .call import into
+    from .meta import requires_grad
+
+    results, targets = (list(answer), list(out)) if isinstance(out, (tuple, list)) else ([answer], [out])
+    if any(requires_grad(t) for t in (*results, *targets)):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")  # fmt: skip
+    from ..graph.modes import modes
+
+    shim = type("op", (), {"name": name})
+    into(shim, [r._data for r in results], targets, {}, modes())  # type: ignore[arg-type]
+    return out

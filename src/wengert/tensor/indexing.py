@@ -1,0 +1,188 @@
+"""``x[key]`` and ``x[key] = value``.
+
+A key has a basic half (integers, slices, None, Ellipsis), which gives a view, and an advanced half (index arrays,
+masks, lists), which gathers. The basic half comes first, as in PyTorch: an integer beside index arrays selects, it is
+not an index array itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .functions import function, inplace_function
+from .tensor import Tensor
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    kind = type(key)
+    if kind is int:
+        a = self._data
+        if a.ndim and -a.shape[0] <= key < a.shape[0]:
+            return function("select_index")(self, (key, ...))
+    basic, advanced, last = split(self, key)
+    out = self
+    if basic is not None:
+        out = function("select_index" if last is int else "unsqueeze_index" if last is None else "basic_index")(self, basic)
+    if advanced is not None:
+        exact = all(k._data.dtype == bool for k in advanced[1])
+        return function("index")(out, advanced[0], exact)
+    return function("basic_index")(self, (...,)) if out is self else out
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    basic, advanced, _ = split(self, key)
+    target = self if basic is None else function("basic_index")(self, basic)
+    if advanced is not None:
+        if not isinstance(value, Tensor):
+            value = Tensor._wrap(np.asarray(value).astype(self._data.dtype))
+        elif value._data.dtype != self._data.dtype:
+            value = function("cast")(value, self.dtype)
+        shape = _indexed_shape(target._data, advanced[0])
+        while value._data.ndim > len(shape) and value._data.shape[0] == 1:
+            value = value[0]
+        if not _broadcasts(value._data.shape, shape):
+            raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}")
+        inplace_function("index_put")(target, advanced[0], value)
+        return
+    if isinstance(value, Tensor):
+        inplace_function("copy")(target, value)
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        from .creation import array_of
+
+        inplace_function("copy")(target, Tensor._wrap(array_of(value, self._data.dtype)))
+    else:
+        inplace_function("fill")(target, value)
+
+
+def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    return len(small) <= len(large) and all(a in (1, b) for a, b in zip(reversed(small), reversed(large)))
+
+
+def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
+    key = tuple(slice(None) if i is None else i._data for i in indices)
+    return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
+
+
+def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any], list[Any]] | None, Any]:
+    """``(basic key or None, (index tensors, masks as given) or None, kind of the last basic step)``."""
+    row = key if type(key) is tuple else (key,)
+    row = tuple(_tidy(k) for k in row)
+    ndim = t._data.ndim
+    used = sum(_consumes(k) for k in row)
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    if not any(k is Ellipsis for k in row):
+        row = (*row, Ellipsis)
+    basic: list[Any] = []
+    advanced: list[Any] = []  # per dimension of the basic result
+    last: Any = slice
+    at = 0  # the dimension of ``t`` that the next component reads
+    meaningful = False
+    for k in row:
+        if k is Ellipsis:
+            rest = ndim - used
+            basic += [slice(None)] * rest
+            advanced += [None] * rest
+            at += rest
+        elif k is None:
+            basic.append(None)
+            advanced.append(None)
+            last, meaningful = None, True
+        elif type(k) is int:
+            n = t._data.shape[at]
+            if not -n <= k < n:
+                raise IndexError(f"index {k} is out of bounds for dimension {at} with size {n}")
+            basic.append(k)
+            last, meaningful = int, True
+            at += 1
+        elif type(k) is slice:
+            if k.step is not None and k.step <= 0:
+                raise ValueError("step must be greater than zero")
+            if k != slice(None):
+                last, meaningful = slice, True
+            basic.append(k)
+            advanced.append(None)
+            at += 1
+        elif k is True or k is False:
+            basic.append(None)
+            advanced.append(Tensor._wrap(np.asarray([k])))
+            meaningful = True
+        else:
+            for i in range(k._data.ndim if k._data.dtype == bool else 1):
+                if k._data.dtype == bool and k._data.shape[i] != t._data.shape[at + i]:
+                    raise IndexError(
+                        f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed tensor "
+                        f"{list(t.shape)} at index {at + i}"
+                    )
+                basic.append(slice(None))
+            if k._data.ndim == 0 and k._data.dtype == bool:
+                basic.append(None)
+                meaningful = True
+            advanced.append(k)
+            at += k._data.ndim if k._data.dtype == bool else 1
+    if not any(k is not None for k in advanced):
+        return (tuple(basic) if meaningful else None), None, last
+    masks = [k for k in advanced if k is not None]
+    return (tuple(basic) if meaningful else None), (_as_indices(advanced, t), masks), last
+
+
+def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
+    """Masks become index arrays, one for each dimension that they cover; trailing whole dimensions are dropped."""
+    rows: list[Any] = []
+    for k in advanced:
+        if k is None:
+            rows.append(None)
+        elif k._data.dtype == bool:
+            found = np.nonzero(k._data) if k._data.ndim else np.nonzero(k._data.reshape(1))
+            rows += [Tensor._wrap(i) for i in found]
+        else:
+            rows.append(k)
+    while rows and rows[-1] is None:
+        rows.pop()
+    return rows
+
+
+def _consumes(k: Any) -> int:
+    if k is None or k is Ellipsis or k is True or k is False:
+        return 0
+    if isinstance(k, Tensor) and k._data.dtype == bool:
+        return k._data.ndim
+    return 1
+
+
+def _tidy(k: Any) -> Any:
+    """One component of a key as int, slice, None, Ellipsis, bool or an index tensor."""
+    kind = type(k)
+    if k is None or k is Ellipsis or kind is int or kind is bool:
+        return k
+    if kind is slice:
+        if any(v is not None and type(v) is not int for v in (k.start, k.stop, k.step)):
+            return slice(*(v if v is None else v.__index__() for v in (k.start, k.stop, k.step)))
+        return k
+    if isinstance(k, Tensor):
+        d = k._data.dtype
+        if d.kind in "iu":
+            if k._data.ndim == 0:
+                return int(k._data)
+            if d.name == "uint8":
+                return Tensor._wrap(k._data.astype(bool))
+            return k
+        if d.kind == "b":
+            return bool(k._data) if k._data.ndim == 0 else k
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if isinstance(k, (np.bool_,)):
+        return bool(k)
+    if isinstance(k, np.integer):
+        return int(k)
+    if isinstance(k, (list, tuple, range, np.ndarray)):
+        a = np.asarray([x._data if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple)) else np.asarray(k)
+        if a.size == 0 and a.dtype.kind == "f":
+            a = a.astype(np.int64)
+        return _tidy(Tensor._wrap(a))
+    if hasattr(k, "__index__"):
+        return k.__index__()
+    raise TypeError(
+        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind.__name__})"
+    )

@@ -1,0 +1,303 @@
+"""A tensor's place on the tape: its edge, its leaf accumulator, its history as a view.
+
+Most tensors are plain results and carry only an edge. Leaves that require gradients, tensors with a ``.grad`` or hooks,
+and views have a ``Meta`` beside it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.modes import modes, set_modes
+from ..graph.node import HookDict, Node, NodeHooks, next_sequence
+from .spaces import RAW, sole
+
+if TYPE_CHECKING:
+    from ..graph.node import Edge
+    from .tensor import Tensor
+
+
+class _Unversioned:
+    """The version counter of inference tensors: they have none, so nothing that would need it can be recorded."""
+
+    __slots__ = ()
+
+    def __getitem__(self, i: int) -> int:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+            "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+            "`torch.no_grad()` instead of `torch.inference_mode()`."
+        )
+
+    def __setitem__(self, i: int, version: int) -> None:
+        pass
+
+
+INFERENCE_VERSION: Any = _Unversioned()
+
+
+_new, _weak = object.__new__, weakref.ref
+
+
+class Meta:
+    """What only some tensors have."""
+
+    __slots__ = ("accumulator", "grad", "hooks", "post_hooks", "requires_grad", "retained", "view")
+
+    def __init__(self) -> None:
+        self.requires_grad = False  # of a leaf
+        self.grad: Tensor | None = None
+        self.accumulator: Any = None  # weak reference to the AccumulateGrad node in use
+        self.hooks: HookDict | None = None  # on a leaf: they outlive its accumulators
+        self.post_hooks: HookDict | None = None
+        self.view: View | None = None
+        self.retained = False
+
+
+class View:
+    """How a view was made: the base, and the steps ``(operator, arguments)`` that lead from it to the view."""
+
+    __slots__ = ("base", "creation", "steps", "version")
+
+    def __init__(self, base: Tensor, steps: tuple[Any, ...], version: int | None, creation: str | None) -> None:
+        self.base, self.steps, self.version, self.creation = base, steps, version, creation
+
+    def replay_raw(self, array: np.ndarray) -> np.ndarray:
+        """The same view of another array."""
+        for op, args in self.steps:
+            array = op.forward(array, *args) if op.outputs is not ... else op.forward(array, *args[1:])[args[0]]
+        return array
+
+    def replay(self, tensor: Tensor) -> Tensor:
+        """The same view of another tensor, recorded."""
+        from .functions import function
+
+        for op, args in self.steps:
+            tensor = function(op.name)(tensor, *args) if op.outputs is not ... else function(op.name)(tensor, *args[1:])[args[0]]
+        return tensor
+
+
+def meta_of(t: Tensor) -> Meta:
+    """The tensor's Meta, made if it has none."""
+    if t._meta is None:
+        t._meta = Meta()
+    return t._meta
+
+
+def requires_grad(t: Tensor) -> bool:
+    """Whether operations on ``t`` are recorded."""
+    if t._edge is not None:
+        return True
+    meta = t._meta
+    if meta is None:
+        return False
+    return meta.requires_grad or (meta.view is not None and requires_grad(meta.view.base))
+
+
+def edge_of(t: Tensor) -> Edge | None:
+    """Where the gradient of ``t`` goes: the node that made it, its accumulator if it is a leaf, None if nowhere."""
+    meta = t._meta
+    if meta is None:
+        return t._edge
+    if meta.view is not None:
+        refresh(t, meta.view)
+    if t._edge is not None:
+        return t._edge
+    if not meta.requires_grad and (meta.view is None or not requires_grad(meta.view.base)):
+        return None
+    if meta.accumulator is not None:
+        node = meta.accumulator()
+        if node is not None:
+            return (node, 0)
+    node = _new(AccumulateGrad)
+    node.variable, node.edges, node.saved, node.seq = t, (), None, next_sequence()
+    array = t._data
+    node.shape, node.dtype = array.shape, array.dtype
+    node.hooks = None if meta.hooks is None else NodeHooks({0: meta.hooks})
+    meta.accumulator = _weak(node)
+    return (node, 0)
+
+
+def refresh(t: Tensor, view: View) -> None:
+    """Bring a view's edge up to date after its base, or another view of it, was written to."""
+    now = t._vc[0]
+    if view.version == now or (t._edge is None and not requires_grad(view.base)):
+        return
+    if view.creation is not None:
+        raise RuntimeError(creation_error(view.creation, "modified inplace with grad mode enabled", indirect=True))
+    before = modes()
+    set_modes(before.with_(grad=True, inference=False))
+    try:
+        t._edge = view.replay(view.base)._edge
+    finally:
+        set_modes(before)
+    view.version = now
+    if t._meta.retained:
+        retain(t)
+
+
+def creation_error(creation: str, verb: str, indirect: bool = False) -> str:
+    """PyTorch's text for a write to a view that was made where it could not be recorded."""
+    if creation == "multi":
+        return (
+            "Output 0 of a function that returns multiple views is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. "
+            "You should replace the inplace operation by an out-of-place one."
+        )
+    where = {"no_grad": "no_grad mode", "inference": "inference mode"}.get(creation)
+    if where is None:
+        return (
+            "Output 0 of a custom Function is a view and is being modified inplace. This view was created inside a custom Function "
+            "(or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward "
+            "associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by "
+            "cloning the output of the custom Function."
+        )
+    head = (
+        f"A view was created in {where} and its base or another view of its base has been modified inplace with grad mode enabled."
+        if indirect
+        else f"A view was created in {where} and is being modified inplace with grad mode enabled."
+    )
+    return (
+        f"{head} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        f"both the view and the inplace either both inside the {where.removesuffix(' mode')} block (if you don't want the inplace to "
+        "be tracked) or both outside (if you want the inplace to be tracked)."
+    )
+
+
+def retain(t: Tensor) -> None:
+    """Arrange that the gradient of a non-leaf is kept in its ``.grad``."""
+    meta = meta_of(t)
+    node, nr = t._edge  # type: ignore[misc]
+    meta.retained = True
+    me = weakref.ref(t)
+
+    def keep(g: Tensor) -> None:
+        tensor = me()
+        if tensor is not None:
+            old = tensor._meta.grad
+            if old is None:
+                fresh = g.clone() if modes().grad else type(g)._wrap(g._data.copy())
+                tensor._meta.grad = fresh
+            else:
+                tensor._meta.grad = old + g
+
+    node._hooks().retain[nr] = keep
+
+
+_leaf_lock = threading.Lock()
+
+
+class AccumulateGrad(Node):
+    """Where the tape ends: adds the gradient to a leaf's ``.grad``.
+
+    Its sequence number is that of the leaf's first use in the graph, so it is reached when the gradient is complete.
+    """
+
+    __slots__ = ("variable",)
+
+    def raw(self, g: Any) -> tuple[()]:
+        if g is None:
+            return ()
+        variable = self.variable
+        meta = variable._meta
+        with _leaf_lock:
+            if meta.grad is None:
+                if type(g) is not np.ndarray:
+                    g = np.asarray(g)
+                if not sole(g):
+                    g = g.copy()
+                meta.grad = type(variable)._plain_class._wrap(g)
+            else:
+                old = meta.grad
+                if old._edge is not None or not old._data.flags.writeable:
+                    meta.grad = old + type(variable)._plain_class._wrap(g)
+                else:
+                    np.add(old._data, g, out=old._data)
+                    old._vc[0] += 1
+        if meta.post_hooks is not None:
+            for hook in tuple(meta.post_hooks.values()):
+                hook(variable)
+        return ()
+
+    def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
+        if g is None:
+            return ()
+        meta = self.variable._meta
+        with _leaf_lock:
+            old = meta.grad
+        new = g.clone() if old is None else old + g
+        with _leaf_lock:
+            meta.grad = new
+        if meta.post_hooks is not None:
+            for hook in tuple(meta.post_hooks.values()):
+                hook(self.variable)
+        return ()
+
+
+class CopySlices(Node):
+    """The history of a base after an in-place write through one of its views."""
+
+    __slots__ = ("fn", "view")
+
+    def __init__(self, base: Tensor, view: View, fn: Node) -> None:
+        self.view, self.fn = View(None, view.steps, None, None), fn  # type: ignore[arg-type]
+        self.edges = (edge_of(base), *fn.edges[1:])
+        self.saved, self.hooks = None, None
+        self.seq = next_sequence()
+        self.shape, self.dtype = base._data.shape, base._data.dtype
+
+    def raw(self, g: Any) -> Any:
+        whole = np.array(g)
+        part = self.view.replay_raw(whole)
+        grads = self.fn.raw(part.copy())
+        mine = grads[0]
+        part[...] = 0 if mine is None else RAW.conform(mine, part.shape, part.dtype)
+        return (whole, *grads[1:])
+
+    def recorded(self, g: Any, needs: Any = None) -> Any:
+        whole = g.clone()
+        part = self.view.replay(whole)
+        grads = self.fn.recorded(part.clone())
+        if grads[0] is None:
+            part.zero_()
+        else:
+            part.copy_(grads[0].broadcast_to(part.shape))
+        return (whole, *grads[1:])
+
+    def release(self) -> None:
+        self.fn.release()
+
+
+def rebase(t: Tensor, node: Node) -> None:
+    """Give ``t`` the history ``node`` after an in-place write; through a view, rewrite the history of its base."""
+    meta = t._meta
+    if meta is not None and meta.view is not None:
+        view = meta.view
+        base = view.base
+        base_meta = base._meta
+        old_hooks = base._edge[0].hooks if base._edge is not None else None
+        base._edge = (CopySlices(base, view, node), 0)
+        if base_meta is not None:
+            base_meta.requires_grad = False
+            if base_meta.retained:
+                _move_retained(base, old_hooks)
+        view.version = None
+        view.creation = None
+        refresh(t, view)
+        return
+    old = t._edge
+    t._edge = (node, 0)
+    if meta is not None:
+        meta.requires_grad = False
+        if meta.retained and old is not None:
+            _move_retained(t, old[0].hooks)
+
+
+def _move_retained(t: Tensor, old: NodeHooks | None) -> None:
+    if old is not None:
+        old.retain.pop(0, None)
+    retain(t)

@@ -1,0 +1,322 @@
+"""Random tensors: PyTorch's functions over the random streams of floor 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import random as streams
+from ..arrays.random import in_memory_order
+from .creation import finish, np_dtype
+from .functions import inplace_function
+from .tensor import Tensor
+from .types import CPU, on_cpu, shape_of
+
+
+class Generator(streams.Generator):
+    """A stream of random numbers of its own; equal seeds give PyTorch's numbers.
+
+    >>> import wengert as torch
+    >>> g = torch.Generator().manual_seed(0)
+    >>> torch.rand(2, generator=g)
+    tensor([0.4963, 0.7682])
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        on_cpu(device)
+        return object.__new__(cls)
+
+    def __init__(self, device: Any = "cpu") -> None:
+        super().__init__()
+
+    @property
+    def device(self) -> Any:
+        return CPU
+
+    def get_state(self) -> Any:
+        """The state as a byte tensor, which PyTorch understands too."""
+        return Tensor._wrap(super().get_state())
+
+    def set_state(self, new_state: Any) -> Generator:
+        """Continue from a state."""
+        super().set_state(new_state._data if isinstance(new_state, Tensor) else new_state)
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator at the same point of the same stream."""
+        return Generator().set_state(self.get_state())
+
+    def __reduce__(self) -> Any:
+        return (_generator_from, (super().get_state(),))
+
+
+def _generator_from(state: np.ndarray) -> Generator:
+    return Generator().set_state(state)
+
+
+default_generator = Generator()
+streams.Generator.seed(default_generator)
+
+
+def _stream(generator: Any) -> Any:
+    return default_generator if generator is None else generator
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Start the default stream anew from ``seed``."""
+    default_generator.manual_seed(int(seed))
+    return default_generator
+
+
+def seed() -> int:
+    """Start the default stream anew from the system's entropy; gives the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default stream started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default stream, as a byte tensor."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue the default stream from ``new_state``."""
+    default_generator.set_state(new_state)
+
+
+# -- new tensors ------------------------------------------------------------------------------------------------------
+
+
+def _made(draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    if device is not None:
+        on_cpu(device)
+    shape = shape_of(size)
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    if out is not None:
+        return inplace_function("assign")(out, draw(shape, out._data.dtype))
+    return finish(draw(shape, np_dtype(dtype)), requires_grad)
+
+
+def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+    """Uniform numbers in [0, 1)."""
+    return _made(lambda s, d: _stream(generator).uniform(s, d), size, out, dtype, device, requires_grad)
+
+
+def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+    """Normal numbers with mean 0 and variance 1."""
+    return _made(lambda s, d: _stream(generator).normal(s, d), size, out, dtype, device, requires_grad)
+
+
+def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
+            layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+    row = list(args)
+    if size is None:
+        size = row.pop()
+    if high is None:
+        high = row.pop()
+    if low is None:
+        low = row.pop() if row else 0
+    low, high = int(low), int(high)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    d = np_dtype(dtype, dt.I64 if out is None else out._data.dtype)
+    return _made(lambda s, _: _stream(generator).randint(low, high, s, d), (size,), out, dtype, device, requires_grad)
+
+
+def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """The integers below ``n`` in a random order."""
+    found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))
+    if out is not None:
+        if out._data.shape != found.shape:
+            out._data = np.empty(found.shape, out._data.dtype)
+        return inplace_function("assign")(out, found.astype(out._data.dtype))
+    return finish(found, requires_grad)
+
+
+def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
+    a, d = input._data, np_dtype(dtype, input._data.dtype)
+    return finish(in_memory_order(lambda s: draw(s, d), a.shape, a.strides), requires_grad)
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+              memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+    """Uniform numbers in [0, 1) in the shape and type of ``input``."""
+    return _like(lambda s, d: _stream(generator).uniform(s, d), input, dtype, requires_grad)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+    """Normal numbers in the shape and type of ``input``."""
+    return _like(lambda s, d: _stream(generator).normal(s, d), input, dtype, requires_grad)
+
+
+def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+                 requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+    """Integers in [low, high) in the shape and type of ``input``."""
+    row = list(args)
+    if high is None:
+        high = row.pop()
+    if low is None:
+        low = row.pop() if row else 0
+    return _like(lambda s, d: _stream(generator).randint(int(low), int(high), s, d), input, dtype, requires_grad)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Normal numbers; ``mean`` and ``std`` are numbers (then ``size`` is needed) or tensors."""
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not tensors:
+        if std < 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        return _made(lambda s, d: _stream(generator).normal(s, d, mean, std), (size,), out, dtype, device, requires_grad)
+    if isinstance(std, Tensor) and std._data.size and (std._data < 0).any():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    shape = np.broadcast_shapes(*(t._data.shape for t in tensors))
+    d = dt.result([t._data for t in tensors]) if out is None else out._data.dtype
+    noise = _stream(generator).normal(shape, d)
+    found = noise * (std._data if isinstance(std, Tensor) else std) + (mean._data if isinstance(mean, Tensor) else mean)
+    found = np.asarray(found).astype(d)
+    return finish(found) if out is None else inplace_function("assign")(out, found)
+
+
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """One with probability ``input`` (or ``p``) for each element, else zero."""
+    s = _stream(generator)
+    a = input._data
+    found = s.bernoulli_array(a) if p is None else s.bernoulli(a.shape, float(p), a.dtype)
+    if out is not None:
+        return inplace_function("assign")(out, found.astype(out._data.dtype))
+    return _without_gradient(finish(np.asarray(found)), input)
+
+
+def _without_gradient(t: Tensor, source: Tensor) -> Tensor:
+    """PyTorch lets random results that depend on ``source`` carry a (zero) gradient."""
+    from .meta import requires_grad
+
+    return source * 0 + t if requires_grad(source) else t
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
+    return finish(_stream(generator).multinomial(input._data, int(num_samples), replacement))
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Poisson numbers with rates ``input``."""
+    return finish(_stream(generator).poisson(input._data))
+
+
+def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    return finish(_stream(generator).standard_gamma(input._data))
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Binomial numbers of ``count`` trials with probability ``prob``."""
+    return finish(_stream(generator).binomial(count._data, prob._data))
+
+
+# -- in place ---------------------------------------------------------------------------------------------------------
+
+
+def _filled(t: Tensor, draw: Any) -> Tensor:
+    """Check first, so that a refused write draws nothing; then fill in the order of memory."""
+    from ..graph.modes import modes
+    from .call import check_writable
+    from .meta import requires_grad
+
+    m = modes()
+    check_writable(t, m.grad and requires_grad(t), m)
+    a = t._data
+    return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides))
+
+
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
+    """Fill with uniform numbers in [from, to)."""
+    low = named.pop("from", named.pop("a", from_))
+    high = named.pop("b", to)
+    return _filled(self, lambda s: _stream(generator).uniform(s, self._data.dtype, float(low), float(high)))
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return _filled(self, lambda s: _stream(generator).normal(s, self._data.dtype, float(mean), float(std)))
+
+
+def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+    """Fill with integers: over the type's range, below ``to``, or in [from, to)."""
+    low, high = (named.get("from"), named.get("to")) if not args else (None, args[0]) if len(args) == 1 else args[:2]
+    if high is not None and low is None:
+        low = 0
+    return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high))
+
+
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
+    s = _stream(generator)
+    if isinstance(p, Tensor):
+        probabilities = np.broadcast_to(p._data, self._data.shape)
+        return inplace_function("assign")(self, s.bernoulli_array(probabilities).astype(self._data.dtype))
+    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype))
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with exponential numbers of rate ``lambd``."""
+    return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)))
+
+
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with Cauchy numbers."""
+    return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)))
+
+
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Fill with log-normal numbers."""
+    return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)))
+
+
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with geometric numbers: trials until the first success."""
+    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype))
+
+
+class fork_rng:
+    """Inside, draws and seeds leave no trace on the default stream."""
+
+    def __init__(self, devices: Any = None, enabled: bool = True, **_: Any) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.state = get_rng_state()
+
+    def __exit__(self, *exc: object) -> None:
+        if self.enabled:
+            set_rng_state(self.state)
+
+
+FUNCTIONS = {
+    f.__name__: f
+    for f in (
+        manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, rand_like, randn_like, randint_like,
+        normal, bernoulli, multinomial, poisson, binomial, _standard_gamma,
+    )
+}  # fmt: skip
+METHODS = {
+    f.__name__: f
+    for f in (uniform_, normal_, random_, bernoulli_, exponential_, cauchy_, log_normal_, geometric_, bernoulli, multinomial)
+}

@@ -1,0 +1,295 @@
+"""Recording: the node of a declared operator, what it saves, and how its rule is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ..arrays.dtypes import scalar_name
+from ..graph.node import Node, next_sequence
+from .meta import edge_of
+from .spaces import RAW, RECORDED
+
+if TYPE_CHECKING:
+    from ..graph.modes import Modes
+    from ..ops.operator import Operator
+
+_UNVERSIONED = [0]  # the version counter of what nobody can write to
+
+
+class Packed:
+    """A saved value in the keeping of saved-tensor hooks."""
+
+    __slots__ = ("array", "unpack", "value")
+
+    def __init__(self, value: Any, unpack: Any, array: np.ndarray | None) -> None:
+        self.value, self.unpack, self.array = value, unpack, array
+
+
+class OpNode(Node):
+    """The node of a declared operator.
+
+    ``saved`` holds, for each name of ``op.saved``, the array, its version counter and the version it had; then the
+    values of ``op.consts``. None once released.
+    """
+
+    __slots__ = ()
+    op: Operator
+
+    # -- saved values ---------------------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        if self.op.saved:
+            self.saved = None
+
+    def _values(self, space: Any) -> dict[str, Any]:
+        saved, op = self.saved, self.op
+        if saved is None:
+            freed(self)
+        values = {}
+        for i, name in enumerate(op.saved):
+            array, counter, version = saved[3 * i : 3 * i + 3]
+            if array is None:
+                values[name] = None
+                continue
+            if type(array) is list:
+                check_versions(self, name, array, counter, version)
+                row = [self._value(space, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
+                values[name] = [_conjugated(space, a, op) for a in row]
+                continue
+            if counter[0] != version:
+                modified(self, name, array, version, counter[0])
+            values[name] = _conjugated(space, self._value(space, name, array, counter), op)
+        for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
+            values[name] = value.conjugate() if type(value) is complex and not op.wirtinger else value
+        return values
+
+    def _value(self, space: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
+        """One saved array as the vocabulary wants it."""
+        if type(array) is Packed:
+            tensor = self._unpacked(array, name, index)
+            if space.raw:
+                return tensor._data
+            return None if name in self.op.aux and tensor._data.dtype.kind in "fcV" else tensor
+        return array if space.raw else self._rebuild(name, array, counter, index)
+
+    def _edge_to(self, name: str, index: int = 0) -> Any:
+        op = self.op
+        if name in op.wrt:
+            at = op.wrt.index(name)
+            if op.tensor_lists:  # a list of tensors has one edge for each
+                first = op.wrt.index(op.tensor_lists[0]) if op.tensor_lists[0] in op.wrt else len(op.wrt)
+                at += index if name in op.tensor_lists else 0 if at < first else len(self.edges) - len(op.wrt)
+            return self.edges[at]
+        shown = op.outputs
+        if name in shown and name not in op.nondifferentiable:
+            return (self, [o for o in shown if o not in op.nondifferentiable].index(name))
+        return None
+
+    def _rebuild(self, name: str, array: Any, counter: Any, index: int = 0) -> Any:
+        """The saved value as a tensor with the edge that it had."""
+        if type(array) is not np.ndarray:
+            if name in self.op.aux or not isinstance(array, (np.generic, np.ndarray)):
+                return array
+            array = np.asarray(array)
+        if name in self.op.aux:
+            return None if array.dtype.kind in "fcV" else RAW.wrap(array)
+        edge = self._edge_to(name, index)
+        variable = getattr(edge[0], "variable", None) if edge is not None else None
+        if variable is not None and variable._data is array:
+            return variable
+        tensor = RAW.wrap(array)
+        tensor._vc, tensor._edge = counter if counter is not _UNVERSIONED else [0], edge
+        return tensor
+
+    def _unpacked(self, packed: Packed, name: str, index: int = 0) -> Any:
+        tensor = packed.unpack(packed.value)
+        if not hasattr(tensor, "grad_fn"):
+            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
+        fresh = tensor.detach()
+        fresh._edge = self._edge_to(name, index)
+        variable = getattr(fresh._edge[0], "variable", None) if fresh._edge is not None else None
+        return variable if variable is not None and variable._data is tensor._data else fresh
+
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_NAME``: what the node remembers (``self`` for the first argument, as PyTorch has it)."""
+        if name.startswith(("_saved_", "_raw_saved_")):
+            from .saved import saved_attribute
+
+            return saved_attribute(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    # -- gradients ------------------------------------------------------------------------------------------------
+
+    def _gradients(self, space: Any, g: Any, needs: Any) -> Any:
+        op = self.op
+        if type(g) is list:
+            if len(g) == 1:
+                g = g[0]
+            else:
+                g = [space.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
+        values = self._values(space)
+        if op.joint is not None:
+            rule, names = op.joint
+            wanted = needs
+            if op.tensor_lists:
+                wanted = list(needs)
+            grads = rule(space, g, *[wanted if n == "needs" else values[n] for n in names])
+            return _flat(grads) if op.tensor_lists else grads
+        out: list[Any] = []
+        extra = len(self.edges) - len(op.wrt) + 1
+        for name, (rule, names) in zip(op.wrt, op.rules):
+            if name in op.tensor_lists:
+                if any(needs[len(out) : len(out) + extra]):
+                    out.extend(rule(space, g, *[values[n] for n in names]))
+                else:
+                    out.extend([None] * extra)
+            else:
+                out.append(rule(space, g, *[values[n] for n in names]) if needs[len(out)] else None)
+        return out
+
+    def raw(self, g: Any) -> Any:
+        return self._gradients(RAW, g, [e is not None for e in self.edges])
+
+    def partial(self, g: Any, needs: Any) -> Any:
+        return self._gradients(RAW, g, needs)
+
+    def recorded(self, g: Any, needs: Any = None) -> Any:
+        return self._gradients(RECORDED, g, [e is not None for e in self.edges] if needs is None else needs)
+
+
+def _flat(grads: Any) -> list[Any]:
+    out: list[Any] = []
+    for x in grads:
+        out.extend(x) if isinstance(x, (list, tuple)) else out.append(x)
+    return out
+
+
+def _conjugated(space: Any, value: Any, op: Operator) -> Any:
+    if op.wirtinger or value is None or not hasattr(value, "dtype") or not space.is_complex(value):
+        return value
+    return space.conj(value)
+
+
+_classes: dict[str, type[OpNode]] = {}
+
+
+def node_class(op: Operator) -> type[OpNode]:
+    """The general node class of an operator (the specialised one is its subclass)."""
+    found = _classes.get(op.name)
+    if found is None:
+        found = _classes[op.name] = make_class(op, {})
+    return found
+
+
+def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None) -> type[OpNode]:
+    return type(node_name or op.node_name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
+
+
+def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes) -> OpNode | None:
+    """Leave a node on the tape, if some input asks for a gradient.
+
+    ``inputs``: the tensors of the differentiable parameters. ``values``: for every name that a rule may remember, the
+    array (or constant) as the forward saw it. ``outputs``: the differentiable outputs, which get their edges here by
+    the caller.
+    """
+    edges: list[Any] = []
+    for p in op.wrt:
+        t = inputs.get(p)
+        if type(t) is list:
+            edges.extend(edge_of(x) if x is not None else None for x in t)
+        else:
+            edges.append(edge_of(t) if t is not None else None)
+    if not any(e is not None for e in edges):
+        return None
+    node = Node.__new__(node_class(op))
+    node.edges, node.seq, node.hooks = tuple(edges), next_sequence(), None
+    if len(outputs) == 1 and op.outputs is not ...:
+        node.shape, node.dtype = outputs[0]._data.shape, outputs[0]._data.dtype
+    else:
+        node.__dict__["outputs"] = len(outputs)
+        node.shape = tuple(o._data.shape for o in outputs)
+        node.dtype = tuple(o._data.dtype for o in outputs)
+        if len(outputs) == 1:
+            node.shape, node.dtype = node.shape[0], node.dtype[0]
+    node.saved = save(op, node, edges, inputs, values, m)
+    if m.anomaly is not None:
+        m.anomaly.made(node)
+    return node
+
+
+def save(op: Operator, node: OpNode, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes) -> tuple[Any, ...]:
+    memory: list[Any] = []
+    lists = bool(op.tensor_lists)
+    for name in op.saved:
+        value = values.get(name)
+        kept = value is not None and (lists or any(edges[i] is not None for i in op.users[name]))
+        if not kept:
+            memory += (None, _UNVERSIONED, 0)
+            continue
+        if type(value) is list:
+            tensors = inputs.get(name) or [None] * len(value)
+            counters = [_UNVERSIONED if t is None else t._vc for t in tensors]
+            if m.packing is not None:
+                value = [None if a is None else _pack(a, m.packing) for a in value]
+                counters = [_UNVERSIONED] * len(value)
+            memory += (value, counters, [c[0] for c in counters])
+            continue
+        tensor = inputs.get(name)
+        counter = _UNVERSIONED if tensor is None else tensor._vc
+        if m.packing is not None and type(value) is np.ndarray:
+            memory += (_pack(value, m.packing), _UNVERSIONED, 0)
+        else:
+            memory += (value, counter, counter[0])
+    for name in op.consts:
+        memory.append(_shape(values[name[:-6]]) if name not in op.params else values[name])
+    return tuple(memory)
+
+
+def _shape(value: Any) -> Any:
+    return [x.shape for x in value] if type(value) is list else np.shape(value) if value is not None else None
+
+
+def _pack(array: np.ndarray, hooks: Any) -> Packed:
+    pack, unpack = hooks
+    given = RAW.wrap(array)
+    from ..graph.modes import no_grad
+
+    with no_grad():
+        value = pack(given)
+    if given._vc[0] != 0:
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook.")  # fmt: skip
+    return Packed(value, unpack, None)
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def freed(node: Node) -> NoReturn:
+    raise RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+        f"after calling backward. (The first step that finds its memory gone: {node.name()}.)"
+    )
+
+
+def check_versions(node: Node, name: str, arrays: Any, counters: Any, versions: Any) -> None:
+    for array, counter, version in zip(arrays, counters, versions):
+        if counter[0] != version:
+            modified(node, name, array, version, counter[0])
+
+
+def modified(node: Node, name: str, array: Any, expected: int, found: int) -> NoReturn:
+    kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
+    op = node.op  # type: ignore[attr-defined]
+    edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
+    origin = f", which is output {edge[1]} of {edge[0].name()}," if edge is not None and edge[0].edges else ""
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{kind}]{origin} is at version {found}; expected version {expected} instead. Hint: {node.name()} saved "
+        f"{'its result' if name in op.outputs else f'its argument {name!r}'} for its gradient, and an in-place operation has "
+        "overwritten it since; use the out-of-place form there, or write to a clone(). enable anomaly detection to find the "
+        "operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+    )

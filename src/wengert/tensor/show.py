@@ -1,0 +1,18 @@
+"""A tensor as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import dtypes as dt
+
+
+def show(t: Any) -> str:
+    """``repr`` of a tensor, as PyTorch prints it."""
+    from .printing import format_tensor
+
+    node = t.grad_fn
+    return format_tensor(
+        t._data, default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
+        requires_grad=node is None and t.requires_grad,
+    )  # fmt: skip

@@ -1,0 +1,186 @@
+"""The two vocabularies that a gradient rule can speak: raw arrays, or recorded tensors.
+
+``RAW.name`` is the forward of operator ``name``; ``RECORDED.name`` is the recorded operator. Rules are written once
+against either. Beside the operators each has the handful of things that the engine needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.reduce import sum_to
+from ..ops.operator import TABLE, Composite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _baseline() -> int:
+    def held(x: Any) -> int:
+        return sys.getrefcount(x)
+
+    d = {0: object()}
+    return held(d.pop(0))
+
+
+def _baseline_local() -> int:
+    class Probe:
+        def method(self, x: Any) -> int:
+            return _through(x)
+
+    x = object()
+    return Probe().method(x)
+
+
+def _through(x: Any) -> int:
+    return sys.getrefcount(x)
+
+
+_POPPED, _LOCAL = _baseline(), _baseline_local()
+
+
+def sole(g: np.ndarray) -> bool:
+    """Whether the array's memory is seen only by the engine's step that is running (then it can be kept uncopied)."""
+    return g.base is None and sys.getrefcount(g) <= _LOCAL and g.flags.writeable
+
+
+class RawSpace:
+    """Arrays in, arrays out; nothing is recorded."""
+
+    raw = True
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        op = TABLE.get(name)
+        if op is None:
+            raise AttributeError(f"no operator {name!r} in the table")
+        call: Callable[..., Any]
+        if isinstance(op, Composite):
+            define = op.define
+            call = op.raw if op.raw is not None else lambda *args, **kwargs: define(self, *args, **kwargs)
+        elif op.aux:
+            forward, shown = op.forward, len(op.outputs)
+            call = (
+                (lambda *args, **kwargs: forward(*args, **kwargs)[0])
+                if shown == 1
+                else (lambda *args, **kwargs: forward(*args, **kwargs)[:shown])
+            )
+        else:
+            call = op.forward
+        setattr(self, name, call)
+        return call
+
+    # what the engine needs
+    @staticmethod
+    def differs(g: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> bool:
+        return g.shape != shape or g.dtype is not dtype
+
+    @staticmethod
+    def conform(g: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """Undo broadcasting and promotion."""
+        if g.shape != shape:
+            g = sum_to(g, shape)
+        if g.dtype != dtype:
+            if g.dtype.kind == "c" and dtype.kind != "c":
+                g = g.real
+            g = g.astype(dtype)
+        return np.asarray(g)
+
+    @staticmethod
+    def accumulate(a: Any, b: Any) -> Any:
+        """``a + b``, in ``a``'s memory when nobody else sees it. Called with ``a`` just taken out of a dictionary."""
+        if type(a) is np.ndarray and sys.getrefcount(a) <= _POPPED and a.base is None and a.flags.writeable:
+            return np.add(a, b, out=a)
+        return a + b
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return a + b
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return np.zeros(shape, dtype)
+
+    @staticmethod
+    def wrap(g: Any) -> Any:
+        from .tensor import Tensor
+
+        return Tensor._wrap(g if type(g) is np.ndarray else np.asarray(g))
+
+    @staticmethod
+    def unwrap(t: Any) -> np.ndarray:
+        return t._data
+
+    @staticmethod
+    def dtype_of(x: Any) -> np.dtype:
+        return x.dtype
+
+    @staticmethod
+    def constant(array: Any) -> Any:
+        """An array as a value of this vocabulary."""
+        return array
+
+    @staticmethod
+    def is_complex(x: Any) -> bool:
+        return x.dtype.kind == "c"
+
+
+class RecordedSpace:
+    """Tensors in, tensors out; every step is an operation that can be differentiated again."""
+
+    raw = False
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from .functions import function
+
+        call = function(name)
+        setattr(self, name, call)
+        return call
+
+    @staticmethod
+    def differs(g: Any, shape: tuple[int, ...], dtype: np.dtype) -> bool:
+        return g._data.shape != shape or g._data.dtype != dtype
+
+    def conform(self, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        if g._data.shape != shape:
+            g = self.sum_to(g, shape)
+        if g._data.dtype != dtype:
+            if g._data.dtype.kind == "c" and dtype.kind != "c":
+                g = self.real(g)
+            g = self.cast(g, dtype)
+        return g
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return a + b
+
+    accumulate = plus
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        return RAW.wrap(np.zeros(shape, dtype))
+
+    @staticmethod
+    def wrap(g: Any) -> Any:
+        return g
+
+    @staticmethod
+    def unwrap(t: Any) -> Any:
+        return t
+
+    @staticmethod
+    def dtype_of(x: Any) -> np.dtype:
+        return x._data.dtype
+
+    @staticmethod
+    def constant(array: Any) -> Any:
+        return RAW.wrap(np.asarray(array))
+
+    @staticmethod
+    def is_complex(x: Any) -> bool:
+        return x._data.dtype.kind == "c"
+
+
+RAW, RECORDED = RawSpace(), RecordedSpace()

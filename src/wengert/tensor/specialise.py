@@ -1,0 +1,269 @@
+"""Code for one operator, generated from its declaration, as ``dataclasses`` generates ``__init__``.
+
+The generated function is the general path of ``call`` written out for the everyday case: plain tensors of one floating
+type, nothing watching. Everything else falls through to the general path at its end. Print ``source(op, kind)`` to
+read one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..graph.modes import RECORD, SILENT, modes
+from ..graph.node import next_sequence
+from .call import PLAIN, attach_view, general, inplace
+from .errors import explain
+from .meta import edge_of
+from .record import OpNode, freed, make_class, modified
+from .spaces import RAW
+
+if TYPE_CHECKING:
+    from ..ops.operator import Operator
+
+
+
+def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
+    """Compile the function of ``op`` (``kind``: call, inplace, dunder, reflected, augmented) into ``scope``."""
+    from . import call
+    from .record import _UNVERSIONED
+
+    scope.update(
+        Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
+        asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, next_seq=next_sequence, general=general, inplace=inplace,
+        op=op, attach_view=attach_view, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED, renamed=_renamed,
+        number=dt.of_python, reflected_general=_reflected_general,
+    )  # fmt: skip
+    if fast(op):
+        scope["NodeClass"] = fast_node(op)
+    exec(compile(source(op, kind), f"<wengert operator {op.name}>", "exec"), scope)
+    made = scope.pop("_made")
+    made.__defaults__, made.__kwdefaults__ = _defaults(op, kind)
+    return made
+
+
+def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
+    return explain(op, {p: getattr(v, "_data", v) for p, v in zip(op.params, args)}, error)
+
+
+def _reflected_general(op: Operator, args: tuple[Any, ...]) -> Any:
+    return general(op, args)
+
+
+def _renamed(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+    """Take NumPy's keyword names (``axis`` for ``dim``) and ``out`` out of ``more``."""
+    out = more.pop("out", None)
+    row = list(args)
+    for key, value in more.items():
+        name = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x2": "other", "self": "input"}.get(key, key)
+        if key == "axis" and "dim" not in op.params and "dims" in op.params:
+            name = "dims"
+        if name not in op.params or name == key:
+            raise TypeError(f"{op.name}() got an unexpected keyword argument '{key}'")
+        row[op.params.index(name)] = value
+    return tuple(row), out
+
+
+def fast(op: Operator) -> bool:
+    """Whether the declaration is simple enough for a short cut: one output, no lists of tensors, nothing hidden."""
+    simple = op.outputs is not ... and not op.aux and not op.tensor_lists and op.view in (True, False)
+    return simple and len(op.outputs) == 1 and bool(op.tensors)
+
+
+def _defaults(op: Operator, kind: str) -> tuple[Any, Any]:
+    if kind in ("dunder", "reflected", "augmented"):
+        return None, None
+    plain = op.params[: -op.kwonly] if op.kwonly else op.params
+    positional = tuple(op.defaults[p] for p in plain if p in op.defaults and p != op.variadic)
+    keyword = {p: op.defaults[p] for p in (op.params[-op.kwonly :] if op.kwonly else ()) if p in op.defaults}
+    if op.variadic and positional:
+        keyword.update({p: op.defaults[p] for p in plain if p in op.defaults and p != op.variadic})
+        positional = ()
+    return positional or None, keyword or None
+
+
+def _signature(op: Operator, kind: str) -> str:
+    if kind in ("dunder", "reflected", "augmented"):
+        return ", ".join(reversed(op.params[:2]) if kind == "reflected" else op.params[:2])
+    plain = list(op.params[: -op.kwonly] if op.kwonly else op.params)
+    keyword = list(op.params[-op.kwonly :] if op.kwonly else ())
+    if op.variadic:  # permute(*dims): what follows the variadic parameter is keyword-only
+        at = plain.index(op.variadic)
+        return ", ".join([*plain[:at], f"*{op.variadic}", *plain[at + 1 :], *keyword, "**more"])
+    return ", ".join([*plain, *(["*", *keyword] if keyword else []), "**more"])
+
+
+def source(op: Operator, kind: str = "call") -> str:
+    """The generated Python source."""
+    lines = [f"def _made({_signature(op, kind)}):"]
+    add = lines.append
+    args = "(" + ", ".join(op.params) + ",)"
+    special = kind in ("dunder", "reflected", "augmented")
+    if special:  # the further parameters have their defaults: plain names, so that the rest reads the same
+        for p in op.params[2:]:
+            add(f"    {p} = {op.defaults[p]!r}")
+    elif op.variadic:
+        v = op.variadic
+        add(f"    if len({v}) == 1 and not isinstance({v}[0], int) and ({v}[0] is None or hasattr({v}[0], '__len__')): {v} = {v}[0]")
+        add(f"    elif not {v} and {v!r} in more: {v} = more.pop({v!r})")
+        if op.variadic in op.defaults:
+            add(f"    elif not {v}: {v} = {op.defaults[v]!r}")
+    if kind in ("inplace", "augmented"):
+        if special:
+            add(f"    if not isinstance({op.params[1]}, Tensor) and number({op.params[1]}) is None: return NotImplemented")
+        else:
+            add(f"    if more: {args}, _ = renamed(op, {args}, more)")
+        add(f"    return inplace(op, {args})")
+        return "\n".join(lines)
+    if not special:
+        add("    if more:")
+        add(f"        {args}, out = renamed(op, {args}, more)")
+        add(f"        return general(op, {args}, out)")
+    if fast(op):
+        lines += _shortcut(op, kind, args)
+    if special:
+        other = op.params[0 if kind == "reflected" else 1]
+        add(f"    if not isinstance({other}, Tensor) and number({other}) is None: return NotImplemented")
+    add(f"    return general(op, {args})")
+    return "\n".join(lines)
+
+
+def _shortcut(op: Operator, kind: str, args: str) -> list[str]:
+    """The code for plain tensors; for two-operand arithmetic, also for a tensor and a Python number."""
+    special = kind in ("dunder", "reflected")
+    if not (op.scalars and len(op.tensors) == 2 and not op.optional):
+        return _path(op, args, None, special)
+    a, b = op.tensors
+    tensor, number = (b, a) if kind == "reflected" else (a, b)
+    both = [] if kind == "reflected" else _path(op, args, None, special)
+    return [*both, f"    if (type({number}) is float or type({number}) is int) and type({tensor}) in PLAIN:", *_path(op, args, number, special)[1:]]
+
+
+def _path(op: Operator, args: str, number: str | None, special: bool) -> list[str]:
+    """One way through the operator: all arguments tensors, or one of them (``number``) a Python number."""
+    lines: list[str] = []
+    add = lines.append
+    tensors = [p for p in op.tensors if p != number]
+    test = [f"({p} is None or type({p}) in PLAIN)" if p in op.optional else f"type({p}) in PLAIN" for p in tensors]
+    test += [f"{p} is None" for p in op.params if p == "dtype"]
+    add(f"    if {' and '.join(test)}:")
+    add("        m = modes()")
+    for p in tensors:
+        add(f"        _{p} = None if {p} is None else {p}._data" if p in op.optional else f"        _{p} = {p}._data")
+    floats = [p for p in tensors if p in op.wrt or (op.promote and p in op.promoted)] or tensors[:1]
+    same = f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
+    for p in floats[1:]:
+        same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
+    add(f"        if (m is RECORD or m is SILENT) and {same}:")
+    raw = [f"_{p}" if p in tensors else p for p in op.params]
+    keyword = op.params[-op.kwonly :] if op.kwonly else ()
+    if op.kernel is not None and (special or all(p in op.tensors for p in op.params)):
+        invoke = f"kernel({', '.join(v for p, v in zip(op.params, raw) if p in op.tensors)})"
+    else:
+        invoke = f"forward({', '.join(f'{p}={v}' if p in keyword else v for p, v in zip(op.params, raw))})"
+    add(f"            try: y = {invoke}")
+    add(f"            except (ValueError, TypeError, IndexError, OverflowError) as e: raise explained(op, {args}, e) from e")
+    add("            if type(y) is not ndarray: y = asarray(y)")
+    add("            out = new(Tensor); out._data = y; out._edge = out._meta = None")
+    if op.view is True:
+        add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
+    else:
+        add("            out._vc = [0]")
+    if op.wrt:
+        lines += _recording(op, number)
+    add("            return out")
+    return lines
+
+
+def _recording(op: Operator, number: str | None) -> list[str]:
+    pad = " " * 20
+    live = [p for p in op.wrt if p != number]
+    lines = ["            if m is RECORD:"]
+    add = lines.append
+    for p in live:
+        get = f"{p}._edge if {p}._meta is None else edge_of({p})"
+        add(f"                e_{p} = {f'None if {p} is None else {get}' if p in op.optional else get}")
+    add(f"                if {' or '.join(f'e_{p} is not None' for p in live) or 'False'}:")
+    add(f"{pad}node = new(NodeClass); node.seq = next_seq(); node.hooks = None")
+    add(f"{pad}node.edges = ({', '.join('None' if p == number else f'e_{p}' for p in op.wrt)},)")
+    add(f"{pad}node.shape = y.shape; node.dtype = y.dtype")
+    if len(live) == 2 and not op.optional:  # say for each case what is kept, rather than ask for each value
+        a, b = live
+        for test, known in ((f"if e_{a} is None", {b}), (f"elif e_{b} is None", {a}), ("else", {a, b})):
+            add(f"{pad}{test}: node.saved = {_memory(op, number, known)}")
+    else:
+        add(f"{pad}node.saved = {_memory(op, number, set(live) if len(live) == 1 else None)}")
+    add(f"{pad}out._edge = (node, 0)")
+    return lines
+
+
+def _memory(op: Operator, number: str | None, known: set[str] | None) -> str:
+    """The tuple that the node saves; ``known``: the parameters that need gradients, None if only the call can tell."""
+    row: list[str] = []
+    for name in op.saved:
+        users = [op.wrt[i] for i in op.users[name] if op.wrt[i] != number]
+        if known is not None and not known & set(users):
+            row += ["None", "UNV", "0"]
+            continue
+        if name in op.outputs:
+            triple = ["y", "out._vc", "out._vc[0]" if op.view is True else "0"]
+        elif name == number:
+            triple = [f"{name}", "UNV", "0"]
+        else:
+            triple = [f"_{name}", f"{name}._vc", f"{name}._vc[0]"]
+        tests = [f"{name} is not None"] if name in op.optional else []
+        if known is None and len(users) < len(op.wrt):
+            tests.append("(" + " or ".join(f"e_{u} is not None" for u in users) + ")")
+        if tests:
+            triple = [f"{v} if {' and '.join(tests)} else {other}" for v, other in zip(triple, ("None", "UNV", "0"))]
+        row += triple
+    for name in op.consts:
+        row.append(name if name in op.params else _shape_of(name[:-6], op, number))
+    return f"({', '.join(row)}{',' if len(row) == 1 else ''})"
+
+
+def _shape_of(p: str, op: Operator, number: str | None) -> str:
+    if p == number:
+        return "()"
+    return f"None if _{p} is None else _{p}.shape" if p in op.optional else f"_{p}.shape"
+
+
+# -- the node's half --------------------------------------------------------------------------------------------------
+
+
+def fast_node(op: Operator) -> type[OpNode]:
+    """The node class whose ``raw`` is written out: unpack, check versions, call the rules that are wanted."""
+    scope: dict[str, Any] = {"F": RAW, "freed": freed, "modified": modified, "ndarray": np.ndarray}
+    exec(compile(raw_source(op, scope), f"<wengert gradient of {op.name}>", "exec"), scope)
+    return make_class(op, {"raw": scope["raw"]})
+
+
+def raw_source(op: Operator, scope: dict[str, Any]) -> str:
+    lines = ["def raw(self, g):"]
+    add = lines.append
+    if op.saved or op.consts:
+        add("    saved = self.saved")
+        if op.saved:
+            add("    if saved is None: freed(self)")
+        names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
+        add(f"    {', '.join(names)}{',' if len(op.saved) == 0 and len(names) == 1 else ''} = saved")
+        for n in op.saved:
+            add(f"    if c_{n}[0] != v_{n}: modified(self, {n!r}, {n}, v_{n}, c_{n}[0])")
+    add(f"    {', '.join(f'e_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = self.edges")
+    if op.joint is not None:
+        rule, names = op.joint
+        scope["rule"] = rule
+        needs = "(" + ", ".join(f"e_{p} is not None" for p in op.wrt) + ",)"
+        add(f"    return rule(F, g{''.join(', ' + (needs if n == 'needs' else n) for n in names)})")
+        return "\n".join(lines)
+    parts = []
+    for i, (rule, names) in enumerate(op.rules):
+        scope[f"rule{i}"] = rule
+        text = f"rule{i}(F, g{''.join(', ' + n for n in names)})"
+        parts.append(text if len(op.wrt) == 1 else f"{text} if e_{op.wrt[i]} is not None else None")
+    add(f"    return ({', '.join(parts)},)")
+    return "\n".join(lines)
+
+

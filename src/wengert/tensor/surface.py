@@ -1,0 +1,94 @@
+"""Putting it together: the operators of the table become methods of Tensor and functions of the public namespaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops import load
+from ..ops.operator import TABLE, Operator
+from . import conversion, creation, indexing, overloads, random
+from .functions import dunder, function, inplace_function
+from .tensor import Tensor
+
+# namespace -> name -> function; read by the public packages
+PLACES: dict[str, dict[str, Any]] = {p: {} for p in ("torch", "functional", "linalg", "fft", "special", "sparse")}
+
+_BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}  # fmt: skip
+_COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+_UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
+
+
+def assemble() -> None:
+    """Load the operator families and attach every operator where its declaration says."""
+    load()
+    overloads.load()
+    for name, op in TABLE.items():
+        names = (name, *op.aliases)
+        for place in op.places:
+            if place == "Tensor":
+                for n in names:
+                    setattr(Tensor, n, function(name))
+                if isinstance(op, Operator) and op.inplace:
+                    for n in names:
+                        setattr(Tensor, n + "_", inplace_function(name))
+                        if "torch" in op.places and len(op.tensors) == 1:
+                            PLACES["torch"][n + "_"] = inplace_function(name)
+            else:
+                for n in names:
+                    PLACES[place][n.removeprefix(place + "_")] = function(name)
+    for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
+        for n, f in methods.items():
+            setattr(Tensor, n, f)
+    for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
+        PLACES["torch"][n] = f
+    for n, f in overloads.FUNCTIONAL.items():
+        PLACES["functional"][n] = f
+    for f in creation.FUNCTIONS:
+        PLACES["torch"][f.__name__] = f
+    Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
+    for special, name in _BINARY.items():
+        if name in TABLE:
+            setattr(Tensor, f"__{special}__", dunder(name))
+            setattr(Tensor, f"__r{special}__", dunder(name, reflected=True))
+            if TABLE[name].inplace:  # type: ignore[union-attr]
+                setattr(Tensor, f"__i{special}__", dunder(name, inplace=True))
+    for special, name in _COMPARE.items():
+        if name in TABLE:
+            setattr(Tensor, f"__{special}__", dunder(name))
+    for special, name in _UNARY.items():
+        if name in TABLE:
+            setattr(Tensor, f"__{special}__", function(name))
+    Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+    for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
+        setattr(Tensor, key, property(steps))
+    Tensor.real = property(_real)  # type: ignore[attr-defined]
+    Tensor.imag = property(function("imag"), lambda self, value: self.imag.copy_(value))  # type: ignore[attr-defined,arg-type]
+
+
+def _real(self: Any) -> Any:
+    return function("real")(self) if self._data.dtype.kind == "c" else self
+
+
+def _reverse(self: Any) -> Any:
+    """The tensor with its dimensions reversed."""
+    return function("t")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
+
+
+def _matrix(self: Any) -> Any:
+    if self._data.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
+    return function("transpose")(self, -2, -1)
+
+
+def _adjoint(self: Any) -> Any:
+    if self._data.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor.")
+    return _adjoint_batch(self) if self._data.ndim else self.conj()
+
+
+def _adjoint_batch(self: Any) -> Any:
+    return _matrix(self).conj()

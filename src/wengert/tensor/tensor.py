@@ -1,0 +1,596 @@
+"""The tensor: an array plus a place on the tape.
+
+The class body holds what is about a tensor's state: its data, its gradient, its history, its conversions. The
+operators become its methods in ``surface``, from the table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..graph.modes import modes
+from ..graph.node import HookDict, _register
+from . import call
+from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
+from .types import CPU, Size, contiguous_format, strided
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..graph.handles import RemovableHandle
+    from ..graph.node import Node
+
+
+class Tensor:
+    """An n-dimensional array whose operations are recorded, so that gradients can flow back through them.
+
+    Made by ``torch.tensor(data)``, the creation functions and every operation. ``Tensor(*sizes)`` gives uninitialised
+    float memory, ``Tensor(sequence)`` a copy as float, as in PyTorch.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_meta", "_vc")
+
+    _data: np.ndarray
+    _edge: tuple[Node, int] | None
+    _meta: Meta | None
+    _vc: list[int]
+
+    _plain_class: Any = None
+    layout = strided
+    is_sparse = is_cuda = is_quantized = is_mkldnn = is_mps = is_meta = is_nested = is_xpu = False
+    is_cpu = True
+    names = property(lambda self: (None,) * self._data.ndim)
+
+    def __new__(cls, *args: Any, device: Any = None) -> Any:
+        if not args:
+            return cls._from(np.empty(0, dt.default_float()))
+        first = args[0]
+        if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
+            return cls._from(np.empty(tuple(int(n) for n in args), dt.default_float()))
+        if isinstance(first, Size):
+            return cls._from(np.empty(tuple(first), dt.default_float()))
+        if isinstance(first, Tensor):
+            if first._data.dtype != dt.default_float():
+                raise TypeError(f"expected {dt.get_default_dtype()!r} (got {first.dtype!r})")
+            return cls._from(first._data)
+        from .creation import array_of
+
+        if isinstance(first, (float, complex)) or first is None:
+            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+        return cls._from(array_of(first, dt.default_float()))
+
+    @classmethod
+    def _from(cls, array: np.ndarray) -> Any:
+        """A tensor of this class around ``array``, not recorded."""
+        t = object.__new__(cls)
+        t._data, t._edge, t._meta = array, None, None
+        t._vc = INFERENCE_VERSION if modes().inference else [0]
+        return t
+
+    @staticmethod
+    def _wrap(array: np.ndarray) -> Tensor:
+        """A plain tensor around ``array``, not recorded."""
+        t = object.__new__(Tensor)
+        t._data, t._edge, t._meta, t._vc = array, None, None, [0]
+        return t
+
+    @staticmethod
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
+        """A tensor of the subclass ``cls`` that shares the memory of ``data``."""
+        t = object.__new__(cls)
+        t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
+        if require_grad:
+            t.requires_grad_(True)
+        return t
+
+    def as_subclass(self, cls: Any) -> Any:
+        """The same tensor as an instance of ``cls``, with the same history."""
+        t = object.__new__(cls)
+        t._data, t._edge, t._meta, t._vc = self._data, edge_of(self), None, self._vc
+        return t
+
+    # -- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._data.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        if dim is None:
+            return Size(self._data.shape)
+        n = self._data.ndim
+        if not -n <= dim < n:
+            low, high = (-1, 0) if n == 0 else (-n, n - 1)
+            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+        return self._data.shape[dim]
+
+    @property
+    def dtype(self) -> dt.dtype:
+        return dt._OF_NUMPY.get(self._data.dtype) or dt.of(self._data.dtype)
+
+    @property
+    def device(self) -> Any:
+        return CPU
+
+    @property
+    def ndim(self) -> int:
+        return self._data.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._data.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._data.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._data.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self._data.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._data.nbytes
+
+    def get_device(self) -> int:
+        return -1
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours along each dimension, in elements."""
+        item = self._data.itemsize
+        if self._data.size == 0 or self._data.base is None and self._data.flags.c_contiguous:
+            steps, step = [], 1
+            for n in reversed(self._data.shape):
+                steps.append(step)
+                step *= max(n, 1)
+            strides = tuple(reversed(steps))
+        else:
+            strides = tuple(s // item for s in self._data.strides)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Where this tensor begins in its memory, in elements."""
+        a, b = self._data, self._data
+        while isinstance(b.base, np.ndarray):
+            b = b.base
+        return (a.__array_interface__["data"][0] - b.__array_interface__["data"][0]) // a.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._data.__array_interface__["data"][0] if self._data.size else 0
+
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        """Whether the elements lie in memory in order."""
+        if memory_format is not contiguous_format:
+            from .layout import is_channels_last
+
+            return is_channels_last(self._data)
+        return self._data.flags.c_contiguous
+
+    def is_floating_point(self) -> bool:
+        return self._data.dtype.kind in "fV"
+
+    def is_complex(self) -> bool:
+        return self._data.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._vc is INFERENCE_VERSION
+
+    def is_conj(self) -> bool:
+        return False
+
+    def is_neg(self) -> bool:
+        return False
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return False
+
+    def is_shared(self) -> bool:
+        return False
+
+    def _is_zerotensor(self) -> bool:
+        return False
+
+    def resolve_conj(self) -> Tensor:
+        return self
+
+    def resolve_neg(self) -> Tensor:
+        return self
+
+    def is_same_size(self, other: Tensor) -> bool:
+        return self._data.shape == other._data.shape
+
+    def is_set_to(self, other: Tensor) -> bool:
+        """Whether both are the same window of the same memory."""
+        a, b = self._data, other._data
+        return a.shape == b.shape and a.strides == b.strides and a.__array_interface__["data"] == b.__array_interface__["data"]
+
+    # -- the tape -------------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Ask (or stop asking) for gradients of this leaf; gives the tensor itself."""
+        if self._edge is not None:
+            if requires_grad:
+                return self
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if requires_grad:
+            if self._data.dtype.kind not in "fcV":
+                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            if self._vc is INFERENCE_VERSION and not modes().inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+                )
+        elif self._meta is None:
+            return self
+        meta_of(self).requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        meta = self._meta
+        if meta is not None and meta.view is not None:
+            self.grad_fn  # noqa: B018  brings a view's history up to date
+        return self._edge is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        meta = self._meta
+        if meta is not None and meta.view is not None:
+            refresh(self, meta.view)
+        return None if self._edge is None else self._edge[0]
+
+    @property
+    def output_nr(self) -> int:
+        return 0 if self._edge is None else self._edge[1]
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that ``backward()`` has accumulated, or None."""
+        meta = self._meta
+        if meta is None or meta.grad is None:
+            if self._edge is not None and (meta is None or not meta.retained):
+                import warnings
+
+                warnings.warn(
+                    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                    "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+                    "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            return None
+        return meta.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            if self._meta is not None:
+                self._meta.grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value._data.dtype != self._data.dtype:
+            raise RuntimeError(
+                f"assigned grad has data of a different type: grad is {value.type()} but the tensor is {self.type()}"
+            )
+        if value._data.shape != self._data.shape:
+            raise RuntimeError(
+                f"assigned grad has data of a different size: the tensor has shape {list(self.shape)}, the grad {list(value.shape)}"
+            )
+        meta_of(self).grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        if self._meta is not None:
+            self._meta.grad = None
+
+    _grad = grad
+
+    @property
+    def data(self) -> Any:
+        """The same memory without history and with a version counter of its own: writes to it are not noticed."""
+        t = object.__new__(Tensor)
+        t._data, t._edge, t._meta, t._vc = self._data, None, None, [0]
+        return t
+
+    @data.setter
+    def data(self, new: Tensor) -> None:
+        if not isinstance(new, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if requires_grad(self) and new._data.dtype.kind not in "fcV":
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._data = new._data
+
+    @property
+    def _version(self) -> int:
+        if self._vc is INFERENCE_VERSION:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._vc[0]
+
+    @property
+    def _base(self) -> Tensor | None:
+        return self._meta.view.base if self._is_view() else None  # type: ignore[union-attr]
+
+    def _is_view(self) -> bool:
+        return self._meta is not None and self._meta.view is not None
+
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+        """Add the gradient of this tensor with respect to the leaves of its graph to their ``.grad``.
+
+        ``gradient``: the gradient of this tensor itself, of its shape; needed unless it has one element.
+        """
+        from .backward import backward
+
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+        """Call ``hook(grad)`` whenever a gradient of this tensor is computed; what it returns replaces the gradient."""
+        if not requires_grad(self):
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        edge = edge_of(self)
+        assert edge is not None
+        node, nr = edge
+        if self._edge is None:
+            meta = meta_of(self)
+            if meta.hooks is None:
+                meta.hooks = HookDict()
+            node._hooks().tensor[0] = meta.hooks
+            hooks = meta.hooks
+        else:
+            hooks = node._hooks().tensor.setdefault(nr, HookDict())
+        return _register(hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
+        if not requires_grad(self):
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._edge is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        meta = meta_of(self)
+        if meta.post_hooks is None:
+            meta.post_hooks = HookDict()
+        return _register(meta.post_hooks, hook)
+
+    @property
+    def _backward_hooks(self) -> Any:
+        return self._meta.hooks if self._meta is not None else None
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf in its ``.grad`` during ``backward()``."""
+        if not requires_grad(self):
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        edge_of(self)
+        if self._edge is None or (self._meta is not None and self._meta.retained):
+            return
+        retain(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._meta is not None and self._meta.retained
+
+    def detach(self) -> Any:
+        """The same memory, outside the graph; writes to either are noticed by both."""
+        t = object.__new__(Tensor)
+        t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
+        return t
+
+    def detach_(self) -> Any:
+        """Take this tensor out of its graph."""
+        if self._is_view():
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+                "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+                "these gradients."
+            )
+        self._edge = None
+        if self._meta is not None:
+            self._meta.requires_grad = self._meta.retained = False
+        return self
+
+    # -- to Python and NumPy --------------------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number."""
+        if self._data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        value = self._data.item()
+        return float(value) if self._data.dtype.kind == "V" else value
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers (a number for a 0-d tensor)."""
+        return (self._data.astype(np.float32) if self._data.dtype.kind == "V" else self._data).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The array itself: memory is shared. ``force=True`` detaches first."""
+        if requires_grad(self) and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return self._data
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        a = self.numpy()
+        if dtype is not None and a.dtype != dtype:
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+    __array_priority__ = 1000
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if requires_grad(self):
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self._data.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __bool__(self) -> bool:
+        if self._data.size == 1:
+            return bool(self._data)
+        if self._data.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._data.size != 1 or self._data.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._data.item())
+
+    def __len__(self) -> int:
+        if self._data.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._data.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._data.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, complex, bool)):
+            return bool((element == self).any().item())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __format__(self, spec: str) -> str:
+        if self._data.ndim == 0 and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from .show import show
+
+        return show(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})
+
+    # -- copies ---------------------------------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self._edge is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
+                "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        from .copying import deep_copy
+
+        return deep_copy(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from .copying import reduce
+
+        return reduce(self)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from .overrides import default_torch_function
+
+        return default_torch_function(cls, func, types, args, kwargs or {})
+
+
+Tensor._plain_class = Tensor
+Tensor.__module__ = "torch"
+call.Tensor_ = Tensor
+call.PLAIN.add(Tensor)
+
+
+class _ParameterMeta(type):
+    """``isinstance(x, Parameter)`` also holds for tensor subclasses that say they are parameters."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that is a module's to learn: it requires a gradient, and modules register it when it is assigned."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+        if data is None:
+            data = Tensor._wrap(np.empty(0, dt.default_float()))
+        if type(data) not in (Tensor, Parameter):
+            if not isinstance(data, Tensor):
+                raise TypeError(f"cannot assign '{type(data).__name__}' object to parameter: torch.Tensor expected")
+            t = data.detach()
+            t = t.as_subclass(type(data)) if type(t) is not type(data) else t
+            t._is_param = True
+            t.requires_grad_(requires_grad)
+            return t
+        t = object.__new__(cls)
+        t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
+        if requires_grad:
+            t.requires_grad_(True)
+        return t
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        new = type(self)(Tensor._wrap(self._data.copy()), requires_grad(self))
+        memo[id(self)] = new
+        return new
+
+    def __repr__(self) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + Tensor.__repr__(self)
+
+
+Parameter.__module__ = "torch.nn.parameter"
+call.PLAIN.add(Parameter)
+
+
+def wrap(array: np.ndarray) -> Tensor:
+    """A plain tensor around ``array``, sharing its memory."""
+    return Tensor._wrap(array)

@@ -1,0 +1,200 @@
+"""Small public types around the tensor: Size, device, layout, memory_format, finfo, iinfo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple of ints with ``numel()``.
+
+    >>> import wengert as torch
+    >>> torch.zeros(2, 3).shape
+    torch.Size([2, 3])
+    >>> torch.Size([2, 3]).numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        n = 1
+        for k in self:
+            n *= k
+        return n
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, key: Any) -> Any:
+        got = tuple.__getitem__(self, key)
+        return Size(got) if type(key) is slice else got
+
+    def __add__(self, other: Any) -> Size:
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, n: Any) -> Size:
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+class device:
+    """Where a tensor lives: ``device("cpu")`` (NumPy) or ``device("cuda", 0)`` (CuPy)."""
+
+    __slots__ = ("index", "type")
+
+    def __new__(cls, type: Any = "cpu", index: int | None = None) -> device:
+        if isinstance(type, device):
+            return type
+        self = object.__new__(cls)
+        if isinstance(type, int):
+            type, index = "cuda", type
+        kind, _, number = str(type).partition(":")
+        if kind not in ("cpu", "cuda", "meta", "mps", "xpu"):
+            raise RuntimeError(
+                "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, "
+                f"meta, hpu, mtia, privateuseone device type at start of device string: {type}"
+            )
+        if number and index is not None:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+        if number and not number.isdigit():
+            raise RuntimeError(f"Invalid device string: '{type}'")
+        self.type, self.index = kind, int(number) if number else index
+        return self
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> Any:
+        return (device, (self.type,) if self.index is None else (self.type, self.index))
+
+    def __enter__(self) -> device:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+CPU = device("cpu")
+
+
+def on_cpu(where: Any) -> device:
+    """The device that the user named, refused unless tensors can live there."""
+    if where is None or where is CPU:
+        return CPU
+    d = device(where)
+    if d.type == "cpu":
+        return CPU
+    if d.type == "cuda":
+        raise RuntimeError(
+            "Torch not compiled with CUDA enabled: CUDA tensors need CuPy and an NVIDIA GPU, and this build of wengert computes on the "
+            "CPU. Check torch.cuda.is_available() and use device='cpu'."
+        )
+    raise RuntimeError(f"tensors cannot be placed on device '{d}' here; use device='cpu'")
+
+
+class _Named:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(_Named):
+    """How elements are laid out: ``torch.strided`` or ``torch.sparse_coo``."""
+
+    __slots__ = ()
+
+
+class memory_format(_Named):
+    """A wish about strides, such as ``torch.contiguous_format``."""
+
+    __slots__ = ()
+
+
+strided, sparse_coo = layout("strided"), layout("sparse_coo")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+
+
+def _limits_dtype(d: Any) -> Any:
+    return dt.get_default_dtype() if d is None else d
+
+
+class finfo:
+    """Limits of a floating (or complex) type: ``eps``, ``max``, ``min``, ``tiny``, ``resolution``, ``bits``."""
+
+    def __init__(self, type: Any = None) -> None:
+        d = _limits_dtype(type)
+        if not (d.is_floating_point or d.is_complex):
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+
+        if d is dt.bfloat16:
+            import ml_dtypes
+
+            info: Any = ml_dtypes.finfo(d.np)
+        else:
+            info = np.finfo(d.np)
+        self.dtype, self.bits = d.to_real().name, info.bits
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integer type: ``max``, ``min``, ``bits``."""
+
+    def __init__(self, type: Any) -> None:
+        if type.is_floating_point or type.is_complex:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+        info = np.iinfo(np.uint8 if type is dt.bool else type.np)
+        self.dtype, self.bits, self.max, self.min = type.name, info.bits, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def shape_of(args: Iterable[Any]) -> tuple[int, ...]:
+    """Sizes given as ``f(2, 3)``, ``f((2, 3))`` or ``f(torch.Size)``."""
+    row = tuple(args)
+    if len(row) == 1 and not isinstance(row[0], (int, np.integer)) and hasattr(row[0], "__len__"):
+        row = tuple(row[0])
+    return tuple(int(n) for n in row)

@@ -1,0 +1,26 @@
+"""``utils``: data loading, checkpointing and other helpers, each imported when it is first asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    import sys
+    from importlib import import_module
+
+    if not name.startswith("_"):
+        try:
+            return import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    from .._missing import missing, submodules
+
+    raise missing(sys.modules[__name__], name, submodules(__name__))
+
+
+def __dir__() -> list[str]:
+    from .._missing import submodules
+
+    return sorted({*globals(), *submodules(__name__)})

@@ -1,0 +1,197 @@
+"""Samplers: in which order the samples of a dataset are visited.
+
+The numbers drawn are PyTorch's: without a generator, a shuffle takes one 63-bit seed from the default generator each
+time that iteration begins, and permutes with a fresh generator of that seed.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any
+
+import wengert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence, Sized
+
+    from wengert import Generator
+
+
+def draw_seed(generator: Generator | None) -> int:
+    """One integer from 0 to 2**63 - 1, from ``generator`` or the default generator."""
+    return int(wengert.empty((), dtype=wengert.int64).random_(generator=generator).item())
+
+
+def is_count(value: Any) -> bool:
+    """Whether ``value`` is an integer above zero, and not ``True``."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+class Sampler:
+    """What a loader asks for indices: subclasses define ``__iter__`` and, where it is known, ``__len__``."""
+
+    __class_getitem__ = classmethod(GenericAlias)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    # No default __len__, for the reason that Dataset has none.
+
+
+class SequentialSampler(Sampler):
+    """0, 1, 2, ... to the end of ``data_source``."""
+
+    def __init__(self, data_source: Sized):
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """A fresh random order at each iteration; with ``replacement``, independent draws.
+
+    Raises:
+        TypeError: ``replacement`` is not a bool.
+        ValueError: ``num_samples`` (by default the length of ``data_source``) is not an integer above zero.
+
+    >>> import wengert as torch
+    >>> from wengert.utils.data import RandomSampler
+    >>> _ = torch.manual_seed(0)
+    >>> sorted(RandomSampler("abcde"))
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ):
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+        self.generator = generator
+        if not isinstance(replacement, bool):
+            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={self.num_samples}"
+            )
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices one iteration gives; follows a dataset that grows."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        n = len(self.data_source)
+        generator = self.generator
+        if generator is None:
+            generator = wengert.Generator()
+            generator.manual_seed(draw_seed(None))
+        if self.replacement:
+            # In blocks of 32, the last one shorter (or empty), as PyTorch draws them.
+            whole, rest = divmod(self.num_samples, 32)
+            for size in (*[32] * whole, rest):
+                yield from wengert.randint(high=n, size=(size,), dtype=wengert.int64, generator=generator).tolist()
+        else:
+            # One permutation for every n samples, and one more for the rest even where there is none.
+            whole, rest = divmod(self.num_samples, n)
+            for size in (*[n] * whole, rest):
+                yield from wengert.randperm(n, generator=generator).tolist()[:size]
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """The given indices, in a fresh random order at each iteration."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None):
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        for i in wengert.randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[i]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """``num_samples`` indices, each with a probability proportional to its weight.
+
+    Raises:
+        ValueError: ``num_samples`` is not an integer above zero, ``replacement`` is not a bool, or the weights are
+            not one-dimensional.
+
+    >>> from wengert.utils.data import WeightedRandomSampler
+    >>> list(WeightedRandomSampler([0.0, 1.0, 0.0], num_samples=3))
+    [1, 1, 1]
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ):
+        if not is_count(num_samples):
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
+        if not isinstance(replacement, bool):
+            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+        self.weights = wengert.as_tensor(weights, dtype=wengert.double)
+        if self.weights.dim() != 1:
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        drawn = wengert.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        yield from drawn.tolist()
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """The indices of another sampler in lists of ``batch_size``; the last one may be shorter.
+
+    Raises:
+        ValueError: ``batch_size`` is not an integer above zero, or ``drop_last`` is not a bool.
+
+    >>> from wengert.utils.data import BatchSampler
+    >>> list(BatchSampler(range(7), batch_size=3, drop_last=False))
+    [[0, 1, 2], [3, 4, 5], [6]]
+    """
+
+    def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool):
+        if not is_count(batch_size):
+            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        indices = iter(self.sampler)
+        while batch := list(islice(indices, self.batch_size)):
+            if self.drop_last and len(batch) < self.batch_size:
+                return
+            yield batch
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
+        return whole + (rest > 0 and not self.drop_last)

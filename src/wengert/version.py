@@ -1,0 +1,17 @@
+"""Which PyTorch the public surface follows: ``torch.version``, and ``torch.__version__`` in a program run by wengert.
+
+Wengert's own version is ``wengert.__version__``.
+"""
+
+from __future__ import annotations
+
+from .torch_version import TorchVersion
+
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]
+
+__version__ = TorchVersion("2.13.0+wengert")
+debug = False
+cuda: str | None = None
+hip: str | None = None
+xpu: str | None = None
+git_version = "unknown"

@@ -1,0 +1,498 @@
+"""Every kernel against its plain-NumPy definition, and the plain definitions against reference values."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from wengert.arrays import kernels as K
+
+native = pytest.mark.skipif(not K.available, reason="installed without native kernels")
+
+# 40-digit values, rounded.
+REFERENCE = {
+    "erf": (
+        (-3.5, -0.9999992569016276),
+        (-1, -0.8427007929497149),
+        (-0.46875, -0.49261347321793797),
+        (-1e-08, -1.1283791670955126e-08),
+        (0.3, 0.3286267594591274),
+        (0.505, 0.5248827877319636),
+        (0.9999, 0.8426592780487595),
+        (1.0001, 0.8427422995485203),
+        (2.25, 0.9985372834133188),
+        (5.5, 0.9999999999999927),
+    ),
+    "erfc": (
+        (-4, 1.999999984582742),
+        (-0.5, 1.5204998778130465),
+        (0.1, 0.887537083981715),
+        (0.47, 0.5062549491139179),
+        (1, 0.15729920705028513),
+        (3.9, 3.4792248597231765e-08),
+        (4.1, 6.700027654084918e-09),
+        (10, 2.088487583762545e-45),
+        (26, 5.663192408856143e-296),
+    ),
+    "erfcx": (
+        (-20, 1.0442939379528289e+174),
+        (-3, 16205.988853999586),
+        (-0.1, 1.1236433541992095),
+        (0.2, 0.8090195199015807),
+        (1, 0.427583576155807),
+        (4.5, 0.12248480427384142),
+        (100, 0.005641613782989433),
+        (1000000.0, 5.641895835474742e-07),
+    ),
+    "erfinv": (
+        (-0.999, -2.3267537655135246),
+        (-0.5, -0.4769362762044699),
+        (1e-10, 8.862269254527581e-11),
+        (0.1, 0.08885599049425769),
+        (0.85, 1.0179024648320276),
+        (0.9, 1.1630871536766743),
+        (0.9999999999990905, 5.05125408524939),
+        (0.9999999999999998, 5.805018683193453),
+    ),
+    "ndtr": (
+        (-12, 1.776482112077679e-33),
+        (-3, 0.0013498980316300946),
+        (-0.5, 0.3085375387259869),
+        (0.0, 0.5),
+        (1, 0.8413447460685429),
+        (6, 0.9999999990134123),
+    ),
+    "ndtri": (
+        (1e-300, -37.0470962993612),
+        (1e-10, -6.361340902404057),
+        (0.01, -2.326347874040841),
+        (0.3, -0.5244005127080408),
+        (0.5, 0.0),
+        (0.975, 1.9599639845400538),
+    ),
+    "log_ndtr": (
+        (-30, -454.3212439563432),
+        (-5, -15.064998393988725),
+        (-1, -1.8410216450092636),
+        (0.5, -0.3689464152886564),
+        (3, -0.0013508099647481938),
+        (8, -6.220960574271786e-16),
+    ),
+    "lgamma": (
+        (1e-20, 46.051701859880914),
+        (0.2, 1.5240638224307845),
+        (0.9999, 5.7729791561193866e-05),
+        (1.000001, -5.772148423874147e-07),
+        (1.5, -0.12078223763524522),
+        (2.000000001, 4.2278437040226697e-10),
+        (2.7, 0.4348205536551047),
+        (5, 3.1780538303479458),
+        (9.99, 12.779315214350193),
+        (10.01, 12.824350262448247),
+        (171, 706.5730622457874),
+        (1e+20, 4.505170185988091e+21),
+        (-0.5, 1.2655121234846454),
+        (-3.3, -0.8243558050174264),
+        (-1e-10, 23.025850929998178),
+    ),
+    "digamma": (
+        (1e-05, -100000.57719921567),
+        (0.3, -3.502524222200133),
+        (1, -0.5772156649015329),
+        (1.4616, -3.110625123034165e-05),
+        (1.47, 0.008066489011364869),
+        (2.5, 0.7031566406452432),
+        (9, 2.14064147795561),
+        (11, 2.351752589066721),
+        (10000000000.0, 23.025850929890456),
+        (-0.3, 2.113309779635399),
+        (-3.7, -0.8450768588704194),
+    ),
+    "trigamma": (
+        (0.01, 10001.621213528313),
+        (1, 1.6449340668482264),
+        (5, 0.22132295573711533),
+        (12, 0.08690187287176838),
+        (1000000.0, 1.0000005000001667e-06),
+        (-1.5, 9.379246644989124),
+    ),
+}
+
+ACTIVATIONS = [name for name in K.FAMILIES["activations"] if not name.startswith("softplus")]
+SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma"]
+COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
+ODD_VALUES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-42, -1e-42, 5e-324, 3e38, -3e38, 88.8, -88.8, -104.5, 20.5]
+
+
+def arguments(name, dtype, shape=(7, 33), seed=0):
+    rng = np.random.default_rng(seed)
+    x = (rng.standard_normal(shape) * 3).astype(dtype)
+    if name == "erfinv":
+        x = np.tanh(x)
+    if name in ("sigmoid_grad", "tanh_grad"):
+        x = np.tanh(np.abs(x)) if name == "sigmoid_grad" else np.tanh(x)
+    g = rng.standard_normal(shape).astype(dtype)
+    return (g, x) if name.endswith("_grad") else (x,)
+
+
+def tolerance(dtype, ulps=8):
+    return ulps * float(np.finfo(dtype).eps)
+
+
+def close(got, want, ulps=8, scale=1.0):
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    bound = tolerance(want.dtype, ulps)
+    np.testing.assert_allclose(got, want, rtol=bound, atol=bound * scale, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_special_functions_have_their_reference_values(name):
+    x, want = np.array(REFERENCE[name]).T
+    for function in (K.plain(name), getattr(K, name)):
+        np.testing.assert_allclose(function(x), want, rtol=2e-15)
+        single = x.astype(np.float32)
+        with np.errstate(over="ignore"):
+            rounded = K.plain(name)(single.astype(np.float64)).astype(np.float32)
+        np.testing.assert_allclose(function(single), rounded, rtol=6e-7, atol=1e-44)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ACTIVATIONS + SPECIAL)
+def test_elementwise_equals_its_definition(name, dtype):
+    kernel, plain = getattr(K, name), K.plain(name)
+    for shape in [(), (1,), (5,), (7, 33), (1000,), (0,), (3, 0)]:
+        args = arguments(name, dtype, shape)
+        got, want = kernel(*args), plain(*args)
+        close(np.asarray(got), np.asarray(want), ulps=40)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ACTIVATIONS + SPECIAL)
+def test_elementwise_handles_odd_values_as_its_definition(name, dtype):
+    with np.errstate(all="ignore"):
+        x = np.array(ODD_VALUES).astype(dtype)
+    args = (np.ones_like(x), x) if name.endswith("_grad") else (x,)
+    got, want = getattr(K, name)(*args), K.plain(name)(*args)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    np.testing.assert_array_equal(np.isinf(got), np.isinf(want))
+    finite = np.isfinite(want)
+    close(got[finite], want[finite], ulps=40)
+    assert (got[finite & (np.abs(want) > 0) & (np.abs(want) < np.finfo(dtype).tiny)] != 0).all()  # no flush to zero
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS + SPECIAL)
+def test_elementwise_layouts(name):
+    """Strided, transposed, reversed, broadcast and in-place calls give what a contiguous call gives, bit for bit."""
+    args = arguments(name, np.float32, (40, 50))
+    kernel = getattr(K, name)
+    want = kernel(*args)
+    doubled = [np.repeat(a, 2, axis=1)[:, ::2] for a in args]
+    close(kernel(*doubled), want, ulps=2)
+    close(kernel(*[np.asfortranarray(a) for a in args]), want, ulps=2)
+    close(kernel(*[a[::-1, ::-1] for a in args])[::-1, ::-1], want, ulps=2)
+    close(kernel(*[a[:1] for a in args[:-1]], args[-1])[:1], want[:1], ulps=2)
+    target = args[-1].copy()
+    assert kernel(*args[:-1], target, out=target) is target
+    close(target, want, ulps=2)
+    strided = np.zeros((40, 100), np.float32)
+    kernel(*args, out=strided[:, ::2])
+    close(strided[:, ::2], want, ulps=2)
+    assert not strided[:, 1::2].any()
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS + SPECIAL)
+def test_half_precision_is_computed_in_single(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for half in (np.float16, ml_dtypes.bfloat16):
+        args = [a.astype(half) for a in arguments(name, np.float32)]
+        got = getattr(K, name)(*args)
+        assert got.dtype == half
+        want = getattr(K, name)(*[a.astype(np.float32) for a in args]).astype(half)
+        differ = got != want
+        assert np.isnan(got.astype(np.float32)[differ]).all()
+
+
+@native
+def test_half_conversions_are_exact():
+    """Every float16 and bfloat16 survives the way through the kernels' float32."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    bits = np.arange(0x8000, dtype=np.uint16)
+    for half in (np.float16, ml_dtypes.bfloat16):
+        x = bits.view(half)
+        with np.errstate(invalid="ignore"):
+            number = x == x
+        np.testing.assert_array_equal(K.relu(x).view(np.uint16)[number], bits[number])
+        assert np.isnan(K.relu(x)[~number].astype(np.float32)).all()
+    x = np.random.default_rng(0).standard_normal(5000).astype(np.float32) * np.float32(1e-5)
+    np.testing.assert_array_equal(  # rounding into float16's subnormals
+        K.sigmoid_grad(x.astype(np.float16), np.full(5000, 0.5, np.float16)), (x.astype(np.float16) / 4).astype(np.float16)
+    )
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex(name):
+    rng = np.random.default_rng(1)
+    for dtype in (np.complex64, np.complex128):
+        args = [(rng.standard_normal(50) + 1j * rng.standard_normal(50)).astype(dtype) for _ in range(2)]
+        args = args if name.endswith("_grad") else args[:1]
+        got, want = getattr(K, name)(*args), K.plain(name)(*args)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, want, rtol=50 * np.finfo(dtype).eps)
+
+
+def test_promotion():
+    assert K.sigmoid(np.array([1, 2])).dtype == np.float64
+    assert K.relu_grad(np.ones(2, np.float32), np.ones(2)).dtype == np.float64
+    assert K.gelu(np.ones(2, bool)).dtype == np.float64
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("beta", "threshold"), [(1.0, 20.0), (0.5, 3.0), (4.0, 20.0)])
+def test_softplus(dtype, beta, threshold):
+    g, x = arguments("gelu_grad", dtype, (300,))
+    close(K.softplus(x, beta, threshold), K.plain("softplus")(x, beta, threshold))
+    close(K.softplus_grad(g, x, beta, threshold), K.plain("softplus_grad")(g, x, beta, threshold))
+
+
+@native
+def test_no_warnings_and_no_flush_to_zero():
+    x = np.array([-1e4, 1e4, np.nan], np.float32)
+    with np.errstate(all="raise"):
+        for name in ("sigmoid", "gelu", "silu", "mish", "erf", "softplus"):
+            getattr(K, name)(x)
+    assert np.float32(1e-42) * np.float32(1) == np.float32(1e-42) != 0
+
+
+@native
+@pytest.mark.parametrize("name", ["gelu", "relu_grad", "erf"])
+def test_threads_change_nothing(name):
+    from wengert.arrays import native as N
+
+    args = arguments(name, np.float32, (200_001,))
+    before = N.get_num_threads()
+    try:
+        N.set_num_threads(1)
+        want = getattr(K, name)(*args)
+        N.set_num_threads(3)
+        results = [None] * 4
+
+        def call(k):
+            results[k] = getattr(K, name)(*args)
+
+        workers = [threading.Thread(target=call, args=(k,)) for k in range(4)]
+        [w.start() for w in workers]
+        [w.join() for w in workers]
+    finally:
+        N.set_num_threads(before)
+    for got in results:
+        close(got, want, ulps=2)
+
+
+@native
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_has_working_threads():
+    program = """
+import os, numpy as np
+from wengert.arrays import kernels as K, native as N
+N.set_num_threads(2)
+x = np.ones(500_000, np.float32)
+a = K.gelu(x)
+child = os.fork()
+if child == 0:
+    os._exit(0 if (K.gelu(x) == a).all() else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=60)
+
+
+@native
+@pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
+def test_every_instruction_set(level):
+    program = """
+import numpy as np
+from wengert.arrays import kernels as K
+x = np.linspace(-9, 9, 1001, dtype=np.float32)
+for name in ("gelu", "sigmoid", "erf", "mish", "log_sigmoid"):
+    np.testing.assert_allclose(getattr(K, name)(x), K.plain(name)(x), rtol=2e-6, atol=1e-12)
+np.testing.assert_allclose(K.softmax(x), K.plain("softmax")(x), rtol=2e-6)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env={**os.environ, "WENGERT_ISA": level})
+
+
+def test_the_plain_definitions_can_be_chosen():
+    program = "from wengert.arrays import kernels as K; assert not K.available; assert K.erf is K.plain('erf')"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env={**os.environ, "WENGERT_NATIVE": "0"})
+
+
+def test_unknown_names_are_refused():
+    with pytest.raises(AttributeError, match="no_such_kernel"):
+        K.no_such_kernel  # noqa: B018
+    assert set(sum(K.FAMILIES.values(), ())) <= set(dir(K))
+    for name in sum(K.FAMILIES.values(), ()):
+        assert callable(getattr(K, name))
+        assert K.plain(name).__doc__
+
+
+# ---- rows ----
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("shape", [(4, 5), (3, 17, 40), (2, 3, 4, 5), (1, 1), (6,), (0, 3), (3, 0), (2, 1, 70)])
+def test_softmax_family(dtype, shape):
+    rng = np.random.default_rng(3)
+    x, g = ((rng.standard_normal(shape) * 4).astype(dtype) for _ in range(2))
+    for axis in range(-len(shape), len(shape)):
+        for name in ("softmax", "log_softmax"):
+            y = K.plain(name)(x, axis)
+            close(getattr(K, name)(x, axis), y, scale=4)
+            close(getattr(K, name + "_grad")(g, y, axis), K.plain(name + "_grad")(g, y, axis), scale=60)
+    out = np.empty_like(x)
+    assert K.softmax(x, -1, out=out) is out
+    close(out, K.plain("softmax")(x))
+
+
+def test_softmax_of_odd_rows():
+    inf, nan = np.inf, np.nan
+    x = np.array([[0, -inf, 1], [-inf, -inf, -inf], [inf, 0, 1], [nan, 0, 1], [1e4, -1e4, 0]], np.float32)
+    for name in ("softmax", "log_softmax"):
+        np.testing.assert_allclose(getattr(K, name)(x), K.plain(name)(x), rtol=1e-6)
+        np.testing.assert_allclose(getattr(K, name)(x.T.copy(), 0).T, K.plain(name)(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize(("shape", "dims"), [((6, 40), 1), ((3, 4, 5), 2), ((2, 3, 4), 3), ((300, 130), 1), ((0, 5), 1)])
+@pytest.mark.parametrize("affine", [(True, True), (True, False), (False, True), (False, False)])
+def test_layer_norm(dtype, shape, dims, affine):
+    rng = np.random.default_rng(4)
+    x, g = (rng.standard_normal(shape).astype(dtype) for _ in range(2))
+    weight, bias = (rng.standard_normal(shape[-dims:]).astype(dtype) if wanted else None for wanted in affine)
+    got, want = K.layer_norm(x, dims, weight, bias, 1e-5), K.plain("layer_norm")(x, dims, weight, bias, 1e-5)
+    for a, b in zip(got, want, strict=True):
+        close(a, b, scale=10)
+    args = (g, x, want[1], want[2], weight, dims)
+    for needed in [(True, True, True), (True, False, False), (False, True, False), (False, False, True)]:
+        grads, expected = K.layer_norm_grad(*args, needed), K.plain("layer_norm_grad")(*args, needed)
+        for a, b, there in zip(grads, expected, needed, strict=True):
+            assert (a is not None) == there == (b is not None)
+            if there:
+                close(a, b, scale=40, ulps=20)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_rms_norm(dtype, weighted):
+    rng = np.random.default_rng(5)
+    x, g = (rng.standard_normal((7, 3, 20)).astype(dtype) for _ in range(2))
+    weight = rng.standard_normal(20).astype(dtype) if weighted else None
+    got, want = K.rms_norm(x, 1, weight, 1e-6), K.plain("rms_norm")(x, 1, weight, 1e-6)
+    for a, b in zip(got, want, strict=True):
+        close(a, b, scale=4)
+    for a, b in zip(K.rms_norm_grad(g, x, want[1], weight, 1), K.plain("rms_norm_grad")(g, x, want[1], weight, 1), strict=True):
+        close(a, b, scale=20)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("shape", [(4, 3, 5, 5), (8, 6), (2, 3, 40), (1, 2, 3, 3, 3)])
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_parts(dtype, shape, training):
+    rng = np.random.default_rng(6)
+    x, g = ((rng.standard_normal(shape) + 2).astype(dtype) for _ in range(2))
+    mean, variance = K.plain("channel_moments")(x)
+    for a, b in zip(K.channel_moments(x), (mean, variance), strict=True):
+        close(a, b, scale=4)
+    rstd = 1 / np.sqrt(variance + 1e-5)
+    weight = rng.standard_normal(shape[1]).astype(dtype)
+    close(K.channel_affine(x, weight, weight), K.plain("channel_affine")(x, weight, weight), scale=10)
+    for w in (weight, None):
+        args = (g, x, mean, rstd, w, training)
+        for a, b in zip(K.batch_norm_grad(*args), K.plain("batch_norm_grad")(*args), strict=True):
+            close(a, b, scale=100, ulps=20)
+    assert K.batch_norm_grad(g, x, mean, rstd, weight, True, (False, True, False))[::2] == (None, None)
+
+
+# ---- windows ----
+
+WINDOWS = [
+    # size, kernel, stride, padding, dilation
+    ((9, 8), (3, 2), (2, 1), (1, 0), (1, 2)),
+    ((8, 8), (2, 2), (2, 2), (0, 0), (1, 1)),
+    ((6, 5), (3, 3), (1, 1), (1, 1), (1, 1)),
+    ((7, 7), (3, 3), (3, 3), (1, 1), (1, 1)),
+    ((1, 5), (1, 3), (1, 2), (0, 1), (1, 1)),
+    ((11,), (3,), (2,), (1,), (2,)),
+    ((4, 5, 6), (2, 2, 3), (1, 2, 2), (1, 0, 1), (1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_im2col_and_col2im(case, dtype):
+    size, *how = case
+    rng = np.random.default_rng(7)
+    x = rng.integers(-9, 9, (2, 3, *size)).astype(dtype)
+    columns = K.im2col(x, *how)
+    np.testing.assert_array_equal(columns, K.plain("im2col")(x, *how))
+    assert columns.dtype == dtype
+    back = K.col2im(columns, size, *how)
+    np.testing.assert_array_equal(back, K.plain("col2im")(columns, size, *how))
+    # Transposes of each other: <im2col(x), c> = <x, col2im(c)>.
+    c = rng.integers(-3, 3, columns.shape).astype(np.float64)
+    assert (columns * c).sum() == (x * K.col2im(c, size, *how)).sum()
+    swapped = np.asfortranarray(x)
+    np.testing.assert_array_equal(K.im2col(swapped, *how), columns)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("ceil_mode", [False, True])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_max_pool(case, ceil_mode, dtype):
+    size, *how = case
+    rng = np.random.default_rng(8)
+    x = rng.integers(-9, 9, (2, 3, *size)).astype(dtype)
+    out, index = K.max_pool(x, *how, ceil_mode)
+    want, want_index = K.plain("max_pool")(x, *how, ceil_mode)
+    np.testing.assert_array_equal(out, want)
+    np.testing.assert_array_equal(index, want_index)
+    np.testing.assert_array_equal(np.take_along_axis(x.reshape(2, 3, -1), index.reshape(2, 3, -1), 2).ravel(), out.ravel())
+    g = rng.integers(1, 9, out.shape).astype(np.float32)
+    grad = K.max_pool_grad(g, index, size)
+    np.testing.assert_array_equal(grad, K.plain("max_pool_grad")(g, index, size))
+    assert grad.sum() == g.sum()
+
+
+def test_max_pool_of_odd_values():
+    x = np.full((1, 1, 4, 3), -np.inf, np.float32)
+    x[0, 0, :2] = [[np.nan, 1, 2], [3, np.nan, 4]]
+    out, index = K.max_pool(x, (2, 3), (1, 1), (0, 0), (1, 1))
+    np.testing.assert_array_equal(out.ravel(), [np.nan, np.nan, -np.inf])
+    np.testing.assert_array_equal(index.ravel(), [4, 4, 6])  # the last NaN, else the first place
+
+
+def test_max_pool_grad_refuses_foreign_places():
+    with pytest.raises(IndexError):
+        K.max_pool_grad(np.ones((1, 1, 2), np.float32), np.array([[[0, 9]]]), (4,))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])
+@pytest.mark.parametrize("row", [(), (3,), (40,), (2, 3)])
+def test_add_at(dtype, row):
+    rng = np.random.default_rng(9)
+    index = rng.integers(-6, 6, (30, 4))
+    values = rng.integers(-9, 9, (30, 4, *row)).astype(dtype)
+    want = np.ones((6, *row), dtype)
+    np.add.at(want, index, values)
+    out = np.ones((6, *row), dtype)
+    assert K.add_at(out, index, values) is out
+    np.testing.assert_array_equal(out, want)
+    for wrong in (6, -7):
+        with pytest.raises(IndexError):
+            K.add_at(out, np.array([0, wrong]), np.ones((2, *row), dtype))
+        np.testing.assert_array_equal(out, want)  # nothing was changed
+    K.add_at(out, np.zeros(0, np.int64), np.ones((0, *row), dtype))
+    np.testing.assert_array_equal(out, want)

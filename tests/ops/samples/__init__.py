@@ -1,0 +1,1 @@
+"""Sample arguments for every operator, a file per family, as in ``wengert.ops``."""

@@ -1,0 +1,264 @@
+"""Every operator of the table, checked from its declaration: values, first and second derivatives, views, types, in-place.
+
+The arguments come from ``tests/ops/samples``; the derivatives are compared with central differences along random
+directions in float64.
+"""
+
+from __future__ import annotations
+
+import zlib
+from importlib import import_module
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+
+import wengert as torch
+from wengert.ops.operator import TABLE, Operator
+from wengert.tensor.functions import function, inplace_function
+
+from . import samples as samples_package
+from .sampling import Spec, draw
+
+SAMPLES: dict[str, list] = {}
+NO_SECOND: set[str] = set()
+ANY_VALUE: set[str] = set()  # random results: nothing to compare
+for _info in iter_modules(samples_package.__path__):
+    _module = import_module(f"{samples_package.__name__}.{_info.name}")
+    SAMPLES.update(_module.SAMPLES)
+    NO_SECOND |= set(getattr(_module, "NO_SECOND", ()))
+    ANY_VALUE |= set(getattr(_module, "RANDOM", ()))
+
+CASES = [pytest.param(n, i, id=f"{n}-{i}") for n in sorted(SAMPLES) for i in range(len(SAMPLES[n]))]
+STEP = 1e-5
+
+
+def differentiable(op):
+    return not isinstance(op, Operator) or (op.wrt and any(r is not None for r in op.rules or (1,)))
+
+
+def test_every_differentiable_operator_has_samples():
+    missing = [n for n, op in TABLE.items() if differentiable(op) and op.places and n not in SAMPLES]
+    assert not missing, f"no samples for {missing}: add them to tests/ops/samples"
+
+
+def test_samples_name_operators():
+    assert not [n for n in SAMPLES if n not in TABLE]
+
+
+def arguments(name, number, dtype=None, view=False):
+    sample = SAMPLES[name][number]
+    rng = np.random.default_rng(zlib.crc32(f"{name}{number}".encode()))
+    args = [make(a, rng, dtype, view) for a in sample.args]
+    options = {k: make(v, rng, dtype, view) for k, v in sample.options.items()}
+    return args, options
+
+
+def make(spec, rng, dtype, view):
+    value = draw(spec, rng, torch)
+    if isinstance(value, list):
+        return [retyped(v, dtype, view) for v in value]
+    return retyped(value, dtype, view)
+
+
+def retyped(value, dtype, view):
+    if not isinstance(value, torch.Tensor):
+        return value
+    a = value.detach().numpy()
+    if view and a.ndim:  # the same numbers with other strides and an offset
+        wide = np.zeros(tuple(2 * n + 1 for n in a.shape), a.dtype).T.copy().T
+        window = wide[tuple(slice(1, None, 2) for _ in a.shape)][tuple(slice(0, n) for n in a.shape)]
+        window[...] = a
+        a = window
+    t = torch.from_numpy(a) if view else torch.tensor(a)
+    if dtype is not None and t.is_floating_point():
+        t = t.to(dtype)
+    return t.requires_grad_(True) if value.requires_grad else t
+
+
+def leaves(args, options):
+    flat = []
+    for a in [*args, *options.values()]:
+        flat.extend(a if isinstance(a, list) else [a])
+    return [a for a in flat if isinstance(a, torch.Tensor) and a.requires_grad]
+
+
+def outputs(result):
+    row = result if isinstance(result, (tuple, list)) else [result]
+    return [r for r in row if isinstance(r, torch.Tensor) and (r.is_floating_point() or r.is_complex())]
+
+
+def call(name, args, options):
+    torch.manual_seed(0)
+    return outputs(function(name)(*args, **options))
+
+
+def weights(outs, seed):
+    rng = np.random.default_rng(seed)
+    found = []
+    for o in outs:
+        w = rng.standard_normal(tuple(o.shape))
+        found.append(torch.tensor(w + 1j * rng.standard_normal(tuple(o.shape)) if o.is_complex() else w))
+    return found
+
+
+def gradients(outs, ins, ws, create_graph=False):
+    live = [(o, w.to(o.dtype)) for o, w in zip(outs, ws) if o.requires_grad]
+    if not live:
+        return [None] * len(ins)
+    return torch.autograd.grad([o for o, _ in live], ins, [w for _, w in live], allow_unused=True, create_graph=create_graph)
+
+
+def pair(xs, ws):
+    """The real inner product of two lists of tensors, None counting as zero."""
+    total = 0.0
+    for x, w in zip(xs, ws):
+        if x is not None:
+            total += float(np.real(np.sum(x.detach().numpy() * np.conj(w.detach().numpy()))))
+    return total
+
+
+def directional(value, ins, directions):
+    """Central difference of ``value()`` when the inputs move along ``directions``."""
+    kept = [t.detach().clone() for t in ins]
+    found = []
+    for sign in (1, -1):
+        with torch.no_grad():
+            for t, base, d in zip(ins, kept, directions):
+                t.copy_(base + (sign * STEP) * d)
+        found.append(value())
+    with torch.no_grad():
+        for t, base in zip(ins, kept):
+            t.copy_(base)
+    return (found[0] - found[1]) / (2 * STEP)
+
+
+def close(a, b, tolerance):
+    assert abs(a - b) <= tolerance * max(1.0, abs(a), abs(b)), f"{a} against {b}"
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_first_derivative(name, number):
+    if name in ANY_VALUE:
+        pytest.skip("random result")
+    args, options = arguments(name, number)
+    ins = leaves(args, options)
+    if not ins:
+        call(name, args, options)
+        return
+    outs = call(name, args, options)
+    ws = weights(outs, 1)
+    grads = gradients(outs, ins, ws)
+    for t, g in zip(ins, grads):
+        assert g is None or (g.shape == t.shape and g.dtype == t.dtype)
+    for trial in range(2):
+        rng = np.random.default_rng(trial)
+        directions = [torch.tensor(rng.standard_normal(tuple(t.shape))) for t in ins]
+        numeric = directional(lambda: pair(call(name, args, options), ws), ins, directions)
+        close(numeric, pair(grads, directions), 1e-6)
+
+
+@pytest.mark.parametrize(("name", "number"), [c for c in CASES if c.values[0] not in NO_SECOND])
+def test_second_derivative(name, number):
+    if name in ANY_VALUE:
+        pytest.skip("random result")
+    args, options = arguments(name, number)
+    ins = leaves(args, options)
+    if not ins:
+        pytest.skip("nothing to differentiate")
+    ws = weights(call(name, args, options), 1)
+
+    def first():
+        return gradients(call(name, args, options), ins, ws, create_graph=True)
+
+    grads = first()
+    live = [g for g in grads if g is not None and g.requires_grad]
+    vs = weights([g for g in grads if g is not None], 2)
+
+    def value():
+        return pair([g for g in first() if g is not None], vs)
+
+    rng = np.random.default_rng(3)
+    directions = [torch.tensor(rng.standard_normal(tuple(t.shape))) for t in ins]
+    numeric = directional(value, ins, directions)
+    if not live:
+        close(numeric, 0.0, 1e-5)
+        return
+    picked = [v for g, v in zip([g for g in grads if g is not None], vs) if g.requires_grad]
+    second = torch.autograd.grad(live, ins, picked, allow_unused=True)
+    close(numeric, pair(second, directions), 2e-5)
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_strides_do_not_matter(name, number):
+    if name in ANY_VALUE:
+        pytest.skip("random result")
+    found = []
+    for view in (False, True):
+        args, options = arguments(name, number, view=view)
+        try:
+            outs = call(name, args, options)
+        except RuntimeError as e:  # Tensor.view and its kin may refuse strides
+            if "view size is not compatible" in str(e) or "last dimension must have a stride of 1" in str(e):
+                pytest.skip(str(e))
+            raise
+        ins = leaves(args, options)
+        found.append([o.detach().numpy() for o in outs] + [None if g is None else g.numpy() for g in gradients(outs, ins, weights(outs, 1))])
+    for a, b in zip(*found):
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_single_precision(name, number):
+    """float32 in, float32 out, float32 gradients."""
+    if name in ANY_VALUE:
+        pytest.skip("random result")
+    args, options = arguments(name, number)
+    wide = call(name, args, options)
+    args, options = arguments(name, number, dtype=torch.float32)
+    narrow = call(name, args, options)
+    ins = leaves(args, options)
+    if not ins:
+        return
+    for w, n in zip(wide, narrow):
+        assert n.dtype in (torch.float32, torch.complex64) or n.dtype == w.dtype
+        np.testing.assert_allclose(n.detach().numpy(), w.detach().numpy(), rtol=2e-3, atol=2e-3)
+    for g in gradients(narrow, ins, weights(narrow, 1)):
+        assert g is None or g.dtype == torch.float32
+
+
+INPLACE = [c for c in CASES if isinstance(TABLE[c.values[0]], Operator) and TABLE[c.values[0]].inplace]
+
+
+@pytest.mark.parametrize(("name", "number"), INPLACE)
+def test_inplace_form(name, number):
+    """``x.op_()`` gives the values, the history and the gradients of ``x.op()``, or refuses and leaves ``x`` as it was."""
+    if name in ANY_VALUE:
+        pytest.skip("random result")
+    args, options = arguments(name, number)
+    ins = leaves(args, options)
+    if not ins or args[0] is not ins[0]:
+        pytest.skip("the first argument is not a float tensor")
+    expected = call(name, args, options)[0]
+    expected_grads = gradients([expected], ins, weights([expected], 1))
+    x = args[0].clone()
+    if expected.shape != x.shape or expected.dtype != x.dtype:
+        before = x.detach().numpy().copy()
+        with pytest.raises(RuntimeError):
+            inplace_function(name)(x, *args[1:], **options)
+        np.testing.assert_array_equal(x.detach().numpy(), before)
+        assert x._version == 0
+        return
+    y = inplace_function(name)(x, *args[1:], **options)
+    assert y is x and x._version == 1
+    np.testing.assert_allclose(x.detach().numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-12)
+    try:
+        found = gradients([x], ins, weights([x], 1))
+    except RuntimeError as e:  # its rule needs the value that was overwritten: PyTorch refuses too
+        assert "modified by an inplace operation" in str(e)
+        return
+    for a, b in zip(expected_grads, found):
+        if a is not None and b is not None:
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-10)
