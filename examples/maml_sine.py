@@ -9,6 +9,7 @@ of an unseen sine wave is enough to predict the rest of it. The inner step is pa
 """
 
 import argparse
+import itertools
 import math
 
 import torch
@@ -19,7 +20,7 @@ def init_weights(hidden=40):
     """Weights and biases of a 1 -> hidden -> hidden -> 1 network, as a plain list of leaf tensors."""
     sizes = [1, hidden, hidden, 1]
     weights = []
-    for n_in, n_out in zip(sizes, sizes[1:]):
+    for n_in, n_out in itertools.pairwise(sizes):
         bound = math.sqrt(3 / n_in)
         weights.append(torch.empty(n_out, n_in).uniform_(-bound, bound).requires_grad_())
         weights.append(torch.zeros(n_out, requires_grad=True))

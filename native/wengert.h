@@ -23,6 +23,7 @@
 #include "kernels.h"
 
 int elementwise_init(PyObject *module);
+int fast_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[];
 
 /* The functions of these tables take positional arguments and return NotImplemented for what they do not handle

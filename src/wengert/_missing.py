@@ -12,11 +12,6 @@ if TYPE_CHECKING:
 INSTEAD = {
     "compile": "run the function as it is: eager execution is what there is",
     "jit": "run the function as it is: eager execution is what there is",
-    "DoubleTensor": "tensor(..., dtype=float64)",
-    "FloatTensor": "tensor(..., dtype=float32)",
-    "LongTensor": "tensor(..., dtype=int64)",
-    "IntTensor": "tensor(..., dtype=int32)",
-    "BoolTensor": "tensor(..., dtype=bool)",
 }
 
 
@@ -28,11 +23,12 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """
     from difflib import get_close_matches
 
-    by_lower: dict[str, str] = {}
-    for candidate in known:
+    by_lower: dict[str, list[str]] = {}
+    for candidate in sorted(known):  # DataLoader before dataloader
         if not candidate.startswith("_"):
-            by_lower.setdefault(candidate.lower(), candidate)
-    return [by_lower[match] for match in get_close_matches(name.lower(), by_lower, limit, 0.65)]
+            by_lower.setdefault(candidate.lower(), []).append(candidate)
+    matches = get_close_matches(name.lower(), by_lower, limit, 0.65)
+    return [candidate for match in matches for candidate in by_lower[match]][:limit]
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -126,7 +126,8 @@ REFERENCE = {
 ACTIVATIONS = [name for name in K.FAMILIES["activations"] if not name.startswith("softplus")]
 SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
-ODD_VALUES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-42, -1e-42, 5e-324, 3e38, -3e38, 88.8, -88.8, -104.5, 20.5]
+ODD_VALUES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-42, -1e-42, 5e-324, 3e38, -3e38]
+ODD_VALUES += [88.8, -88.8, -104.5, 20.5]
 
 
 def arguments(name, dtype, shape=(7, 33), seed=0):
@@ -213,7 +214,9 @@ def test_half_precision_is_computed_in_single(name):
         args = [a.astype(half) for a in arguments(name, np.float32)]
         got = getattr(K, name)(*args)
         assert got.dtype == half
-        want = getattr(K, name)(*[a.astype(np.float32) for a in args]).astype(half)
+        want = getattr(K, name)(*[a.astype(np.float32) for a in args])
+        with np.errstate(over="ignore"):
+            want = want.astype(half)
         differ = got != want
         assert np.isnan(got.astype(np.float32)[differ]).all()
 
@@ -230,9 +233,8 @@ def test_half_conversions_are_exact():
         np.testing.assert_array_equal(K.relu(x).view(np.uint16)[number], bits[number])
         assert np.isnan(K.relu(x)[~number].astype(np.float32)).all()
     x = np.random.default_rng(0).standard_normal(5000).astype(np.float32) * np.float32(1e-5)
-    np.testing.assert_array_equal(  # rounding into float16's subnormals
-        K.sigmoid_grad(x.astype(np.float16), np.full(5000, 0.5, np.float16)), (x.astype(np.float16) / 4).astype(np.float16)
-    )
+    x = x.astype(np.float16)  # a quarter of it has to be rounded into the subnormals
+    np.testing.assert_array_equal(K.sigmoid_grad(x, np.full(5000, 0.5, np.float16)), x / np.float16(4))
 
 
 @pytest.mark.parametrize("name", COMPLEX)
@@ -332,7 +334,7 @@ def test_the_plain_definitions_can_be_chosen():
 
 def test_unknown_names_are_refused():
     with pytest.raises(AttributeError, match="no_such_kernel"):
-        K.no_such_kernel  # noqa: B018
+        K.no_such_kernel
     assert set(sum(K.FAMILIES.values(), ())) <= set(dir(K))
     for name in sum(K.FAMILIES.values(), ()):
         assert callable(getattr(K, name))
@@ -366,7 +368,9 @@ def test_softmax_of_odd_rows():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize(("shape", "dims"), [((6, 40), 1), ((3, 4, 5), 2), ((2, 3, 4), 3), ((300, 130), 1), ((0, 5), 1)])
+@pytest.mark.parametrize(
+    ("shape", "dims"), [((6, 40), 1), ((3, 4, 5), 2), ((2, 3, 4), 3), ((300, 130), 1), ((0, 5), 1)]
+)
 @pytest.mark.parametrize("affine", [(True, True), (True, False), (False, True), (False, False)])
 def test_layer_norm(dtype, shape, dims, affine):
     rng = np.random.default_rng(4)
@@ -393,7 +397,8 @@ def test_rms_norm(dtype, weighted):
     got, want = K.rms_norm(x, 1, weight, 1e-6), K.plain("rms_norm")(x, 1, weight, 1e-6)
     for a, b in zip(got, want, strict=True):
         close(a, b, scale=4)
-    for a, b in zip(K.rms_norm_grad(g, x, want[1], weight, 1), K.plain("rms_norm_grad")(g, x, want[1], weight, 1), strict=True):
+    args = (g, x, want[1], weight, 1)
+    for a, b in zip(K.rms_norm_grad(*args), K.plain("rms_norm_grad")(*args), strict=True):
         close(a, b, scale=20)
 
 
@@ -459,7 +464,8 @@ def test_max_pool(case, ceil_mode, dtype):
     want, want_index = K.plain("max_pool")(x, *how, ceil_mode)
     np.testing.assert_array_equal(out, want)
     np.testing.assert_array_equal(index, want_index)
-    np.testing.assert_array_equal(np.take_along_axis(x.reshape(2, 3, -1), index.reshape(2, 3, -1), 2).ravel(), out.ravel())
+    taken = np.take_along_axis(x.reshape(2, 3, -1), index.reshape(2, 3, -1), 2)
+    np.testing.assert_array_equal(taken.ravel(), out.ravel())
     g = rng.integers(1, 9, out.shape).astype(np.float32)
     grad = K.max_pool_grad(g, index, size)
     np.testing.assert_array_equal(grad, K.plain("max_pool_grad")(g, index, size))

@@ -147,7 +147,7 @@ def test_mixed_precision_steps_aside_without_a_card(run):
     ("statement", "error", "hint"),
     [
         ("import torch; torch.zeross", "AttributeError: module 'torch' has no attribute 'zeross'", "'zeros'"),
-        ("import torch; torch.cuda.is_avalable", "AttributeError: module 'torch.cuda' has no attribute", "is_available"),
+        ("import torch; torch.cuda.is_avalable", "AttributeError: module 'torch.cuda' has no", "'is_available'"),
         ("import torch; torch.utils.dat", "AttributeError: module 'torch.utils' has no attribute 'dat'", "'data'"),
         ("import torch; torch.backends.cudn", "AttributeError: module 'torch.backends' has no attribute", "'cudnn'"),
         ("import torch.utils.dataa", "ModuleNotFoundError: No module named 'torch.utils.dataa'", "there is 'data'"),
@@ -253,7 +253,8 @@ def test_a_program_that_cannot_be_read(write, source):
 
 
 def test_a_broken_excepthook_does_not_hide_the_error(write):
-    path = write("program.py", "import sys\ndef hook(*a):\n    raise ValueError('hook')\nsys.excepthook = hook\n1 / 0\n")
+    source = "import sys\ndef hook(*a):\n    raise ValueError('hook')\nsys.excepthook = hook\n1 / 0\n"
+    path = write("program.py", source)
     done = call(WENGERT, path)
     assert done.returncode == 1
     assert "Error in sys.excepthook:" in done.stderr and "ValueError: hook" in done.stderr
@@ -281,7 +282,8 @@ def test_standard_input(run):
 
 
 def test_a_program_on_standard_input():
-    done = call(WENGERT, "-", "a", stdin="import sys, torch\nprint(sys.argv, torch.__name__, __name__, sys.path[0] == '')\n")
+    source = "import sys, torch\nprint(sys.argv, torch.__name__, __name__, sys.path[0] == '')\n"
+    done = call(WENGERT, "-", "a", stdin=source)
     assert done.stdout == "['-', 'a'] wengert __main__ True\n", done.stderr
 
 
@@ -441,6 +443,6 @@ def test_the_alias_comes_and_goes(alias):
 
 
 def test_the_alias_refuses_to_come_second():
-    script = "import sys, types; sys.modules['torch'] = types.ModuleType('torch')\nimport wengert.cli.alias as a; a.install()"
-    done = call([sys.executable, "-c", script])
+    script = "import sys, types; sys.modules['torch'] = types.ModuleType('torch'); import wengert.cli.alias as a"
+    done = call([sys.executable, "-c", f"{script}; a.install()"])
     assert "ImportError: torch is imported already" in done.stderr

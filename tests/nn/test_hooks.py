@@ -167,7 +167,7 @@ class TestBackward:
         x = torch.ones(1, requires_grad=True)
         m = Both()
         m.register_full_backward_hook(lambda mod, gi, go: (gi[0], gi[0]))
-        with pytest.raises(RuntimeError, match="Backward hook returned an invalid number of grad_input, got 2, but expected 1"):
+        with pytest.raises(RuntimeError, match="invalid number of grad_input, got 2, but expected 1"):
             m(x).backward()
         m = Both()
         m.register_full_backward_pre_hook(lambda mod, go: ())
@@ -214,7 +214,7 @@ class TestBackward:
     def test_kinds_do_not_mix(self):
         m = Both()
         m.register_full_backward_hook(lambda *_: None)
-        with pytest.raises(RuntimeError, match="Cannot use both regular backward hooks and full backward hooks on a single"):
+        with pytest.raises(RuntimeError, match="full backward hooks on a single Module"):
             m.register_backward_hook(lambda *_: None)
 
     def test_twice_differentiated(self):

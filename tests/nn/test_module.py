@@ -158,7 +158,7 @@ class TestRegistration:
 class TestAttributes:
     def test_missing(self):
         with pytest.raises(AttributeError, match="'Net' object has no attribute 'nope'"):
-            Net().nope  # noqa: B018
+            Net().nope
         assert not hasattr(Net(), "nope")
 
     def test_delete(self):

@@ -79,6 +79,8 @@ def draw(spec: Any, rng: np.random.Generator, torch: Any) -> Any:
         return torch.tensor(rng.integers(0, spec.extra, spec.shape))
     if spec.kind == "mask":
         return torch.tensor(rng.random(spec.shape) < 0.5)
+    if n == 0:
+        return torch.tensor(np.zeros(spec.shape), requires_grad=True)
     if spec.kind == "definite":
         m = rng.standard_normal(spec.shape)
         a = m @ np.swapaxes(m, -1, -2) + spec.shape[-1] * np.eye(spec.shape[-1])

@@ -132,8 +132,9 @@ class _Side:
         for name, value in module.__dict__.items():
             if name == "_parameters":
                 for key, param in value.items():
-                    new = None if param is None else self.nn.Parameter(self.convert(param.detach()), param.requires_grad)
-                    ours.register_parameter(key, new)
+                    if param is not None:
+                        param = self.nn.Parameter(self.convert(param.detach()), param.requires_grad)
+                    ours.register_parameter(key, param)
             elif name == "_buffers":
                 for key, buffer in value.items():
                     ours.register_buffer(key, self.convert(buffer))
@@ -175,7 +176,8 @@ def _run(library: Any, module: Any, args: Any, kwargs: Any) -> tuple[list[Any], 
     """Outputs, and the gradients of parameters and inputs for one seed of weights."""
     library.manual_seed(7)
     outputs = [out for out in _arrays(module(*args, **kwargs)) if hasattr(out, "dtype")]
-    wanted = [*module.parameters(), *[x for x in _arrays([args, kwargs]) if hasattr(x, "requires_grad") and x.requires_grad]]
+    inputs = [x for x in _arrays([args, kwargs]) if getattr(x, "requires_grad", False)]
+    wanted = [*module.parameters(), *inputs]
     total = 0
     for out in outputs:
         if out.requires_grad:
@@ -199,9 +201,8 @@ def _leaves(value: Any) -> Any:
     return value
 
 
-def check_sample(
-    name: str, ctor: tuple[tuple[Any, ...], dict[str, Any]], forward: tuple[tuple[Any, ...], dict[str, Any]], train: bool
-) -> None:
+def check_sample(name: str, ctor: Any, forward: Any, train: bool) -> None:
+    """``ctor`` and ``forward`` are pairs of positional and keyword arguments."""
     ours = _Side(wengert)
     args, kwargs = ctor
     torch.manual_seed(3)

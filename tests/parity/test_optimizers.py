@@ -20,7 +20,7 @@ if os.environ.get("WENGERT_REQUIRE_PARITY") != "1":
 import torch
 
 import wengert
-from wengert.tensor import Tensor, wrap
+from wengert.tensor import Parameter, Tensor, wrap
 
 pytestmark = pytest.mark.parity
 
@@ -48,7 +48,7 @@ INFOS = {info.name: info for info in _infos()}
 def to_wengert(value: Any) -> Any:
     """The same value with torch's tensors, dtypes and containers turned into ours."""
     if isinstance(value, torch.nn.Parameter):
-        return wengert.nn.Parameter(to_wengert(value.data))
+        return Parameter(to_wengert(value.data))
     if isinstance(value, torch.Tensor):
         if value.is_sparse:
             value = value.coalesce()
@@ -122,8 +122,8 @@ class Pair:
         torch.manual_seed(0)
         shapes = [[s for s in group if len(s) == 2] for group in SHAPES] if name == "Muon" else SHAPES
         if not self.info.supports_param_groups:
-            shapes = [sum(shapes, [])]
-        if name in ("SparseAdam",):
+            shapes = [[shape for group in shapes for shape in group]]
+        if name == "SparseAdam":
             shapes = [[s for s in group if s] for group in shapes]
         groups: list[dict[str, Any]] = [{"params": [torch.randn(s, dtype=self.dtype) for s in g]} for g in shapes]
         ours = to_wengert(groups)
@@ -252,7 +252,9 @@ def test_implementations(name: str, kwargs: dict[str, Any], flag: str) -> None:
         pytest.skip("refused")
     pair = Pair(name, {**kwargs, flag: True}, "float64", differentiable=flag == "differentiable")
     pair.run(10)
-    pair.check(**({"rtol": 1e-6, "atol": 1e-7} if isinstance(kwargs.get("lr"), torch.Tensor) else TOLERANCE["float64"]))
+    # Where torch has the step count or the learning rate as a tensor, it computes the step size in float32.
+    single = flag == "differentiable" or name == "ASGD" or isinstance(kwargs.get("lr"), torch.Tensor)
+    pair.check(**({"rtol": 1e-6, "atol": 1e-7} if single else TOLERANCE["float64"]))
 
 
 @pytest.mark.parametrize("name", [n for n, info in INFOS.items() if info.supports_sparse])
@@ -368,7 +370,7 @@ SCHEDULES: dict[str, Any] = {
     ),
     "SequentialLR-nested": lambda m, o: m.SequentialLR(
         o,
-        [m.ConstantLR(o, 0.5, 3), m.SequentialLR(o, [m.StepLR(o, 2), m.PolynomialLR(o, 9)], milestones=[4])],
+        [m.SequentialLR(o, [m.StepLR(o, 2), m.PolynomialLR(o, 9)], milestones=[4]), m.ConstantLR(o, 0.5, 3)],
         milestones=[6],
     ),
     "ChainedScheduler": lambda m, o: m.ChainedScheduler(

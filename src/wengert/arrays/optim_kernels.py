@@ -210,7 +210,7 @@ def adam_update(
         _lerp(m, g, w1, s)
         _decayed_square(v, g, b2, w2, s)
         if top is not None:
-            np.maximum(top, v, top)
+            np.maximum(top, v, out=top)
             v = top
         s = np.sqrt(v, s)
         s = np.add(s, floor, s)
@@ -350,7 +350,7 @@ def adamax_update(
         _lerp(m, g, w1, s)
         np.multiply(top, b2, top)
         s = np.add(np.absolute(g, s), floor, s)
-        np.maximum(top, s, top)
+        np.maximum(top, s, out=top)
         s = np.divide(m, top, s)
         s = np.multiply(s, move, s)
         np.add(p, s, p)
@@ -517,7 +517,7 @@ def rprop_update(
         turned = agreement < 0
         np.multiply(size, plus, size, where=agreement > 0)
         np.multiply(size, minus, size, where=turned)
-        np.minimum(np.maximum(size, low, size), high, size)
+        np.minimum(np.maximum(size, low, out=size), high, out=size)
         prev[...] = g
         prev[turned] = 0
         np.subtract(p, size, p, where=prev > 0)

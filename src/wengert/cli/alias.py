@@ -42,6 +42,9 @@ HOMES = {
     "utils.data._utils": "utils.data",
 }
 
+# Floors of ours that PyTorch has no module for; torch.tensor is a function.
+PRIVATE = frozenset({"arrays", "cli", "graph", "ops", "tensor"})
+
 
 def install() -> None:
     """Make ``import torch`` give wengert in this process, and in processes that ``multiprocessing`` spawns from it.
@@ -77,7 +80,7 @@ def installed() -> bool:
 
 def _swap_version(source: str) -> None:
     # Scripts look at torch.__version__ to learn what they may call, so it tells which PyTorch's surface this is.
-    import_module(OURS).__version__ = import_module(f"{OURS}.{source}").__version__
+    vars(import_module(OURS))["__version__"] = vars(import_module(f"{OURS}.{source}"))["__version__"]
 
 
 class TorchFinder:
@@ -97,7 +100,7 @@ class TorchFinder:
         if module is None:
             raise _not_found(rest)
         is_package = hasattr(module, "__path__") or any(home.startswith(rest + ".") for home in HOMES)
-        return ModuleSpec(fullname, _Loader(module), is_package=is_package)
+        return ModuleSpec(fullname, _Loader(module), is_package=is_package)  # type: ignore[arg-type]
 
     @staticmethod
     def find_distributions(context: Any = None) -> Iterable[Any]:
@@ -126,6 +129,8 @@ class _Loader:
 
 def _resolve(name: str) -> ModuleType | None:
     """Our module for ``torch.name``; ``name`` is empty for ``torch`` itself."""
+    if name.partition(".")[0] in PRIVATE:
+        return None
     for candidate in _candidates(name):
         full = f"{OURS}.{candidate}".rstrip(".")
         try:

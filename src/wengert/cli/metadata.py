@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import Distribution
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,7 @@ class TorchDistribution(Distribution):
 
         return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\nSummary: wengert, under torch's name\n"
 
-    def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
+    def locate_file(self, path: str | os.PathLike[str]) -> Any:
         """Where a file of the distribution lies: beside this package."""
         from pathlib import Path
 

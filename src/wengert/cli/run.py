@@ -29,7 +29,7 @@ Run a Python program with `import torch` (and every torch.* module) giving wenge
 """
 
 
-class _Unstartable(Exception):
+class _StartError(Exception):
     """There is no such program; the message is the one that ``python`` shows, after its own name."""
 
     def __init__(self, message: str, code: int = 1):
@@ -61,7 +61,7 @@ def main(args: Sequence[str]) -> int | str | None:
     module = _new_main()
     try:
         code = load(program, rest, module)
-    except _Unstartable as error:
+    except _StartError as error:
         print(f"{sys.executable}: {error}", file=sys.stderr)
         return error.code
     except (SyntaxError, ValueError) as error:  # what compile() raises
@@ -96,7 +96,7 @@ def _load_file(program: str, rest: Sequence[str], module: ModuleType) -> CodeTyp
         with open(program, "rb") as file:
             source = file.read()
     except OSError as error:
-        raise _Unstartable(f"can't open file {filename!r}: [Errno {error.errno}] {error.strerror}", 2) from error
+        raise _StartError(f"can't open file {filename!r}: [Errno {error.errno}] {error.strerror}", 2) from error
     _set_argv(program, rest, os.path.dirname(os.path.realpath(program)))
     module.__file__ = filename
     module.__loader__ = SourceFileLoader("__main__", filename)
@@ -117,7 +117,7 @@ def _load_container(program: str, rest: Sequence[str], module: ModuleType) -> Co
 
     spec = PathFinder.find_spec("__main__", [program])
     if spec is None:
-        raise _Unstartable(f"can't find '__main__' module in {os.path.abspath(program)!r}")
+        raise _StartError(f"can't find '__main__' module in {os.path.abspath(program)!r}")
     _set_argv(program, rest, program)
     return _take_on(spec, module)
 
@@ -126,22 +126,22 @@ def _load_module(program: str, rest: Sequence[str], module: ModuleType) -> CodeT
     from importlib.util import find_spec
 
     if program.startswith("."):
-        raise _Unstartable("Relative module names not supported")
+        raise _StartError("Relative module names not supported")
     _set_argv("-m", rest, os.getcwd())
     try:
         spec = find_spec(program)
         if spec is not None and spec.submodule_search_locations is not None:
             package, spec = spec, find_spec(f"{program}.__main__")
             if spec is None:
-                raise _Unstartable(
+                raise _StartError(
                     f"No module named {program}.__main__; {package.name!r} is a package and cannot be directly executed"
                 )
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise _Unstartable(
+        raise _StartError(
             f"Error while finding module specification for {program!r} ({type(error).__name__}: {error})"
         ) from error
     if spec is None:
-        raise _Unstartable(f"No module named {program}")
+        raise _StartError(f"No module named {program}")
     code = _take_on(spec, module)
     sys.argv[0] = spec.origin or program
     return code
@@ -157,13 +157,13 @@ def _take_on(spec: Any, module: ModuleType) -> CodeType:
     get_code = getattr(spec.loader, "get_code", None)
     code: CodeType | None = get_code(spec.name) if get_code else None
     if code is None:
-        raise _Unstartable(f"No code object available for {spec.name}")
+        raise _StartError(f"No code object available for {spec.name}")
     module.__spec__ = spec
     module.__loader__ = spec.loader
     module.__package__ = spec.parent
     if spec.has_location:
         module.__file__ = spec.origin
-        module.__cached__ = spec.cached
+        module.__dict__["__cached__"] = spec.cached
     return code
 
 

@@ -17,9 +17,7 @@ class autocast:
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True):
         if enabled:
-            warnings.warn(
-                "User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2
-            )
+            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
 
     def __enter__(self) -> autocast:
         return self
@@ -54,9 +52,7 @@ class GradScaler:
         enabled: bool = True,
     ):
         if enabled:
-            warnings.warn(
-                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2
-            )
+            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
 
     def is_enabled(self) -> bool:
         """``False``."""

@@ -290,9 +290,7 @@ def _deprecated(current: Callable[..., Tensor]) -> Callable[..., Tensor]:
     old = new[:-1]
 
     def deprecated_init(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2
-        )
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
         return current(*args, **kwargs)
 
     deprecated_init.__name__ = old

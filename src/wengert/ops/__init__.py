@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAMILIES = ("views", "matmul", "pointwise", "compare", "trig")
+FAMILIES = ("views", "matmul", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce", "extrema", "gather", "shape", "loss", "norm", "embedding", "conv", "attention")
 
 
 def load() -> None:

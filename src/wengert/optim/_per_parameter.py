@@ -69,7 +69,12 @@ def check_betas(betas: Any) -> None:
 
 def decayed(p: Tensor, grad: Tensor, weight_decay: Any) -> Tensor:
     """``grad + weight_decay * p``, recorded; the decay may itself be a tensor that wants a gradient."""
-    return grad + weight_decay * p if isinstance(weight_decay, Tensor) or weight_decay != 0 else grad
+    return grad + weight_decay * p.clone() if isinstance(weight_decay, Tensor) or weight_decay != 0 else grad
+
+
+def blended(old: Tensor, new: Tensor, weight: Any) -> Tensor:
+    """A running average that takes ``weight`` of the new value, recorded."""
+    return old + (new - old) * weight
 
 
 def places(grad: Tensor) -> tuple[tuple[np.ndarray, ...], np.ndarray]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from wengert.arrays import optim_kernels
 from wengert.tensor import Tensor
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_betas, check_lr, decayed, number, scalar
+from ._per_parameter import PerParameter, blended, check_at_least_zero, check_betas, check_lr, decayed, number, scalar
 
 if TYPE_CHECKING:
     from ._per_parameter import Arrays
@@ -115,9 +115,9 @@ class Adam(PerParameter):
         state["step"].fill_(step)
         if not decoupled:
             grad = decayed(p, grad, decay)
-        state["exp_avg"] = mean = state["exp_avg"].lerp(grad, 1 - beta1)
+        state["exp_avg"] = mean = blended(state["exp_avg"], grad, 1 - beta1)
         state["exp_avg_sq"] = square = state["exp_avg_sq"] * beta2 + grad * grad * (1 - beta2)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = square = state["max_exp_avg_sq"].maximum(square)
         change = mean / (square.sqrt() / (1 - beta2**step) ** 0.5 + group["eps"]) * (-lr / (1 - beta1**step))
-        return change - p * (lr * decay) if decoupled else change
+        return change - p.clone() * (lr * decay) if decoupled else change

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.arrays import optim_kernels
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_betas, check_lr, decayed, number, scalar
+from ._per_parameter import PerParameter, blended, check_at_least_zero, check_betas, check_lr, decayed, number, scalar
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
@@ -79,6 +79,6 @@ class Adamax(PerParameter):
         state["step"].fill_(step)
         beta1, beta2 = group["betas"]
         grad = decayed(p, grad, group["weight_decay"])
-        state["exp_avg"] = mean = state["exp_avg"].lerp(grad, 1 - beta1)
+        state["exp_avg"] = mean = blended(state["exp_avg"], grad, 1 - beta1)
         state["exp_inf"] = largest = (state["exp_inf"] * beta2).maximum(grad.abs() + group["eps"])
         return mean / largest * (-scalar(group["lr"]) / (1 - beta1**step))

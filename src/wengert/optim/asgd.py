@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wengert.arrays import optim_kernels
+from wengert.arrays.dtypes import default_float
 
 from ._per_parameter import PerParameter, check_at_least_zero, check_lr, counter, decayed, number, zeros_like
 
@@ -65,8 +66,9 @@ class ASGD(PerParameter):
     def _following(group: dict[str, Any], numbers: tuple[Any, ...]) -> tuple[float, ...]:
         """Step count, step size ``eta`` and averaging weight ``mu`` after this step."""
         step, lr = float(numbers[0]) + 1, number(group["lr"])
+        rounded = default_float().type  # also where loading has made the state as wide as the parameter
         eta = lr / ((1 + group["lambd"] * lr * step) ** group["alpha"])
-        return step, eta, 1 / max(1, step - group["t0"])
+        return step, rounded(eta), rounded(1 / max(1, step - group["t0"]))
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         optim_kernels.asgd_update(

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.arrays import optim_kernels
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_betas, check_lr, counter, decayed, number, scalar
+from ._per_parameter import (
+    PerParameter,
+    blended,
+    check_at_least_zero,
+    check_betas,
+    check_lr,
+    counter,
+    decayed,
+    number,
+    scalar,
+)
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
@@ -109,8 +119,8 @@ class NAdam(PerParameter):
         lr, decay, decoupled = scalar(group["lr"]), group["weight_decay"], group["decoupled_weight_decay"]
         if not decoupled:
             grad = decayed(p, grad, decay)
-        state["exp_avg"] = mean = state["exp_avg"].lerp(grad, 1 - beta1)
+        state["exp_avg"] = mean = blended(state["exp_avg"], grad, 1 - beta1)
         state["exp_avg_sq"] = square = state["exp_avg_sq"] * beta2 + grad * grad * (1 - beta2)
         along = grad * ((1.0 - mu) / (1.0 - mu_product)) + mean * (mu_next / (1.0 - mu_product * mu_next))
         change = along / ((square / (1 - beta2**step)).sqrt() + group["eps"]) * -lr
-        return change - p * (lr * decay) if decoupled else change
+        return change - p.clone() * (lr * decay) if decoupled else change

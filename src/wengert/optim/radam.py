@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.arrays import optim_kernels
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_betas, check_lr, decayed, number, scalar
+from ._per_parameter import PerParameter, blended, check_at_least_zero, check_betas, check_lr, decayed, number, scalar
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
@@ -87,10 +87,10 @@ class RAdam(PerParameter):
         lr, decay, decoupled = scalar(group["lr"]), group["weight_decay"], group["decoupled_weight_decay"]
         if not decoupled:
             grad = decayed(p, grad, decay)
-        state["exp_avg"] = mean = state["exp_avg"].lerp(grad, 1 - beta1)
+        state["exp_avg"] = mean = blended(state["exp_avg"], grad, 1 - beta1)
         state["exp_avg_sq"] = square = state["exp_avg_sq"] * beta2 + grad * grad * (1 - beta2)
         change = mean / (1 - beta1**step) * -lr
         rectification = optim_kernels.radam_rectification(step, beta2)
         if rectification is not None:
             change = change / (square.sqrt() + group["eps"]) * ((1 - beta2**step) ** 0.5 * rectification)
-        return change - p * (lr * decay) if decoupled else change
+        return change - p.clone() * (lr * decay) if decoupled else change

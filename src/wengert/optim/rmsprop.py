@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.arrays import optim_kernels
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_lr, decayed, number, scalar
+from ._per_parameter import PerParameter, blended, check_at_least_zero, check_lr, decayed, number, scalar
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
@@ -87,7 +87,7 @@ class RMSprop(PerParameter):
         grad, alpha, lr = decayed(p, grad, group["weight_decay"]), group["alpha"], scalar(group["lr"])
         state["square_avg"] = spread = state["square_avg"] * alpha + grad * grad * (1 - alpha)
         if group["centered"]:
-            state["grad_avg"] = mean = state["grad_avg"].lerp(grad, 1 - alpha)
+            state["grad_avg"] = mean = blended(state["grad_avg"], grad, 1 - alpha)
             spread = spread - mean * mean
         change = grad / (spread.sqrt() + group["eps"])
         if group["momentum"] > 0:

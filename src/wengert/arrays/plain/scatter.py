@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def add_at(out: Array, index: Array, values: Array) -> Array:
-    """Add rows of ``values`` to the rows of ``out`` that ``index`` names, repeated ones too; changes and returns ``out``.
+    """Add rows of ``values`` to the rows of ``out`` that ``index`` names, repeated ones too, and return ``out``.
 
     ``out`` is ``(R, *row)``, ``index`` integers of any shape in ``[-R, R)``, ``values`` is ``(*index.shape, *row)``.
     """

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
-    Array = NDArray[np.generic]
+    Array = NDArray[Any]
 
 
-def result_type(*arrays: Array) -> np.dtype[np.generic]:
+def result_type(*arrays: Array) -> np.dtype[Any]:
     """Return the dtype of an elementwise result: NumPy's promotion, with integers and booleans giving float64."""
     dtype = np.result_type(*arrays)
     return np.dtype(np.float64) if dtype.kind in "biu" else dtype
 
 
-def wide(x: Array, to: type[np.generic] | None = None) -> Array:
+def wide(x: Array, to: type[Any] | None = None) -> Array:
     """Return ``x`` in the precision to compute in: ``to``, or float32 for the half-precision types."""
     if to is not None and x.dtype.kind != "c":
         return x.astype(to, copy=False)
@@ -28,7 +30,7 @@ def wide(x: Array, to: type[np.generic] | None = None) -> Array:
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
-def deliver(value: Array, dtype: np.dtype[np.generic], out: Array | None) -> Array:
+def deliver(value: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Return ``value`` as ``dtype``, or write it to ``out`` and return that."""
     if out is None:
         return value.astype(dtype, copy=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from wengert.arrays.plain.widen import Array
 
@@ -37,8 +38,8 @@ def _offsets(kernel: Ints, dilation: Ints) -> Iterator[Ints]:
     return itertools.product(*(range(0, k * d, d) for k, d in zip(kernel, dilation, strict=True)))
 
 
-def _slices(offset: Ints, counts: Ints, stride: Ints) -> tuple[slice, ...]:
-    return (..., *(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offset, counts, stride, strict=True)))  # type: ignore[return-value]
+def _slices(offset: Ints, counts: Ints, stride: Ints) -> tuple[Any, ...]:
+    return (..., *(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offset, counts, stride, strict=True)))
 
 
 def im2col(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Array:
@@ -61,7 +62,7 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     padded = np.zeros((n, c, *(s + 2 * p for s, p in zip(size, padding, strict=True))), columns.dtype)
     for place, offset in enumerate(_offsets(kernel, dilation)):
         padded[_slices(offset, counts, stride)] += columns[:, :, place]
-    inside = (..., *(slice(p, p + s) for s, p in zip(size, padding, strict=True)))
+    inside: tuple[Any, ...] = (..., *(slice(p, p + s) for s, p in zip(size, padding, strict=True)))
     return np.ascontiguousarray(padded[inside])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .rounding import fused
-from .stream import PIECE, Stream, pieces
+from .stream import Stream, pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def _sixteens(uniforms: NDArray, mean: float, std: float) -> NDArray:
     np.sin(angle, out=normals[1])
     normals *= radius
     if mean != 0.0 or std != 1.0:
-        normals = fused(normals, kind(std), kind(mean))
+        normals = fused(normals, float(kind(std)), float(kind(mean)))
     uniforms.view(eight).reshape(-1, 2)[...] = normals.view(eight).T
     return uniforms
 
@@ -49,7 +49,7 @@ def fill(stream: Stream, out: NDArray, mean: float, std: float) -> None:
     """
     draw = stream.doubles if out.itemsize == 8 else stream.singles
     whole = out.size - out.size % LANES
-    for start, stop in pieces(whole, PIECE):
+    for start, stop in pieces(whole):
         out[start:stop] = _sixteens(draw(stop - start), mean, std)
     if out.size > whole:
         if out.itemsize != 2:
@@ -73,10 +73,10 @@ def serial(stream: Stream, count: int) -> NDArray[np.float64]:
     missing = count - filled
     if 0 < missing <= LANES:
         uniforms = stream.doubles(missing + missing % 2).tolist()
-        made = [normal for k in range(0, len(uniforms), 2) for normal in pair(uniforms[k + 1], uniforms[k])]
+        made = np.array([pair(uniforms[k + 1], uniforms[k]) for k in range(0, len(uniforms), 2)]).ravel()
         normals[filled:] = made[:missing]
     else:
-        for start, stop in pieces(missing, PIECE):
+        for start, stop in pieces(missing):
             made = _pairs(stream.doubles(stop - start + (stop - start) % 2))
             normals[filled + start : filled + stop] = made[: stop - start]
     if missing % 2:

@@ -9,22 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import gaussian, integers, rejection, rounding
-from .names import C_NAMES, TORCH_NAMES, limits
+from . import gaussian, integers, rejection
+from .names import COUNTABLE, FLOATS, Kind, kind_of, require
+from .rounding import fused, fused_double, narrow
 from .stream import PIECE, Doubles, Stream, entropy, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     Shape = tuple[int, ...]
 
 DEFAULT_SEED = 67280421310721
-_F32, _F64, _I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
-_PART = {"complex64": _F32, "complex128": _F64}
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
-_COUNTABLE = ("uint8", "int8", "int16", "int32", "int64", *_FLOATS)
+_WIDE_PIECE = PIECE // 4  # of float64 elements
 
 
 def in_memory_order(draw: Callable[[Shape], NDArray], shape: Shape, strides: Shape) -> NDArray:
@@ -54,9 +52,9 @@ def _laid_out(draw: Callable[[Shape], NDArray], shape: Shape, strides: Shape | N
 class Generator:
     """A stream of random numbers, equal to that of PyTorch's CPU generator with the same seed.
 
-    Methods return new arrays in row-major order, filled in that order: 0-d arrays for the shape ``()``; empty shapes
-    draw nothing. ``dtype`` is a NumPy dtype (or ``ml_dtypes``' bfloat16). Every method holds the generator's lock, so
-    threads share a generator safely. Arguments are checked before anything is drawn; errors are PyTorch's.
+    Methods return new arrays, filled in row-major order: 0-d arrays for the shape ``()``; empty shapes draw nothing.
+    ``dtype`` is a NumPy dtype (or ``ml_dtypes``' bfloat16). Every method holds the generator's lock, so threads share a
+    generator safely. Arguments are checked before anything is drawn; errors are PyTorch's.
 
     >>> import numpy as np
     >>> from wengert.arrays.random import Generator
@@ -65,7 +63,7 @@ class Generator:
     array([[0.49625659, 0.7682218 ],
            [0.08847743, 0.13203049]], dtype=float32)
     >>> generator.randperm(5)
-    array([0, 1, 4, 2, 3])
+    array([2, 0, 4, 1, 3])
     """
 
     __slots__ = ("__weakref__", "_lock", "_stream")
@@ -80,10 +78,11 @@ class Generator:
         """Start anew from ``seed``, in [-2**63, 2**64); a negative one counts from 2**64 down."""
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        seed = int(seed)
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
         with self._lock:
-            self._stream.reseed(int(seed) % (1 << 64))
+            self._stream.reseed(seed % (1 << 64))
         return self
 
     def seed(self) -> int:
@@ -110,8 +109,7 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator at the same point of the same stream."""
-        twin = Generator(self._stream.seed)
-        return twin.set_state(self.get_state())
+        return Generator().set_state(self.get_state())
 
     @contextmanager
     def fork(self) -> Iterator[Generator]:
@@ -125,122 +123,137 @@ class Generator:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (self.get_state(),))
 
-    # ---- uniform and normal
-
-    def uniform(self, shape: Shape, dtype: Any, low: float = 0.0, high: float = 1.0) -> NDArray:
-        """Uniform in ``[low, high)``, of a floating or complex type (both parts)."""
-        dtype = np.dtype(dtype)
-        if dtype.name in _PART:
-            return _joined(self.uniform((*shape, 2), _PART[dtype.name], low, high), dtype)
-        _check_uniform(dtype, low, high)
+    def _filled(
+        self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE
+    ) -> NDArray:
+        """An array made of what ``make`` draws, in pieces where it is large. Takes the lock."""
         count = prod(shape)
-        out = np.empty(count, dtype)
-        unit = low == 0.0 and high == 1.0
-        wide = dtype == _F64
-        draw = self._stream.doubles if wide else self._stream.singles
-        bottom = np.float64(low) if wide else np.float32(low)
-        width = high - bottom if wide else np.float32(high) - bottom
         with self._lock:
-            for start, stop in pieces(count):
-                values = draw(stop - start)
-                out[start:stop] = values if unit else rounding.fused(values, width, bottom)
-        if dtype.itemsize == 2:  # a value that rounds up to the open end is put at the closed one
-            out[out == dtype.type(high)] = low
+            if count <= piece:
+                return make(count).astype(dtype, copy=False).reshape(shape)
+            out = np.empty(count, dtype)
+            for start, stop in pieces(count, piece):
+                out[start:stop] = make(stop - start)
         return out.reshape(shape)
 
+    # ---- uniform and normal
+
+    def uniform(self, shape: Shape, dtype: DTypeLike, low: float = 0.0, high: float = 1.0) -> NDArray:
+        """Uniform in ``[low, high)``, of a floating or complex type (both parts)."""
+        kind = kind_of(dtype)
+        if kind.part:
+            return _joined(self.uniform((*shape, 2), kind.part, low, high), kind)
+        require(kind, FLOATS, "check_uniform_bounds")
+        draw = self._stream.doubles if kind.wide else self._stream.singles
+        if low == 0.0 and high == 1.0 and not kind.half:
+            return self._filled(shape, kind.dtype, draw, PIECE)
+        _check_uniform(kind, low, high)
+        bottom, top = (low, high) if kind.wide else (np.float32(low), np.float32(high))
+        width = float(top - bottom)
+
+        def make(count: int) -> NDArray:
+            return fused(draw(count), width, float(bottom))
+
+        def make_half(count: int) -> NDArray:
+            values = make(count).astype(kind.dtype)
+            values[values == kind.dtype.type(high)] = low  # what rounds up to the open end goes to the closed one
+            return values
+
+        return self._filled(shape, kind.dtype, make_half if kind.half else make)
+
     def normal(
-        self, shape: Shape, dtype: Any, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True
+        self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True
     ) -> NDArray:
         """Normal, of a floating or complex type (``std`` is then that of the complex number, shared by its parts).
 
         ``contiguous=False`` draws as for a tensor whose memory has gaps or another order: in pairs, never by sixteen.
         """
-        dtype = np.dtype(dtype)
+        kind = kind_of(dtype)
         if not std >= 0.0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        if dtype.name in _PART:
-            part = _PART[dtype.name]
-            return _joined(self.normal((*shape, 2), part, mean, std / sqrt(2.0), contiguous=contiguous), dtype)
-        _require(dtype, _FLOATS, "normal_kernel_cpu")
+        if kind.part:
+            return _joined(self.normal((*shape, 2), kind.part, mean, std / sqrt(2.0), contiguous=contiguous), kind)
+        require(kind, FLOATS, "normal_kernel_cpu")
         count = prod(shape)
-        out = np.empty(count, dtype)
-        with self._lock:
-            if contiguous and count >= gaussian.LANES:
+        if contiguous and count >= gaussian.LANES:
+            out = np.empty(count, kind.dtype)
+            with self._lock:
                 gaussian.fill(self._stream, out, mean, std)
-            else:
-                out[...] = rounding.narrow(rounding.fused_double(gaussian.serial(self._stream, count), std, mean), dtype)
-        return out.reshape(shape)
+            return out.reshape(shape)
+        return narrow(fused_double(self._normals(count), std, mean), kind.dtype).reshape(shape)
 
-    def log_normal(self, shape: Shape, dtype: Any, mean: float = 1.0, std: float = 2.0) -> NDArray:
+    def log_normal(self, shape: Shape, dtype: DTypeLike, mean: float = 1.0, std: float = 2.0) -> NDArray:
         """The exponential of a normal number."""
-        dtype = np.dtype(dtype)
+        kind = kind_of(dtype)
         if not std > 0.0:
             raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-        _require(dtype, _FLOATS, "log_normal_cpu")
-        with self._lock:
-            normals = gaussian.serial(self._stream, prod(shape))
+        require(kind, FLOATS, "log_normal_cpu")
         with np.errstate(over="ignore"):
-            return rounding.narrow(np.exp(rounding.fused_double(normals, std, mean)), dtype).reshape(shape)
+            values = np.exp(fused_double(self._normals(prod(shape)), std, mean))
+        return narrow(values, kind.dtype).reshape(shape)
+
+    def _normals(self, count: int) -> NDArray[np.float64]:
+        with self._lock:
+            return gaussian.serial(self._stream, count)
 
     # ---- integers
 
-    def randint(self, low: int, high: int, shape: Shape, dtype: Any = _I64) -> NDArray:
+    def randint(self, low: int, high: int, shape: Shape, dtype: DTypeLike = np.int64) -> NDArray:
         """Integers in ``[low, high)``, held by any real type."""
         return self.random(shape, dtype, low, high)
 
-    def random(self, shape: Shape, dtype: Any, low: int | None = None, high: int | None = None) -> NDArray:
+    def random(self, shape: Shape, dtype: DTypeLike, low: int | None = None, high: int | None = None) -> NDArray:
         """Integers over the type's range; in ``[low, high)``; or, with ``low`` alone, from it to the type's greatest.
 
         Floating types count as far as they hold every integer.
         """
-        dtype = np.dtype(dtype)
-        count = prod(shape)
+        kind, count = kind_of(dtype), prod(shape)
         with self._lock:
             if low is None and high is None:
-                values = integers.full(self._stream, count, dtype)
+                values = integers.full(self._stream, count, kind)
             else:
-                values = integers.between(self._stream, count, dtype, low or 0, high)
+                values = integers.between(self._stream, count, kind, low or 0, high)
         return values.reshape(shape)
 
-    def randperm(self, n: int, dtype: Any = _I64) -> NDArray:
+    def randperm(self, n: int, dtype: DTypeLike = np.int64) -> NDArray:
         """The integers below ``n`` in a random order."""
-        dtype = np.dtype(dtype)
+        kind = kind_of(dtype)
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-        _require(dtype, _COUNTABLE, "randperm")
-        name = TORCH_NAMES[dtype.name]
-        if dtype.kind in "ui" and n - 1 > np.iinfo(dtype).max:
-            raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
-        digits = {"float16": 11, "float32": 24, "float64": 53}.get(dtype.name)
-        if digits is not None and n > (1 << digits) + 1:
-            bound = "2049" if digits == 11 else f"2^{digits}+1"
-            raise RuntimeError(f"n cannot be greater than {bound} for {name} type.")
+        require(kind, COUNTABLE, "randperm")
+        if not kind.floating and n - 1 > kind.greatest:
+            raise RuntimeError(f"value cannot be converted to type {kind.name}_t without overflow")
+        if kind.floating and kind.name != "bfloat16" and n > (1 << kind.digits) + 1:
+            bound = "2049" if kind.half else f"2^{kind.digits}+1"
+            raise RuntimeError(f"n cannot be greater than {bound} for {kind.title} type.")
         with self._lock:
             order = integers.permutation(self._stream, n)
-        return order.astype(np.float32).astype(dtype) if dtype.itemsize == 2 else order.astype(dtype, copy=False)
+        return narrow(order, kind.dtype)
 
     # ---- yes or no
 
-    def bernoulli(self, shape: Shape, p: float, dtype: Any = _F32) -> NDArray:
+    def bernoulli(self, shape: Shape, p: float, dtype: DTypeLike = np.float32) -> NDArray:
         """One with probability ``p``, else zero."""
-        dtype = np.dtype(dtype)
-        _require(dtype, ("bool", *_COUNTABLE), "bernoulli_scalar_cpu_", 0.0 <= p <= 1.0, p)
-        return self._hits(shape, p, dtype)
+        kind = kind_of(dtype)
+        if not 0.0 <= p <= 1.0:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        require(kind, ("bool", *COUNTABLE), "bernoulli_scalar_cpu_")
+        least_miss = -int(-p * (1 << 53) // 1)  # u < p for u = k / 2**53, in integers
+        return self._filled(shape, kind.dtype, lambda count: self._stream.mantissas(count) < least_miss)
 
-    def bernoulli_array(self, p: NDArray, dtype: Any = None, strides: Shape | None = None) -> NDArray:
+    def bernoulli_array(self, p: NDArray, dtype: DTypeLike | None = None, strides: Shape | None = None) -> NDArray:
         """One with the probability given for each element, else zero; of ``p``'s type unless another is given.
 
         ``strides``: those of the array to be filled, where that is not in row-major order.
         """
-        dtype = p.dtype if dtype is None else np.dtype(dtype)
-        _require(dtype, ("bool", *_COUNTABLE), "bernoulli_tensor_cpu_self_")
-        _require(p.dtype, _FLOATS, "bernoulli_tensor_cpu_p_")
+        given = kind_of(p.dtype)
+        kind = given if dtype is None else kind_of(dtype)
+        require(kind, ("bool", *COUNTABLE), "bernoulli_tensor_cpu_self_")
+        require(given, FLOATS, "bernoulli_tensor_cpu_p_")
         if not ((p >= 0) & (p <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-        with self._lock:
-            draw = self._stream.doubles if p.dtype == _F64 else self._stream.singles
-            uniforms = _laid_out(lambda shape: draw(prod(shape)).reshape(shape), p.shape, strides)
-        return np.asarray(uniforms < p, dtype)
+        single = np.dtype(np.float64 if given.wide else np.float32)
+        return np.asarray(_laid_out(lambda shape: self.uniform(shape, single), p.shape, strides) < p, kind.dtype)
 
     def dropout_mask(self, shape: Shape, keep_probability: float, strides: Shape | None = None) -> NDArray[np.bool_]:
         """Which elements dropout keeps. ``strides``: those of its input, where that is not in row-major order.
@@ -249,29 +262,19 @@ class Generator:
         """
         if not 0.0 < keep_probability < 1.0:
             return np.full(shape, keep_probability > 0.0)
-
-        return _laid_out(lambda shape: self._hits(shape, keep_probability, np.dtype(np.bool_)), shape, strides)
-
-    def _hits(self, shape: Shape, p: float, dtype: np.dtype) -> NDArray:
-        count = prod(shape)
-        out = np.empty(count, dtype)
-        least_miss = -int(-p * (1 << 53) // 1)  # u < p for u = k / 2**53, in integers
-        with self._lock:
-            for start, stop in pieces(count):
-                out[start:stop] = self._stream.mantissas(stop - start) < least_miss
-        return out.reshape(shape)
+        return _laid_out(lambda shape: self.bernoulli(shape, keep_probability, np.bool_), shape, strides)
 
     # ---- choosing
 
     def multinomial(self, p: NDArray, num_samples: int, replacement: bool = False) -> NDArray[np.int64]:
         """Indices drawn in proportion to ``p``: one row of weights, or one per row of a matrix.
 
-        Without replacement, or for a single draw, the ``num_samples`` greatest of ``p / exponential`` are taken;
-        otherwise a uniform is looked up in the cumulated weights.
+        Without replacement, or for a single draw, the ``num_samples`` greatest of ``p / exponential`` are taken, the
+        greatest first; otherwise a uniform is looked up in the cumulated weights.
         """
-        if p.dtype.name not in _FLOATS:
-            got = TORCH_NAMES[p.dtype.name]
-            raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {got}")
+        kind = kind_of(p.dtype)
+        if not kind.floating:
+            raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {kind.title}")
         if p.ndim not in (1, 2):
             raise RuntimeError("prob_dist must be 1 or 2 dim")
         if num_samples <= 0:
@@ -281,158 +284,144 @@ class Generator:
         if p.shape[-1] > 1 << 24:
             raise RuntimeError("number of categories cannot exceed 2^24")
         if p.size == 0:
-            return np.empty((*p.shape[:-1], num_samples), _I64)
+            return np.empty((*p.shape[:-1], num_samples), np.int64)
         if replacement and num_samples > 1:
             return self._looked_up(p, num_samples)
         if not ((p >= 0) & (p < np.inf)).all():
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if (p.sum(-1) == 0).any():
+        if not p.any(-1).all():
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         rivals = in_memory_order(lambda shape: self.exponential(shape, p.dtype), p.shape, p.strides)
         with np.errstate(all="ignore"):
             scores = p / rivals
         if num_samples == 1:
-            return np.asarray(scores.argmax(-1)[..., None], _I64)
-        return np.argsort(-scores, axis=-1, kind="stable")[..., :num_samples].astype(_I64, copy=False)
+            return np.asarray(scores.argmax(-1))[..., None]
+        return np.argsort(-scores, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
 
     def _looked_up(self, p: NDArray, num_samples: int) -> NDArray[np.int64]:
         rows = p.reshape(-1, p.shape[-1])
-        if not (rows >= 0).all():
-            what = "encountering probability entry < 0"
-            if np.isnan(rows).any():
-                what = "encountering probability entry = infinity or NaN"
-            raise RuntimeError(f"invalid multinomial distribution ({what})")
-        if np.isinf(rows).any():
-            raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
-        cumulated = np.cumsum(rows, axis=-1, dtype=_F64 if rows.dtype == _F64 else _F32)
-        total = cumulated[:, -1:].copy()
-        if not (total > 0).all():
-            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-        cumulated /= total
-        cumulated[:, -1] = 1
-        with self._lock:
-            uniforms = self._stream.doubles(len(rows) * num_samples).reshape(len(rows), num_samples)
-        chosen = np.empty(uniforms.shape, _I64)
-        for row, levels in enumerate(cumulated.astype(_F64)):
-            chosen[row] = np.searchsorted(levels, uniforms[row])
+        rows = rows if rows.dtype == np.float64 else rows.astype(np.float32)
+        problem = None
+        if not np.isfinite(rows).all():
+            problem = "encountering probability entry = infinity or NaN"
+        elif (rows < 0).any():
+            problem = "encountering probability entry < 0"
+        elif not rows.any(-1).all():
+            problem = "sum of probabilities <= 0"
+        if problem:
+            raise RuntimeError(f"invalid multinomial distribution ({problem})")
+        levels = np.cumsum(rows, axis=-1, dtype=rows.dtype)
+        levels /= levels[:, -1:].copy()
+        levels[:, -1] = 1
+        uniforms = self.uniform((len(rows), num_samples), np.float64)
+        chosen = np.empty(uniforms.shape, np.int64)
+        for row, ladder in enumerate(levels.astype(np.float64)):
+            chosen[row] = np.searchsorted(ladder, uniforms[row])
         return chosen.reshape(*p.shape[:-1], num_samples)
 
     # ---- other distributions
 
-    def exponential(self, shape: Shape, dtype: Any, lambd: float = 1.0) -> NDArray:
+    def exponential(self, shape: Shape, dtype: DTypeLike, lambd: float = 1.0) -> NDArray:
         """Waiting times at rate ``lambd``."""
-        dtype = np.dtype(dtype)
+        kind = kind_of(dtype)
         if not lambd > 0.0:
             raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
-        _require_continuous(dtype, "Exponential", TORCH_NAMES)
-        return self._inverted(shape, dtype, lambda u: (-1.0 / lambd) * np.log1p(-u))
+        _require_continuous(kind, "Exponential", kind.title)
+        return self._inverted(shape, kind, lambda u: (-1.0 / lambd) * np.log1p(-u))
 
-    def cauchy(self, shape: Shape, dtype: Any, median: float = 0.0, sigma: float = 1.0) -> NDArray:
+    def cauchy(self, shape: Shape, dtype: DTypeLike, median: float = 0.0, sigma: float = 1.0) -> NDArray:
         """Cauchy (Lorentz) numbers."""
-        dtype = np.dtype(dtype)
+        kind = kind_of(dtype)
         if not sigma > 0.0:
             raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
-        _require_continuous(dtype, "Cauchy", C_NAMES)
-        return self._inverted(shape, dtype, lambda u: rounding.fused_double(np.tan(pi * (u - 0.5)), sigma, median))
+        _require_continuous(kind, "Cauchy", kind.c_name)
+        return self._inverted(shape, kind, lambda u: fused_double(np.tan(pi * (u - 0.5)), sigma, median))
 
-    def geometric(self, shape: Shape, p: float, dtype: Any = _F32) -> NDArray:
+    def geometric(self, shape: Shape, p: float, dtype: DTypeLike = np.float32) -> NDArray:
         """The number of trials up to the first success."""
-        dtype = np.dtype(dtype)
+        kind = kind_of(dtype)
         if not 0.0 < p < 1.0:
             raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-        _require(dtype, _COUNTABLE, "geometric_cpu")
-        return self._inverted(shape, dtype, lambda u: np.ceil(np.log(u) / log1p(-p)))
+        require(kind, COUNTABLE, "geometric_cpu")
+        return self._inverted(shape, kind, lambda u: np.ceil(np.log(u) / log1p(-p)))
 
-    def _inverted(self, shape: Shape, dtype: np.dtype, transform: Callable[[NDArray], NDArray]) -> NDArray:
+    def _inverted(self, shape: Shape, kind: Kind, transform: Callable[[NDArray], NDArray]) -> NDArray:
         """Map float64 uniforms through the inverse of a distribution function."""
-        count = prod(shape)
-        out = np.empty(count, dtype)
-        with self._lock, np.errstate(all="ignore"):
-            for start, stop in pieces(count, PIECE // 2):
-                out[start:stop] = rounding.narrow(transform(self._stream.doubles(stop - start)), dtype)
-        return out.reshape(shape)
+        with np.errstate(all="ignore"):
+            return self._filled(
+                shape, kind.dtype, lambda count: narrow(transform(self._stream.doubles(count)), kind.dtype)
+            )
 
     def rrelu_slopes(self, x: NDArray, lower: float, upper: float) -> NDArray:
         """The slopes of a randomized leaky ReLU: uniform in ``[lower, upper)`` where ``x <= 0``, one elsewhere."""
         out = np.ones(x.shape, x.dtype)
         negative = x <= 0
-        with self._lock:
-            uniforms = self._stream.doubles(int(np.count_nonzero(negative)))
-        if x.dtype != _F64:
+        uniforms = self.uniform((int(np.count_nonzero(negative)),), np.float64)
+        if x.dtype != np.float64:
             lower, upper = float(np.float32(lower)), float(np.float32(upper))
-        out[negative] = rounding.narrow(uniforms * (upper - lower) + lower, x.dtype)  # two roundings in this place
+        out[negative] = narrow(uniforms * (upper - lower) + lower, x.dtype)  # PyTorch fuses no multiply-add here
         return out
 
     def poisson(self, rates: NDArray) -> NDArray:
         """Poisson numbers, one for each rate, of the rates' type."""
-        _require(rates.dtype, _FLOATS, "poisson_cpu")
+        require(kind_of(rates.dtype), FLOATS, "poisson_cpu")
         if not (rates >= 0).all():
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
         return self._one_by_one(rejection.poisson, rates)
 
     def standard_gamma(self, shapes: NDArray) -> NDArray:
         """Gamma numbers of unit scale, one for each shape parameter; never below the type's least normal number."""
-        _require(shapes.dtype, ("float32", "float64"), "gamma_cpu")
-        stream, single = self._stream, shapes.dtype == _F32
+        require(kind_of(shapes.dtype), ("float32", "float64"), "gamma_cpu")
+        stream, single = self._stream, shapes.dtype == np.float32
         values = self._one_by_one(lambda shape, uniform: rejection.gamma(shape, single, uniform, stream), shapes)
-        return np.maximum(values, np.finfo(values.dtype).tiny)
+        return np.asarray(np.maximum(values, np.finfo(values.dtype).tiny))
 
     def binomial(self, counts: NDArray, probabilities: NDArray) -> NDArray:
         """Successes in each number of trials, at each probability (same type, broadcast together)."""
-        _require(counts.dtype, ("float32", "float64"), "binomial_cpu")
+        require(kind_of(counts.dtype), ("float32", "float64"), "binomial_cpu")
         return self._one_by_one(rejection.binomial, *np.broadcast_arrays(counts, probabilities))
 
     def dirichlet(self, concentrations: NDArray) -> NDArray:
         """Points of the simplex: gamma numbers over their sum along the last axis."""
-        _require(concentrations.dtype, ("float32", "float64"), "dirichlet")
-        gammas = self.standard_gamma(concentrations.astype(_F64)).reshape(concentrations.shape)
-        info = np.finfo(concentrations.dtype)
-        shares = gammas / gammas.sum(-1, keepdims=True)
-        return np.clip(shares.astype(concentrations.dtype), info.tiny, 1 - info.epsneg)
+        require(kind_of(concentrations.dtype), ("float32", "float64"), "dirichlet")
+        gammas = self.standard_gamma(concentrations.astype(np.float64))
+        shares = (gammas / gammas.sum(-1, keepdims=True)).astype(concentrations.dtype)
+        type_info = np.finfo(shares.dtype)
+        return np.asarray(np.clip(shares, type_info.tiny, 1 - type_info.epsneg))
 
     def _one_by_one(self, sample: Callable[..., float], *parameters: NDArray) -> NDArray:
         first = parameters[0]
-        lists = [parameter.astype(_F64).ravel().tolist() for parameter in parameters]
+        lists = [parameter.astype(np.float64).ravel().tolist() for parameter in parameters]
         with self._lock, Doubles(self._stream) as uniform:
             values = [sample(*each, uniform) for each in zip(*lists)]
-        return rounding.narrow(np.array(values, _F64), first.dtype).reshape(first.shape)
+        return narrow(np.array(values, np.float64), first.dtype).reshape(first.shape)
 
 
 def _restored(state: NDArray[np.uint8]) -> Generator:
     return Generator().set_state(state)
 
 
-def _joined(parts: NDArray, dtype: np.dtype) -> NDArray:
+def _joined(parts: NDArray, kind: Kind) -> NDArray:
     """Consecutive real numbers as complex ones."""
-    return parts.view(dtype).reshape(parts.shape[:-1])
+    return parts.view(kind.dtype).reshape(parts.shape[:-1])
 
 
-def _require(dtype: np.dtype, allowed: tuple[str, ...], kernel: str, valid_p: bool = True, p: float = 0.0) -> None:
-    if not valid_p:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    if dtype.name not in allowed:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{TORCH_NAMES[dtype.name]}'")
-
-
-def _require_continuous(dtype: np.dtype, distribution: str, names: dict[str, str]) -> None:
-    if dtype.name not in _FLOATS:
+def _require_continuous(kind: Kind, distribution: str, given: str) -> None:
+    if not kind.floating:
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. dtype must be a floating point "
-            f"but you specified {names.get(dtype.name, 'complex')}"
+            f"but you specified {given}"
         )
 
 
-def _check_uniform(dtype: np.dtype, low: float, high: float) -> None:
-    _require(dtype, _FLOATS, "check_uniform_bounds")
-    name = C_NAMES[dtype.name]
-    least, greatest = limits(dtype)
+def _check_uniform(kind: Kind, low: float, high: float) -> None:
     for value, what in ((low, "from"), (high, "to")):
-        if not (isfinite(value) and least <= value <= greatest):
-            raise RuntimeError(f"{what} is out of bounds for {name}")
+        if not (isfinite(value) and kind.least <= value <= kind.greatest):
+            raise RuntimeError(f"{what} is out of bounds for {kind.c_name}")
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
-    if high - low > greatest:
+    if high - low > kind.greatest:
         raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{TORCH_NAMES[dtype.name]}>::max(), but found "
-            f"to={high:g} and from={low:g} which result in to-from to exceed the limit"
+            f"uniform_ expects to-from <= std::numeric_limits<{kind.title}>::max(), but found to={high:g} and "
+            f"from={low:g} which result in to-from to exceed the limit"
         )

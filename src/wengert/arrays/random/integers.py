@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .names import C_NAMES, TORCH_NAMES, limits
 from .rounding import narrow
 from .stream import Stream, pieces
 
@@ -15,11 +14,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .names import Kind
+
 WIDE = 1 << 28
 """Ranges from this size on take 64 bits a number, so that the remainder favours nobody visibly."""
 
+MANY = 0xFFFFFFFF // 20
+"""Permutations from this length on are drawn in another way."""
+
 LOWEST = -(1 << 63)
-DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
 def _remainder(values: NDArray[np.uint64], divisor: int) -> NDArray[np.uint64]:
     """``values % divisor``; through the quotient, since NumPy divides by a scalar several times faster."""
     if divisor & (divisor - 1) == 0:
@@ -27,129 +32,129 @@ def _remainder(values: NDArray[np.uint64], divisor: int) -> NDArray[np.uint64]:
     return values - (values // np.uint64(divisor)) * np.uint64(divisor)
 
 
-def _filled(count: int, dtype: np.dtype, draw: Callable[[int], NDArray[np.uint64]], size: int, base: int) -> NDArray:
-    """``base + draw() % size`` for ``count`` numbers, wrapping at 64 bits, as ``dtype``."""
-    out = np.empty(count, dtype)
+def _filled(count: int, kind: Kind, draw: Callable[[int], NDArray[np.uint64]], size: int, base: int) -> NDArray:
+    """``base + draw() % size`` for ``count`` numbers, wrapping at 64 bits, as the type asked for."""
+    out = np.empty(count, kind.dtype)
     offset = np.uint64(base % (1 << 64))
     for start, stop in pieces(count):
         values = draw(stop - start)
         if size < 1 << 64:
             values = _remainder(values, size)
         values += offset
-        signed = values if dtype.kind == "u" else values.view(np.int64)
-        out[start:stop] = narrow(signed, dtype) if dtype.kind in "fV" else signed.astype(dtype)
+        signed = values if kind.name == "uint64" else values.view(np.int64)
+        out[start:stop] = narrow(signed, kind.dtype) if kind.half else signed
     return out
 
 
-def full(stream: Stream, count: int, dtype: np.dtype) -> NDArray:
+def full(stream: Stream, count: int, kind: Kind) -> NDArray:
     """Numbers over the whole non-negative range of a type (up to 2**digits for floating types)."""
-    if dtype.kind == "c" or dtype.name in ("uint16", "uint32", "uint64"):
-        raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{TORCH_NAMES[dtype.name]}'")
-    size = (1 << DIGITS[dtype.name]) + 1 if dtype.name in DIGITS else int(limits(dtype)[1]) + 1
-    wide = dtype.itemsize == 8
-    return _filled(count, dtype, stream.longs if wide else stream.words, size, 0)
+    if kind.part or kind.name in ("uint16", "uint32", "uint64"):
+        raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{kind.title}'")
+    size = (1 << kind.digits if kind.floating else int(kind.greatest)) + 1
+    return _filled(count, kind, stream.longs if kind.dtype.itemsize == 8 else stream.words, size, 0)
 
 
-def between(stream: Stream, count: int, dtype: np.dtype, low: int, high: int | None) -> NDArray:
+def between(stream: Stream, count: int, kind: Kind, low: int, high: int | None) -> NDArray:
     """Numbers in ``[low, high)``, or from ``low`` to the type's greatest where ``high`` is None.
 
     Errors:
         RuntimeError: an empty range, or an end that the type cannot hold.
     """
-    if dtype.kind == "c":
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
-    name = dtype.name
-    digits = DIGITS.get(name)
+    if high is not None and low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if high is None and low == LOWEST:
-        return _filled(count, _require_full(dtype), stream.longs, 1 << 64, 0)
+        _require_full(kind)
+        return _filled(count, kind, stream.longs, 1 << 64, 0)
+    if kind.part:
+        caller = "random_from_to_impl" if high is None else "check_random_bounds"
+        raise RuntimeError(f"{caller} handles only integral, floating-point and boolean types")
     if high is not None:
-        if low >= high:
-            raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
         last = high - 1
-    else:
-        last = 1 << digits if digits else int(np.array(limits(dtype)[1]).astype(np.int64))  # uint64's is -1: refused
-    _check_bounds(dtype, low, last)
-    if digits:
+    else:  # the greatest, in 64 signed bits: uint64's is then -1, and refused
+        last = 1 << kind.digits if kind.floating else (int(kind.greatest) - LOWEST) % (1 << 64) + LOWEST
+    _check_bounds(kind, low, last)
+    if kind.floating:
         asked = low, last
-        low = _representable_low(low, dtype)
+        low = _representable_low(low, kind)
         if high is None:
             relation, end, valid = "or equal to 'to_inc'", f"> to_inc={last}", low < last
         else:
-            last = _representable_high(high, dtype) - 1
+            last = _representable_high(high, kind) - 1
             relation, end, valid = "'to'", f">= to={last + 1}", low <= last
         if not valid:
             raise RuntimeError(
                 f"random_ expects 'from' casted to dtype to be less than {relation} casted to dtype, "
                 f"but got from={low} {end}"
             )
-        _warn_beyond(digits, name, *asked)
+        _warn_beyond(kind, *asked)
     size = last - low + 1
-    return _filled(count, dtype, stream.longs if size >= WIDE else stream.words, size, low)
+    return _filled(count, kind, stream.longs if size >= WIDE else stream.words, size, low)
 
 
-def _require_full(dtype: np.dtype) -> np.dtype:
-    """The types that 64 random bits can be cast to."""
-    if dtype.name in ("bool", "uint16", "uint32", "uint64", "float16"):
-        name = TORCH_NAMES[dtype.name]
-        raise NotImplementedError(f"\"random_full_64_bits_range_kernel_cpu\" not implemented for '{name}'")
-    if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+def _require_full(kind: Kind) -> None:
+    """Refuse the types that 64 random bits cannot be cast to."""
+    if kind.part or kind.name in ("bool", "uint16", "uint32", "uint64", "float16"):
+        raise NotImplementedError(f"\"random_full_64_bits_range_kernel_cpu\" not implemented for '{kind.title}'")
+    if kind.name not in ("int64", "float64", "float32", "bfloat16"):
         raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
-    return dtype
 
 
-def _check_bounds(dtype: np.dtype, low: int, last: int) -> None:
-    least, greatest = limits(dtype)
+def _check_bounds(kind: Kind, low: int, last: int) -> None:
     for value, what in ((low, "from"), (last, "to - 1")):
-        if not least <= value <= greatest:
-            raise RuntimeError(f"{what} is out of bounds for {C_NAMES[dtype.name]}")
+        if not kind.least <= value <= kind.greatest:
+            raise RuntimeError(f"{what} is out of bounds for {kind.c_name}")
 
 
-def _warn_beyond(digits: int, name: str, low: int, last: int) -> None:
+def _warn_beyond(kind: Kind, low: int, last: int) -> None:
     for value, what in ((low, "from"), (last, "to - 1")):
-        if abs(value) > 1 << digits:
+        if abs(value) > 1 << kind.digits:
             import warnings
 
             warnings.warn(
-                f"{what} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {C_NAMES[name]} can "
-                "support discrete uniform distribution only within this range. This warning will become an error in "
-                "version 1.7 release, please fix the code in advance",
+                f"{what} is out of bounds [-(2^{kind.digits}), 2^{kind.digits}]. Due to precision limitations "
+                f"{kind.c_name} can support discrete uniform distribution only within this range. This warning will "
+                "become an error in version 1.7 release, please fix the code in advance",
                 stacklevel=4,
             )
 
 
-def _as_held(value: int, dtype: np.dtype) -> int:
+def _as_held(value: int, kind: Kind) -> int:
     """The integer that a floating type makes of ``value``; past 64 bits, the processor gives the lowest there is."""
-    held = int(np.float32(value).astype(dtype).astype(np.float32) if dtype.itemsize == 2 else dtype.type(value))
+    single = np.float32(value)
+    held = int(single.astype(kind.dtype).astype(np.float32) if kind.half else kind.dtype.type(value))
     return held if LOWEST <= held < -LOWEST else LOWEST
 
 
-def _representable_low(low: int, dtype: np.dtype) -> int:
+def _representable_low(low: int, kind: Kind) -> int:
     """``low``, moved up where the type would round ``low + 1`` below it."""
-    held = _as_held(low + 1, dtype)
+    held = _as_held(low + 1, kind)
     if held < low:
-        return held + (1 << max(abs(low + 1).bit_length() - DIGITS[dtype.name], 0))
+        return held + (1 << max(abs(low + 1).bit_length() - kind.digits, 0))
     return low
 
 
-def _representable_high(high: int, dtype: np.dtype) -> int:
+def _representable_high(high: int, kind: Kind) -> int:
     """``high``, moved down where the type would round ``high - 1`` up to it."""
-    held = _as_held(high - 1, dtype)
+    held = _as_held(high - 1, kind)
     if held >= high:
-        return held - (1 << max(abs(high - 1).bit_length() - DIGITS[dtype.name], 0))
+        return held - (1 << max(abs(high - 1).bit_length() - kind.digits, 0))
     return high
 
 
 def permutation(stream: Stream, count: int) -> NDArray[np.int64]:
     """The numbers below ``count`` in a random order, by the exchanges of Fisher and Yates.
 
-    Place ``i`` is exchanged with a place at or after it, for each ``i`` in turn.
+    Place ``i`` is exchanged with a place at or after it, for each ``i`` in turn. Where 32 bits would favour some places
+    (from 2**32 / 20 on), 64 are drawn, and the places are those at or before ``i``.
     """
+    if count >= MANY:
+        earlier = stream.longs(count)
+        earlier %= np.arange(1, count + 1, dtype=np.uint64)
+        return _exchanged_backwards(earlier.view(np.int64))
     if count < 2:
         return np.arange(count)
-    left = np.arange(count, 1, -1, dtype=np.uint64)
-    # From 2**32 / 20 on, 32 bits would favour some places.
-    draws = stream.words(count - 1) if count < 0xFFFFFFFF // 20 else stream.longs(count - 1)
-    draws %= left
+    draws = stream.words(count - 1)
+    draws %= np.arange(count, 1, -1, dtype=np.uint64)
     partner = draws.view(np.int64)
     partner += np.arange(count - 1)
     if count <= 256:
@@ -158,6 +163,18 @@ def permutation(stream: Stream, count: int) -> NDArray[np.int64]:
             order[i], order[j] = order[j], order[i]
         return np.array(order)
     return _exchanged(np.append(partner, count - 1))
+
+
+def _exchanged_backwards(partner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The outcome of all exchanges ``i <-> partner[i]`` where ``partner[i] <= i``.
+
+    Undoing them, last first, gives the inverse permutation; counted from the other end, that is :func:`_exchanged`.
+    """
+    last = partner.size - 1
+    inverse = last - _exchanged(last - partner[::-1])[::-1]
+    order = np.empty_like(inverse)
+    order[inverse] = np.arange(partner.size)
+    return order
 
 
 def _exchanged(partner: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,8 +10,6 @@ from numpy import float32
 from .gaussian import pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .stream import Doubles, Stream
 
 
@@ -56,14 +54,19 @@ _SQUEEZE = 0.03310000151395798
 
 def gamma(shape: float, single: bool, uniform: Doubles, stream: Stream) -> float:
     """One gamma number of unit scale (Marsaglia and Tsang, 2000). ``single``: the parameter is a float32."""
-    held: Callable[[float], float] = float32 if single else float
+
+    def held(value: float) -> float:
+        return float(float32(value)) if single else value
+
+    if not shape >= 0.0:
+        return nan
     scale = 1.0
     if shape < 1.0:
         if shape == 0.0:
             return 0.0
-        scale = (1.0 - uniform()) ** float(held(1.0 / shape))
-        shape = float(held(shape + 1.0))
-    d = float(held(shape - _THIRD))
+        scale = (1.0 - uniform()) ** held(1.0 / shape)
+        shape = held(shape + 1.0)
+    d = held(shape - _THIRD)
     c = 1.0 / sqrt(9.0 * d)
     while True:
         y = 0.0

@@ -66,13 +66,14 @@ def fused_double(x: NDArray[np.float64], width: float, low: float) -> NDArray[np
 
 def fused(x: NDArray, width: float, low: float) -> NDArray:
     """``x * width + low`` in the type of ``x``, float32 or float64, rounded once."""
-    return (fused_double if x.dtype == np.float64 else fused_single)(x, float(width), float(low))
+    return (fused_double if x.dtype == np.float64 else fused_single)(x, width, low)
 
 
-def narrow(values: NDArray[np.float64], dtype: np.dtype) -> NDArray:
-    """float64 values as ``dtype``; the 16-bit types are reached by way of float32, as in PyTorch."""
-    if dtype.kind in "fV" and dtype.itemsize == 2:
-        with np.errstate(over="ignore"):
-            return values.astype(np.float32).astype(dtype)
+def narrow(values: NDArray, dtype: np.dtype) -> NDArray:
+    """``values`` as ``dtype``; the 16-bit floating types are reached by way of float32, as in PyTorch."""
+    if values.dtype == dtype:
+        return values
     with np.errstate(over="ignore", invalid="ignore"):
-        return values.astype(dtype, copy=False)
+        if dtype.kind in "fV" and dtype.itemsize == 2:
+            values = values.astype(np.float32)
+        return values.astype(dtype)

@@ -38,6 +38,28 @@ def pieces(count: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, count)) for start in range(0, count, size))
 
 
+# The record that a saved state is. The gaps are fields that PyTorch no longer uses.
+_FIELDS = {
+    "seed": ("<u8", 0),
+    "left": ("<i4", 8),
+    "seeded": ("<i4", 12),
+    "next": ("<u8", 16),
+    "words": (("<u8", (_WORDS,)), 24),
+    "spare": ("<f8", 5024),
+    "has_spare": ("<i4", 5040),
+    "spare_single": ("<f4", 5048),
+    "has_spare_single": ("u1", 5052),
+}
+_LAYOUT = np.dtype(
+    {
+        "names": list(_FIELDS),
+        "formats": [form for form, _ in _FIELDS.values()],
+        "offsets": [offset for _, offset in _FIELDS.values()],
+        "itemsize": STATE_BYTES,
+    }
+)
+
+
 class Stream:
     """One sequence of random words, with what PyTorch keeps beside it. Not thread-safe: the generator locks.
 
@@ -94,7 +116,9 @@ class Stream:
 
     def doubles(self, count: int) -> NDArray[np.float64]:
         """The next ``count`` float64 uniforms in [0, 1): 53 bits over 2**53."""
-        return self.mantissas(count) * 2.0**-53
+        uniforms = self.mantissas(count).astype(np.float64)
+        uniforms *= 2.0**-53
+        return uniforms
 
     def singles(self, count: int) -> NDArray[np.float32]:
         """The next ``count`` float32 uniforms in [0, 1): the low 24 bits of one word each, over 2**24."""
@@ -114,8 +138,8 @@ class Stream:
 
     def save(self) -> NDArray[np.uint8]:
         """The state as PyTorch's ``get_rng_state`` lays it out: 5056 bytes."""
-        (state, untouched) = self.mark()
-        record = np.zeros((), _layout())
+        state, untouched = self.mark()
+        record = np.zeros((), _LAYOUT)
         position = state["state"]["pos"]
         record["seed"], record["seeded"], record["words"] = self.seed, 1, state["state"]["key"]
         # PyTorch counts the words left before the next 624, plus one; a fresh seed has none.
@@ -135,7 +159,7 @@ class Stream:
                 f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size "
                 f"to be {state.size}"
             )
-        record = np.frombuffer(np.ascontiguousarray(state).tobytes(), _layout())[0]
+        record = np.frombuffer(np.ascontiguousarray(state).tobytes(), _LAYOUT)[0]
         left, position = int(record["left"]), int(record["next"])
         if not (record["seeded"] and 0 < left <= _WORDS and position <= _WORDS):
             raise RuntimeError("Invalid mt19937 state")
@@ -148,23 +172,6 @@ class Stream:
         self.spare_single = float(record["spare_single"]) if record["has_spare_single"] else None
 
 
-def _layout() -> np.dtype:
-    """The record that a saved state is; the unnamed gaps are fields that PyTorch no longer uses."""
-    fields = {
-        "seed": ("<u8", 0),
-        "left": ("<i4", 8),
-        "seeded": ("<i4", 12),
-        "next": ("<u8", 16),
-        "words": (("<u8", (_WORDS,)), 24),
-        "spare": ("<f8", 5024),
-        "has_spare": ("<i4", 5040),
-        "spare_single": ("<f4", 5048),
-        "has_spare_single": ("u1", 5052),
-    }
-    formats, offsets = zip(*fields.values())
-    return np.dtype({"names": list(fields), "formats": formats, "offsets": offsets, "itemsize": STATE_BYTES})
-
-
 class Doubles:
     """float64 uniforms one at a time, for algorithms that cannot know how many they need.
 
@@ -175,14 +182,17 @@ class Doubles:
     __slots__ = ("_block", "_mark", "_next", "_stream")
 
     def __init__(self, stream: Stream) -> None:
-        self._stream, self._block, self._next, self._mark = stream, [], 0, None
+        self._stream = stream
+        self._block: list[float] = []
+        self._next = 0
+        self._mark: Any = None
 
     def __enter__(self) -> Doubles:
         return self
 
     def __call__(self) -> float:
         index = self._next
-        block: list[float] = self._block
+        block = self._block
         if index == len(block):
             self._mark = self._stream.mark()
             block = self._block = self._stream.doubles(min(max(2 * index, 32), 4096)).tolist()

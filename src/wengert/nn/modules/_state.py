@@ -251,9 +251,7 @@ def _load(
     local_metadata = dict(metadata.get(prefix[:-1], {}))
     if assign:
         local_metadata["assign_to_params_buffers"] = assign
-    module._load_from_state_dict(
-        state, prefix, local_metadata, True, keys.missing_keys, keys.unexpected_keys, errors
-    )
+    module._load_from_state_dict(state, prefix, local_metadata, True, keys.missing_keys, keys.unexpected_keys, errors)
     for name, child in module._modules.items():
         if child is not None:
             inner = f"{prefix}{name}."

@@ -352,9 +352,7 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> Self:
         """Add values at the end."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):  # a tensor's rows are never meant
-            raise TypeError(
-                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
-            )
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in values:
             self.append(value)
         return self

@@ -230,9 +230,7 @@ class _ConvTransposeNd(_ConvNd):
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         convolve = getattr(F, f"conv_transpose{self._dims}d")
         extra = self._output_padding(input, output_size)
-        return convolve(
-            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
-        )
+        return convolve(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple[int, ...]:
         """What must be added at one side to reach ``output_size``."""

@@ -54,8 +54,8 @@ class _InstanceNorm(_NormBase):
                     f"Unexpected running stats buffer(s) {names} for {kind} with track_running_stats=False. If "
                     f"state_dict is a checkpoint saved before 0.4.0, this may be expected because {kind} does not "
                     "track running stats by default since 0.4.0. Please remove these keys from state_dict. If the "
-                    f"running stats are actually needed, instead set track_running_stats=True in {kind} to enable them. "
-                    f"See the documentation of {kind} for details."
+                    "running stats are actually needed, instead set track_running_stats=True in "
+                    f"{kind} to enable them. See the documentation of {kind} for details."
                 )
             for key in keys:
                 del state_dict[key]

@@ -1,7 +1,7 @@
 """Losses.
 
-``reduction`` is ``"none"``, ``"mean"`` or ``"sum"``; ``size_average`` and ``reduce`` are its deprecated forms. Shapes are
-those of the functions of the same names in ``nn.functional``.
+``reduction`` is ``"none"``, ``"mean"`` or ``"sum"``; ``size_average`` and ``reduce`` are its deprecated forms. Shapes
+are those of the functions of the same names in ``nn.functional``.
 """
 
 from __future__ import annotations
@@ -142,9 +142,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(
-            input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
+        return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
 class NLLLoss2d(NLLLoss):

@@ -182,9 +182,7 @@ class RNNBase(Module):
         dims = 3 if batched else 2
         if hx.dim() != dims:
             kind = "batched" if batched else "unbatched"
-            raise RuntimeError(
-                f"For {kind} {dims}-D input, hx should also be {dims}-D but got {hx.dim()}-D tensor"
-            )
+            raise RuntimeError(f"For {kind} {dims}-D input, hx should also be {dims}-D but got {hx.dim()}-D tensor")
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """(T, N, features), the batch first with ``batch_first``, (T, features), or a ``PackedSequence``.
@@ -397,14 +395,10 @@ class RNNCellBase(Module):
 
     def _check_sizes(self, input: Tensor, state: tuple[Tensor, ...]) -> None:
         if input.size(1) != self.input_size:
-            raise RuntimeError(
-                f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
-            )
+            raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}")
         for i, s in enumerate(state):
             if s.size(0) != input.size(0):
-                raise RuntimeError(
-                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {s.size(0)}"
-                )
+                raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {s.size(0)}")
             if s.size(1) != self.hidden_size:
                 raise RuntimeError(
                     f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected {self.hidden_size}"

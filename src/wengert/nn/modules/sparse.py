@@ -192,9 +192,7 @@ class EmbeddingBag(_Table):
         )
         self.mode, self.sparse, self.include_last_offset = mode, sparse, include_last_offset
 
-    def forward(
-        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
-    ) -> Tensor:
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return F.embedding_bag(
             input,
             self.weight,

@@ -125,9 +125,7 @@ class TransformerEncoderLayer(_Layer):
     ) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
-        self._begin(
-            2, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory
-        )
+        self._begin(2, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory)
         activation = _activation(activation)
         is_relu = activation is F.relu or isinstance(activation, ReLU)
         is_gelu = activation is F.gelu or isinstance(activation, GELU)
@@ -173,9 +171,7 @@ class TransformerDecoderLayer(_Layer):
     ) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
-        self._begin(
-            3, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory
-        )
+        self._begin(3, d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, norm_first, bias, factory)
         self.activation = _activation(activation)
 
     def forward(
@@ -413,9 +409,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
             memory,

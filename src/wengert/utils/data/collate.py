@@ -130,12 +130,12 @@ def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: dict[Any, Collate] | 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: dict[Any, Collate] | None = None) -> Any:
     """Python floats in a float64 tensor."""
-    return wengert.tensor(batch, dtype=wengert.float64)
+    return wengert.as_tensor(batch, dtype=wengert.float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: dict[Any, Collate] | None = None) -> Any:
     """Python ints (and bools) in an int64 (bool) tensor."""
-    return wengert.tensor(batch)
+    return wengert.as_tensor(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: dict[Any, Collate] | None = None) -> Any:

@@ -65,7 +65,7 @@ class DataLoader:
     [4] [40]
     """
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
     _initialized = False
     _iterator: Any = None
     _stream_length: int | None = None
@@ -205,9 +205,7 @@ class DataLoader:
 
 def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
     if num_workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-        )
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
@@ -241,9 +239,7 @@ def _check_sampling(
                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
             )
     elif batch_size is None and drop_last:
-        raise ValueError(
-            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-        )
+        raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
 
 def _checked_context(context: Any, num_workers: int) -> Any:
@@ -335,8 +331,7 @@ def _warn_of_pinning(device: str) -> None:
             stacklevel=6,
         )
     warnings.warn(
-        "'pin_memory' argument is set as true but no accelerator is found, "
-        "then device pinned memory won't be used.",
+        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
         stacklevel=6,
     )
 

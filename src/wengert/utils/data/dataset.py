@@ -33,7 +33,7 @@ class Dataset:
     1
     """
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -50,7 +50,7 @@ class IterableDataset(Dataset, Iterable):
     With several workers each of them iterates over its own copy; use ``get_worker_info()`` to share the work.
     """
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __add__(self, other: Dataset) -> Dataset:
         return ChainDataset([self, other])  # type: ignore[list-item]
@@ -74,7 +74,7 @@ class TensorDataset(Dataset):
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
-        return tuple(tensor[index] for tensor in self.tensors)
+        return tuple(tensor[index] for tensor in self.tensors)  # type: ignore[index]
 
     def __len__(self) -> int:
         return self.tensors[0].size(0)
@@ -124,9 +124,7 @@ class StackDataset(Dataset):
             return [dataset[index] for index in indices]
         items = dataset.__getitems__(indices)
         if len(items) != len(indices):
-            raise ValueError(
-                f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}"
-            )
+            raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}")
         return items
 
     def __len__(self) -> int:
@@ -190,7 +188,8 @@ class ChainDataset(IterableDataset):
         return chain.from_iterable(self._checked())
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self._checked())  # type: ignore[arg-type]
+        total: Any = map(len, self._checked())  # type: ignore[arg-type]
+        return sum(total)
 
 
 class Subset(Dataset):
@@ -248,7 +247,8 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Genera
         lengths = _lengths_of(lengths, len(dataset))
         for i, length in enumerate(lengths):
             if length == 0:
-                warnings.warn(f"Length of split at index {i} is 0. This might result in an empty dataset.", stacklevel=2)
+                message = f"Length of split at index {i} is 0. This might result in an empty dataset."
+                warnings.warn(message, stacklevel=2)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     indices = wengert.randperm(sum(lengths), generator=generator).tolist()

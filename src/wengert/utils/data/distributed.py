@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def _process_group() -> Any:
     try:
-        import wengert.distributed as distributed
+        from importlib import import_module
+
+        distributed: Any = import_module("wengert.distributed")
     except ImportError:
         distributed = None
     if distributed is None or not distributed.is_available():

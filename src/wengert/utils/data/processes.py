@@ -146,12 +146,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
         while True:
             sources = [pipe for pipe, active in zip(self._result_pipes, self._active) if active]
-            ready = wait(sources, self._timeout or None)
+            ready: list[Any] = wait(sources, self._timeout or None)
             if not ready:
                 raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
             pipe = ready[0]
             try:
-                epoch, task, result = pipe.recv()  # type: ignore[union-attr]
+                epoch, task, result = pipe.recv()
             except (EOFError, ConnectionError):
                 self._report_death(self._workers[self._result_pipes.index(pipe)])
             if epoch == self._epoch:

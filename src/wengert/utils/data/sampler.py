@@ -31,7 +31,7 @@ def is_count(value: Any) -> bool:
 class Sampler:
     """What a loader asks for indices: subclasses define ``__iter__`` and, where it is known, ``__len__``."""
 
-    __class_getitem__ = classmethod(GenericAlias)
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
@@ -80,9 +80,7 @@ class RandomSampler(Sampler):
         if not isinstance(replacement, bool):
             raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
-            raise ValueError(
-                f"num_samples should be a positive integer value, but got num_samples={self.num_samples}"
-            )
+            raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
 
     @property
     def num_samples(self) -> int:

@@ -23,6 +23,10 @@ class WorkerInfo:
     """Facts about the current worker: ``id``, ``num_workers``, ``seed`` and its copy of the ``dataset``."""
 
     __slots__ = ("dataset", "id", "num_workers", "seed")
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
 
     def __init__(self, id: int, num_workers: int, seed: int, dataset: Any):
         for name, value in (("id", id), ("num_workers", num_workers), ("seed", seed), ("dataset", dataset)):
@@ -34,9 +38,7 @@ class WorkerInfo:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
     def __repr__(self) -> str:
-        return (
-            f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed}, dataset={self.dataset!r})"
-        )
+        return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed}, dataset={self.dataset!r})"
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -159,7 +161,7 @@ class _Server:
         except Exception:
             self.failure = ExceptionWrapper(where=self.where)
 
-    def __call__(self, epoch: int, task: int, index: Any) -> bytes:
+    def __call__(self, epoch: int, task: int, index: Any) -> Any:
         from multiprocessing.reduction import ForkingPickler
 
         result = self.failure or self._fetch(epoch, index)
@@ -193,12 +195,12 @@ def _portable(result: Any, where: str) -> ExceptionWrapper:
     return ExceptionWrapper(where=where)
 
 
-def _sender(results: Any) -> Callable[[bytes], None]:
+def _sender(results: Any) -> Callable[[Any], None]:
     """Start the sending thread; what is put into the function it returns goes out in order."""
     from queue import SimpleQueue
     from threading import Thread
 
-    waiting: SimpleQueue[bytes] = SimpleQueue()
+    waiting: SimpleQueue[Any] = SimpleQueue()
 
     def send_all() -> None:
         while True:

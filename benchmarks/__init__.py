@@ -1,0 +1,1 @@
+"""Speed and memory of wengert beside PyTorch: ``python -m benchmarks``."""

@@ -1,0 +1,94 @@
+"""One measurement in a process of its own: ``python -m benchmarks.child LIBRARY WORKLOAD THREADS SECONDS``.
+
+Prints one JSON object: the median time of a step, how many steps there were, the first and last losses, and the peak
+memory beyond what the import took.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def resident(field: str) -> int:
+    """Bytes of this process: ``VmRSS`` now, ``VmHWM`` at its peak; 0 where the system does not say."""
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def forget_peak() -> None:
+    """Let the peak start again from what is resident now (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        pass
+
+
+def measure(library: str, name: str, threads: int, seconds: float) -> dict[str, Any]:
+    """Run a workload for about ``seconds``, after a warm-up that is not counted."""
+    from benchmarks.workloads import WORKLOADS
+
+    workload = next(w for w in WORKLOADS if w.name == name)
+    torch = importlib.import_module(library)
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    forget_peak()
+    base = resident("VmRSS")
+    step = workload.make(torch)
+    losses, times = [], []
+    began = time.perf_counter()
+    while len(times) < 5 or (time.perf_counter() - began < seconds and len(times) < 20_000):
+        start = time.perf_counter()
+        result = step()
+        elapsed = time.perf_counter() - start
+        times.append(result if workload.measures == "returned" and result is not None else elapsed / workload.per)
+        losses.append(result)
+    peak = resident("VmHWM") - base
+    counted = times[max(1, len(times) // 10) :]
+    return {
+        "seconds": statistics.median(counted),
+        "steps": len(times),
+        "losses": losses[:5] if workload.measures == "step" and losses[0] is not None else [],
+        "peak": peak,
+    }
+
+
+def import_time(library: str) -> dict[str, Any]:
+    """Time the import of a library in this fresh process."""
+    start = time.perf_counter()
+    importlib.import_module(library)
+    return {"seconds": time.perf_counter() - start, "steps": 1, "losses": [], "peak": 0}
+
+
+def blas(threads: int) -> dict[str, Any]:
+    """Floating-point operations in a second that NumPy's BLAS reaches on a 2048 product."""
+    import numpy as np
+
+    a = np.random.default_rng(0).standard_normal((2048, 2048), dtype=np.float32)
+    times = []
+    for _ in range(6):
+        start = time.perf_counter()
+        a @ a
+        times.append(time.perf_counter() - start)
+    return {"rate": 2 * 2048**3 / min(times), "threads": threads}
+
+
+if __name__ == "__main__":
+    library, name, threads, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+    if library == "blas":
+        answer = blas(threads)
+    elif name == "import":
+        answer = import_time(library)
+    else:
+        answer = measure(library, name, threads, seconds)
+    print(json.dumps(answer))

@@ -1,0 +1,169 @@
+"""Measure both libraries in interleaved child processes and print a Markdown table.
+
+usage: python -m benchmarks [--only NAME ...] [--rounds 3] [--seconds 2] [--threads 2] [--json FILE] [--plot FILE.png]
+                            [--save-ratios FILE] [--gate FILE]
+
+Each round runs every library once (A B A B ...), each in a fresh process, so that drift of the machine hits all alike;
+quoted are medians over rounds. Ratios are first library / second library: below 1 is a win. Losses of the first steps
+are compared, so that a fast wrong answer shows. ``--gate`` fails when a ratio has become 25% worse than the recorded
+one: ratios travel between machines, times do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.workloads import WORKLOADS, Workload
+
+IMPORT = Workload("import", "import", 0.15, lambda torch: lambda: None)
+SLACK = 1.25
+
+
+def run_child(library: str, workload: str, threads: int, seconds: float) -> dict[str, Any]:
+    """Run one measurement; a failure is returned under ``error``, and shown in the table."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WENGERT_NUM_THREADS"):
+        environment[variable] = str(threads)
+    command = [sys.executable, "-m", "benchmarks.child", library, workload, str(threads), str(seconds)]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        return {"error": "took more than 600 s"}
+    if done.returncode:
+        return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1]}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def combine(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Take the medians of one library's rounds."""
+    failed = [r for r in runs if "error" in r]
+    if failed:
+        return failed[0]
+    return {
+        "seconds": statistics.median(r["seconds"] for r in runs),
+        "peak": statistics.median(r["peak"] for r in runs),
+        "losses": runs[0]["losses"],
+        "rounds": [r["seconds"] for r in runs],
+    }
+
+
+def measure(workload: Workload, libraries: list[str], args: argparse.Namespace) -> dict[str, Any]:
+    """Measure one workload on all libraries, interleaved."""
+    runs: dict[str, list[dict[str, Any]]] = {library: [] for library in libraries}
+    for _ in range(args.rounds):
+        for library in libraries:
+            runs[library].append(run_child(library, workload.name, args.threads, args.seconds))
+    return {library: combine(r) for library, r in runs.items()}
+
+
+def loss_difference(a: list[float], b: list[float]) -> float | None:
+    """Largest relative difference of the first losses."""
+    if not a or not b:
+        return None
+    return max(abs(x - y) / max(abs(x), abs(y), 1e-30) for x, y in zip(a, b, strict=False))
+
+
+def show_time(seconds: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def table_row(workload: Workload, result: dict[str, Any], libraries: list[str], rate: float) -> tuple[str, float | None]:
+    """Format one line of the table, and return the ratio of the first two libraries."""
+    errors = [f"{library}: {result[library]['error']}" for library in libraries if "error" in result[library]]
+    if errors:
+        return f"| {workload.title} | {'; '.join(errors)} |", None
+    ours, theirs = result[libraries[0]], result[libraries[1]]
+    ratio = ours["seconds"] / theirs["seconds"]
+    difference = loss_difference(ours["losses"], theirs["losses"])
+    cells = [
+        workload.title,
+        *(show_time(result[library]["seconds"]) for library in libraries),
+        f"{ratio:.2f}",
+        f"{workload.limit:.2f}" + ("" if ratio <= workload.limit else " ✗"),
+        f"{ours['losses'][-1]:.6g} ({difference:.0e})" if difference is not None else "",
+        f"{workload.flops / ours['seconds'] / rate:.0%}" if workload.flops and rate else "",
+        " / ".join(f"{result[library]['peak'] / 1e6:.1f}" for library in libraries) if workload.memory else "",
+    ]
+    return "| " + " | ".join(cells) + " |", ratio
+
+
+def draw(ratios: dict[str, float], workloads: list[Workload], path: str) -> None:
+    """Draw the ratios as bars (needs matplotlib)."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown = [w for w in workloads if w.name in ratios][::-1]
+    figure, axes = plt.subplots(figsize=(9, 0.4 * len(shown) + 1.2))
+    values = [ratios[w.name] for w in shown]
+    colours = ["#2a9d8f" if r <= w.limit else "#e9c46a" if r <= 1 else "#e76f51" for r, w in zip(values, shown, strict=True)]
+    axes.barh([w.title for w in shown], values, color=colours)
+    axes.plot([w.limit for w in shown], range(len(shown)), "k|", markersize=12, label="goal")
+    axes.axvline(1.0, color="grey", linewidth=1)
+    axes.set_xlabel("time of wengert / time of PyTorch")
+    axes.legend(loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def gate(ratios: dict[str, float], path: str) -> int:
+    """Compare with recorded ratios; return 1 and say which, if some became worse than the slack allows."""
+    recorded = json.loads(Path(path).read_text())
+    worse = {n: (r, recorded[n]) for n, r in ratios.items() if n in recorded and r > recorded[n] * SLACK}
+    for name, (now, before) in worse.items():
+        print(f"regression: {name}: ratio {now:.2f}, recorded {before:.2f}")
+    return int(bool(worse))
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of workloads; " + ", ".join(w.name for w in WORKLOADS))
+    parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2.0, help="time for one measurement")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--json", help="write all figures to this file")
+    parser.add_argument("--plot", help="draw the ratios to this file")
+    parser.add_argument("--save-ratios", help="record the ratios for --gate")
+    parser.add_argument("--gate", help="fail when a ratio is worse than the recorded one")
+    args = parser.parse_args()
+
+    workloads = [w for w in [*WORKLOADS, IMPORT] if not args.only or w.name in args.only]
+    libraries = args.libraries
+    rate = run_child("blas", "", args.threads, 0).get("rate", 0.0)
+    print(f"{args.threads} threads, BLAS rate {rate / 1e9:.0f} GFLOP/s, {args.rounds} rounds of {args.seconds:g} s\n")
+    header = ["workload", *libraries, "ratio", "goal", "fifth loss (difference)", "of BLAS rate", "peak MB"]
+    print("| " + " | ".join(header) + " |\n|" + "---|" * len(header), flush=True)
+    results: dict[str, Any] = {}
+    ratios: dict[str, float] = {}
+    for workload in workloads:
+        results[workload.name] = measure(workload, libraries, args)
+        row, ratio = table_row(workload, results[workload.name], libraries, rate)
+        print(row, flush=True)
+        if ratio is not None:
+            ratios[workload.name] = ratio
+    if args.json:
+        Path(args.json).write_text(json.dumps({"rate": rate, "results": results, "ratios": ratios}, indent=1))
+    if args.save_ratios:
+        Path(args.save_ratios).write_text(json.dumps({k: round(v, 3) for k, v in ratios.items()}, indent=1) + "\n")
+    if args.plot:
+        draw(ratios, workloads, args.plot)
+    if args.gate:
+        sys.exit(gate(ratios, args.gate))
+
+
+if __name__ == "__main__":
+    main()

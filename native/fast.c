@@ -1,0 +1,361 @@
+/* NumPy's own element-wise ufuncs with a shorter way in, threads, and no reports of floating-point conditions.
+ *
+ * fast(ufunc, cost) makes a callable that means what the ufunc means, except that it always returns an array (0-d arrays
+ * stay arrays) and never warns. Plain arrays of one real, complex or integer type in C order, broadcast or not, and
+ * such an array with a Python number, run on NumPy's own inner loop without NumPy's dispatch, in several threads when
+ * they are large. Every other call goes to the ufunc, or to a copy of it whose loops are marked as free of
+ * floating-point reports where one type is enough. Other attributes (reduce, at ...) are the ufunc's. */
+#include "wengert.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+#include "pool.h"
+
+enum { TYPES = NPY_HALF + 1, MAX_OPERANDS = 3, MAX_AXES = 8 };
+
+/* Below this many bytes of result the GIL is kept. */
+static const size WORTH_RELEASING = 1 << 15;
+
+struct loop {
+    PyUFuncGenericFunction function;
+    void *data;
+    int out_type;
+};
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *ufunc, *quiet;
+    int nin;
+    double cost;
+    struct loop loops[TYPES]; /* by the type number that all inputs share */
+} Fast;
+
+struct fast_job {
+    const struct loop *loop;
+    int operands, axes;
+    npy_intp shape[MAX_AXES];
+    char *data[MAX_OPERANDS];
+    npy_intp strides[MAX_OPERANDS][MAX_AXES];
+    int split_inner; /* whether chunks are parts of the last axis, there being no other */
+};
+
+static void fast_task(void *context, size begin, size end, int chunk)
+{
+    const struct fast_job *job = context;
+    const int inner = job->axes - 1;
+    npy_intp steps[MAX_OPERANDS], place[MAX_AXES] = {0}, count = job->shape[inner];
+    char *data[MAX_OPERANDS];
+    (void)chunk;
+    for (int k = 0; k < job->operands; k++) data[k] = job->data[k], steps[k] = job->strides[k][inner];
+    if (job->split_inner) {
+        count = end - begin;
+        for (int k = 0; k < job->operands; k++) data[k] += begin * steps[k];
+        job->loop->function(data, &count, steps, job->loop->data);
+        return;
+    }
+    size rest = begin;
+    for (int axis = inner - 1; axis >= 0; axis--) {
+        place[axis] = rest % job->shape[axis], rest /= job->shape[axis];
+        for (int k = 0; k < job->operands; k++) data[k] += place[axis] * job->strides[k][axis];
+    }
+    for (size item = begin; item < end; item++) {
+        char *here[MAX_OPERANDS];
+        memcpy(here, data, sizeof here); /* loops may change the pointers they are given */
+        job->loop->function(here, &count, steps, job->loop->data);
+        for (int axis = inner - 1; axis >= 0; axis--) {
+            for (int k = 0; k < job->operands; k++) data[k] += job->strides[k][axis];
+            if (++place[axis] < job->shape[axis]) break;
+            for (int k = 0; k < job->operands; k++) data[k] -= job->shape[axis] * job->strides[k][axis];
+            place[axis] = 0;
+        }
+    }
+}
+
+static void fast_run(const Fast *self, struct fast_job *job, size total, size bytes)
+{
+    const size outer = total / (job->shape[job->axes - 1] ? job->shape[job->axes - 1] : 1);
+    job->split_inner = job->axes == 1;
+    if (!total) return;
+    if (bytes < WORTH_RELEASING) {
+        fast_task(job, 0, job->split_inner ? total : outer, 0);
+        return;
+    }
+    int chunks = pool_chunks(total, self->cost);
+    if (!job->split_inner && chunks > outer) chunks = (int)outer;
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(fast_task, job, job->split_inner ? total : outer, chunks);
+    Py_END_ALLOW_THREADS
+}
+
+/* A Python number as an element of `type`; 0 on success, -1 if it has to go the long way. */
+static int write_number(PyObject *number, int type, void *to)
+{
+    double value;
+    if (PyFloat_CheckExact(number)) value = PyFloat_AS_DOUBLE(number);
+    else if (PyLong_CheckExact(number)) {
+        value = PyLong_AsDouble(number);
+        if (value == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return -1;
+        }
+    } else return -1;
+    if (type == NPY_FLOAT) *(float *)to = (float)value;
+    else if (type == NPY_DOUBLE) *(double *)to = value;
+    else return -1;
+    return 0;
+}
+
+/* Drop axes of length one, and join neighbours that lie in memory like one axis, for all operands. */
+static void join_axes(struct fast_job *job, int ndim, const npy_intp *shape)
+{
+    int axes = 0;
+    for (int axis = 0; axis < ndim; axis++) {
+        if (shape[axis] == 1) continue;
+        int joins = axes > 0;
+        for (int k = 0; joins && k < job->operands; k++)
+            joins = job->strides[k][axes - 1] == job->strides[k][axis] * shape[axis];
+        if (!joins) job->shape[axes++] = 1;
+        job->shape[axes - 1] *= shape[axis];
+        for (int k = 0; k < job->operands; k++) job->strides[k][axes - 1] = job->strides[k][axis];
+    }
+    if (!axes) {
+        job->shape[axes++] = 1;
+        for (int k = 0; k < job->operands; k++) job->strides[k][0] = 0;
+    }
+    job->axes = axes;
+}
+
+/* The short way; NULL without an error set if this call has to go the long way. `target` is NULL or the output. */
+static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *target)
+{
+    const int nin = self->nin;
+    struct fast_job job;
+    PyArrayObject *first = NULL;
+    union { double d; float f; } number[2];
+    int same_shape = 1, arrays = 0;
+
+    for (int k = 0; k < nin; k++) {
+        if (!PyArray_CheckExact(args[k])) continue;
+        PyArrayObject *array = (PyArrayObject *)args[k];
+        if (!PyArray_CHKFLAGS(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED) || !PyArray_ISNOTSWAPPED(array)) return NULL;
+        arrays++;
+        if (!first) first = array;
+        else if (PyArray_TYPE(array) != PyArray_TYPE(first)) return NULL;
+        else same_shape &= PyArray_SAMESHAPE(array, first);
+    }
+    if (!first) return NULL;
+    const int type = PyArray_TYPE(first);
+    if (type >= TYPES || type < 0 || !self->loops[type].function) return NULL;
+    job.loop = &self->loops[type];
+    job.operands = nin + 1;
+    for (int k = 0; k < nin; k++) {
+        if (PyArray_CheckExact(args[k])) job.data[k] = PyArray_BYTES((PyArrayObject *)args[k]);
+        else if (write_number(args[k], type, &number[k]) < 0) return NULL;
+        else job.data[k] = (char *)&number[k];
+    }
+
+    npy_intp shape[MAX_AXES];
+    int ndim = PyArray_NDIM(first);
+    size total;
+    PyArrayObject *out;
+    if (same_shape) {
+        if (target) {
+            out = (PyArrayObject *)target;
+            if (!PyArray_SAMESHAPE(out, first)) return NULL;
+            Py_INCREF(out);
+        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, PyArray_DIMS(first), job.loop->out_type))) return NULL;
+        total = PyArray_SIZE(first);
+        job.axes = 1;
+        job.shape[0] = total;
+        for (int k = 0; k < nin; k++)
+            job.strides[k][0] = job.data[k] == (char *)&number[k] ? 0 : PyArray_ITEMSIZE(first);
+        job.strides[nin][0] = PyArray_ITEMSIZE(out);
+    } else {
+        PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1]; /* both are arrays */
+        ndim = PyArray_NDIM(a) > PyArray_NDIM(b) ? PyArray_NDIM(a) : PyArray_NDIM(b);
+        if (ndim > MAX_AXES) return NULL;
+        total = 1;
+        for (int axis = 0; axis < ndim; axis++) {
+            npy_intp length[2];
+            for (int k = 0; k < 2; k++) {
+                PyArrayObject *x = k ? b : a;
+                const int own = axis - (ndim - PyArray_NDIM(x));
+                length[k] = own < 0 ? 1 : PyArray_DIM(x, own);
+                job.strides[k][axis] = length[k] == 1 ? 0 : PyArray_STRIDE(x, own);
+            }
+            if (length[0] != length[1] && length[0] != 1 && length[1] != 1) return NULL; /* the ufunc says it best */
+            shape[axis] = length[0] == 1 ? length[1] : length[0];
+            total *= shape[axis];
+        }
+        if (target) {
+            out = (PyArrayObject *)target;
+            if (PyArray_NDIM(out) != ndim || !PyArray_CompareLists(PyArray_DIMS(out), shape, ndim)) return NULL;
+            Py_INCREF(out);
+        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, job.loop->out_type))) return NULL;
+        for (int axis = 0; axis < ndim; axis++) job.strides[2][axis] = PyArray_STRIDE(out, axis);
+        join_axes(&job, ndim, shape);
+    }
+    job.data[nin] = PyArray_BYTES(out);
+    fast_run(self, &job, total, total * PyArray_ITEMSIZE(out));
+    return (PyObject *)out;
+}
+
+/* Whether `target` can be written by the short way: nothing of it is read after it was written. */
+static int writable_target(const Fast *self, PyObject *const *args, PyObject *target)
+{
+    if (!PyArray_CheckExact(target)) return 0;
+    PyArrayObject *out = (PyArrayObject *)target;
+    const npy_uintp begin = (npy_uintp)PyArray_BYTES(out), end = begin + PyArray_NBYTES(out);
+    if (!PyArray_ISCARRAY(out)) return 0;
+    for (int k = 0; k < self->nin; k++) {
+        if (!PyArray_CheckExact(args[k])) continue;
+        PyArrayObject *x = (PyArrayObject *)args[k];
+        const int type = PyArray_TYPE(x);
+        if (type >= TYPES || type < 0 || PyArray_TYPE(out) != self->loops[type].out_type) return 0;
+        const npy_uintp from = (npy_uintp)PyArray_BYTES(x);
+        if (from == begin && PyArray_SAMESHAPE(x, out) && PyArray_ITEMSIZE(x) == PyArray_ITEMSIZE(out)) continue;
+        if (from < end && begin < from + PyArray_NBYTES(x)) return 0;
+    }
+    return 1;
+}
+
+static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Fast *self = (Fast *)callable;
+    const Py_ssize_t count = PyVectorcall_NARGS(flags), named = names ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *target = NULL;
+    int simple = count == self->nin && !named;
+    if (count == self->nin + 1 && !named) target = args[self->nin], simple = 1;
+    else if (count == self->nin && named == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out") == 0)
+        target = args[count], simple = 1;
+    if (target == Py_None) target = NULL;
+    if (simple && (!target || writable_target(self, args, target))) {
+        PyObject *result = fast_short(self, args, target);
+        if (result || PyErr_Occurred()) return result;
+    }
+    /* The long way: without reports where all inputs are arrays of one type that the copy knows. */
+    int type = -1;
+    for (Py_ssize_t k = 0; k < count && k < self->nin; k++) {
+        if (!PyArray_Check(args[k])) { type = -1; break; }
+        const int own = PyArray_TYPE((PyArrayObject *)args[k]);
+        if (k && own != type) { type = -1; break; }
+        type = own;
+    }
+    PyObject *ufunc = type >= 0 && type < TYPES && self->loops[type].function ? self->quiet : self->ufunc;
+    PyObject *result = PyObject_Vectorcall(ufunc, args, flags, names);
+    if (result && !PyArray_Check(result) && PyArray_CheckScalar(result)) {
+        PyObject *array = PyArray_FromScalar(result, NULL);
+        Py_DECREF(result);
+        return array;
+    }
+    return result;
+}
+
+static int quiet_loop(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims, const npy_intp *strides,
+                      NpyAuxData *auxiliary)
+{
+    const Fast *self = (const Fast *)((PyUFuncObject *)context->caller)->obj;
+    const struct loop *loop = &self->loops[context->descriptors[0]->type_num];
+    char *pointers[MAX_OPERANDS];
+    (void)auxiliary;
+    for (int k = 0; k <= self->nin; k++) pointers[k] = data[k];
+    loop->function(pointers, dims, strides, loop->data);
+    return 0;
+}
+
+static PyArray_DTypeMeta *dtype_of(int type)
+{
+    PyArray_Descr *descriptor = PyArray_DescrFromType(type);
+    PyArray_DTypeMeta *dtype = NPY_DTYPE(descriptor);
+    Py_DECREF(descriptor);
+    return dtype;
+}
+
+static PyTypeObject FastType;
+
+/* fast(ufunc, cost of an element in ns) */
+static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *ufunc;
+    double cost;
+    if (!PyArg_ParseTuple(args, "O!d", &PyUFunc_Type, &ufunc, &cost) || (keywords && PyDict_GET_SIZE(keywords)))
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "fast() takes no keywords");
+    PyUFuncObject *source = (PyUFuncObject *)ufunc;
+    if (source->nin > 2 || source->nout != 1 || source->core_enabled)
+        return PyErr_Format(PyExc_TypeError, "fast() needs an element-wise ufunc of one or two inputs");
+    Fast *self = (Fast *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->vectorcall = fast_vectorcall;
+    self->ufunc = Py_NewRef(ufunc);
+    self->nin = source->nin;
+    self->cost = cost;
+    self->quiet = PyUFunc_FromFuncAndData(NULL, NULL, NULL, 0, source->nin, 1, PyUFunc_None, source->name, source->doc, 0);
+    if (!self->quiet) goto fail;
+    const int operands = source->nin + 1;
+    for (int row = 0; row < source->ntypes; row++) {
+        const char *types = source->types + row * operands;
+        const int in = types[0], out = types[source->nin];
+        int known = (in < NPY_OBJECT || in == NPY_HALF) && (out < NPY_OBJECT || out == NPY_HALF);
+        for (int k = 1; k < source->nin; k++) known &= types[k] == in;
+        if (!known || !source->functions[row] || self->loops[in].function) continue;
+        self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
+        PyArray_DTypeMeta *dtypes[MAX_OPERANDS] = {dtype_of(in), dtype_of(in), dtype_of(in)};
+        dtypes[source->nin] = dtype_of(out);
+        PyType_Slot slots[] = {{NPY_METH_strided_loop, quiet_loop}, {0, NULL}};
+        PyArrayMethod_Spec spec = {.name = source->name, .nin = source->nin, .nout = 1, .casting = NPY_NO_CASTING,
+                                   .flags = NPY_METH_NO_FLOATINGPOINT_ERRORS, .dtypes = dtypes, .slots = slots};
+        if (in != out) spec.casting = NPY_UNSAFE_CASTING;
+        if (PyUFunc_AddLoopFromSpec(self->quiet, &spec) < 0) goto fail;
+    }
+    /* How quiet_loop finds its loops; a fast function lives as long as the process, and so may the cycle. */
+    Py_XSETREF(((PyUFuncObject *)self->quiet)->obj, Py_NewRef((PyObject *)self));
+    return (PyObject *)self;
+fail:
+    Py_DECREF(self);
+    return NULL;
+}
+
+static void fast_dealloc(PyObject *object)
+{
+    Fast *self = (Fast *)object;
+    Py_XDECREF(self->ufunc);
+    Py_XDECREF(self->quiet);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyObject *fast_getattr(PyObject *object, PyObject *name)
+{
+    PyObject *own = PyObject_GenericGetAttr(object, name);
+    if (own || !PyErr_ExceptionMatches(PyExc_AttributeError)) return own;
+    PyErr_Clear();
+    return PyObject_GetAttr(((Fast *)object)->ufunc, name);
+}
+
+static PyObject *fast_repr(PyObject *object)
+{
+    return PyUnicode_FromFormat("<fast %R>", ((Fast *)object)->ufunc);
+}
+
+static PyMemberDef fast_members[] = {
+    {"ufunc", T_OBJECT, offsetof(Fast, ufunc), READONLY, "NumPy's function"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyTypeObject FastType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "wengert.arrays._kernels.fast",
+    .tp_basicsize = sizeof(Fast),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc = "fast(ufunc, cost): NumPy's ufunc with a shorter way in; always returns an array, never warns.",
+    .tp_new = fast_new,
+    .tp_dealloc = fast_dealloc,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Fast, vectorcall),
+    .tp_getattro = fast_getattr,
+    .tp_repr = fast_repr,
+    .tp_members = fast_members,
+};
+
+int fast_init(PyObject *module) { return PyModule_AddType(module, &FastType); }

@@ -1,0 +1,201 @@
+"""``multiprocessing``: Python's own module, and ``spawn``, which starts a function in several processes.
+
+Tensors travel between processes by value: what one process writes, another does not see.
+"""
+
+from __future__ import annotations
+
+import multiprocessing as _python
+from multiprocessing import *  # noqa: F403  this module is that one, and more
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = [
+    *_python.__all__,  # type: ignore[attr-defined]
+    "ProcessContext",
+    "ProcessException",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "set_sharing_strategy",
+    "spawn",
+    "start_processes",
+]
+
+_COPYING = "file_system"  # the name, of PyTorch's two, of the strategy that holds no file descriptors open
+
+
+class ProcessException(Exception):  # noqa: N818  PyTorch's name
+    """A process that ``spawn`` started has failed."""
+
+    def __init__(self, msg: str, error_index: int, error_pid: int):
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.error_pid = error_pid
+
+
+class ProcessRaisedException(ProcessException):
+    """... by an exception, whose traceback is in the message."""
+
+
+class ProcessExitedException(ProcessException):
+    """... by a signal or an exit code."""
+
+    def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None):
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+
+class ProcessContext:
+    """The processes of one ``spawn``."""
+
+    def __init__(self, processes: Sequence[Any], errors: Sequence[Any]):
+        self.processes = list(processes)
+        self._errors = list(errors)
+
+    def pids(self) -> list[int]:
+        """The processes' numbers."""
+        return [process.pid for process in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait until one more process has ended; call it until it returns ``True``: all have.
+
+        Args:
+            timeout: seconds to wait at most; for ever if left out.
+            grace_period: seconds that the others get to end by themselves once one has failed.
+
+        Raises:
+            ProcessRaisedException, ProcessExitedException: a process failed; the others have been ended.
+        """
+        from multiprocessing.connection import wait
+
+        running = {process.sentinel: i for i, process in enumerate(self.processes) if process.is_alive()}
+        if running and not self._failed():
+            wait(list(running), timeout)
+        failed = self._failed()
+        if failed is None:
+            return not any(process.is_alive() for process in self.processes)
+        for process in self.processes:
+            process.join(grace_period or 0)
+            if process.is_alive():
+                process.terminate()
+        for process in self.processes:
+            process.join()
+        raise self._error(failed)
+
+    def _failed(self) -> int | None:
+        return next((i for i, process in enumerate(self.processes) if process.exitcode), None)
+
+    def _error(self, index: int) -> ProcessException:
+        process, errors = self.processes[index], self._errors[index]
+        if errors.poll():
+            try:
+                text = f"\n\n-- Process {index} terminated with the following error:\n{errors.recv()}"
+                return ProcessRaisedException(text, index, process.pid)
+            except EOFError:
+                pass
+        code = process.exitcode
+        if code < 0:
+            from signal import Signals
+
+            name = Signals(-code).name
+            text = f"process {index} terminated with signal {name}"
+            return ProcessExitedException(text, index, process.pid, code, name)
+        return ProcessExitedException(f"process {index} terminated with exit code {code}", index, process.pid, code)
+
+
+SpawnContext = ProcessContext
+
+
+def _call(function: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any) -> None:
+    import sys
+
+    try:
+        function(index, *args)
+    except KeyboardInterrupt:
+        pass  # the parent reports it
+    except Exception:
+        from traceback import format_exc
+
+        errors.send(format_exc())
+        sys.exit(1)
+
+
+def start_processes(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Call ``fn(i, *args)`` in ``nprocs`` processes, with ``i`` from 0 to ``nprocs - 1``.
+
+    Args:
+        fn: the function; for other start methods than ``"fork"``, one at the top level of a module.
+        args: its further arguments.
+        nprocs: how many processes.
+        join: wait until all have ended, and return nothing.
+        daemon: end the processes when this one ends.
+        start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``.
+
+    Raises:
+        ProcessException: with ``join``, when a process fails; the others are ended.
+    """
+    context = _python.get_context(start_method)
+    processes, pipes = [], []
+    for i in range(nprocs):
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=_call, args=(fn, i, args, there), daemon=daemon)  # type: ignore[attr-defined]
+        process.start()
+        there.close()
+        processes.append(process)
+        pipes.append(here)
+    started = ProcessContext(processes, pipes)
+    if not join:
+        return started
+    while not started.join():
+        pass
+    return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Call ``fn(i, *args)`` in ``nprocs`` fresh processes; see ``start_processes``."""
+    return start_processes(fn, args, nprocs, join, daemon, start_method)
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """The ways in which tensors can travel: one."""
+    return {_COPYING}
+
+
+def get_sharing_strategy() -> str:
+    """The way in which tensors travel."""
+    return _COPYING
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Accept PyTorch's strategies, none of which changes anything here.
+
+    Raises:
+        AssertionError: there is no such strategy.
+    """
+    if new_strategy not in ("file_descriptor", "file_system"):
+        raise AssertionError(f"invalid sharing strategy: {new_strategy!r}")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_python, name)

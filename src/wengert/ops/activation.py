@@ -1,0 +1,378 @@
+"""Activations: what networks put between their linear layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("functional")
+_hidden = dict(places=())
+
+
+@composite(raw=lambda g, result: K.relu_grad(g, result), **_hidden)
+def relu_grad(F, g, result):
+    return g * (result > 0)
+
+
+@operator(grad=dict(input=lambda F, g, result: F.relu_grad(g, result)), inplace=True, places=("torch", "Tensor"))
+def relu(input: Array):
+    """``max(x, 0)``; the gradient at 0 is 0, and NaN stays NaN.
+
+    >>> import wengert as torch
+    >>> torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    if input.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return K.relu(input) if input.dtype.kind in "fV" else np.maximum(input, 0)
+
+
+@operator(grad=dict(input=lambda F, g, result: g * ((result > 0) & (result < 6))), inplace=True)
+def relu6(input: Array):
+    """``min(max(x, 0), 6)``."""
+    return np.clip(input, 0, 6)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, min_val, max_val: g * ((input > min_val) & (input < max_val))), inplace=True,
+    node="HardtanhBackward0",
+)  # fmt: skip
+def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
+    """``x`` kept within [``min_val``, ``max_val``]."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return np.clip(input, input.dtype.type(min_val), input.dtype.type(max_val))
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, negative_slope: g * F.where(input > 0, 1.0, negative_slope)), inplace=True,
+)  # fmt: skip
+def leaky_relu(input: Array, negative_slope=0.01):
+    """``x`` where positive, else ``negative_slope * x``."""
+    return np.where(input > 0, input, input * input.dtype.type(negative_slope))
+
+
+def _elu(input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    d = input.dtype.type
+    low = np.expm1(np.minimum(input, 0) * d(input_scale)) * d(alpha * scale)
+    return np.where(input > 0, input * d(scale), low).astype(input.dtype, copy=False)
+
+
+def _elu_grad(F: Any, g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    below = F.exp(F.clamp(input, max=0.0) * input_scale) * (alpha * scale * input_scale)
+    return g * F.where(input > 0, scale, below)
+
+
+@operator(grad=dict(input=lambda F, g, input, alpha: _elu_grad(F, g, input, alpha, 1.0, 1.0)), inplace=True)
+def elu(input: Array, alpha=1.0):
+    """``x`` where positive, else ``alpha * (exp(x) - 1)``. Clevert et al., 2015."""
+    return _elu(input, alpha, 1.0, 1.0)
+
+
+# Klambauer et al., "Self-Normalizing Neural Networks" (2017).
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+@operator(grad=dict(input=lambda F, g, input: _elu_grad(F, g, input, _SELU_ALPHA, _SELU_SCALE, 1.0)), inplace=True, node="EluBackward0",
+          places=("torch", "functional"))  # fmt: skip
+def selu(input: Array):
+    """The self-normalising exponential linear unit."""
+    return _elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
+
+
+@operator(grad=dict(input=lambda F, g, input, alpha: _elu_grad(F, g, input, alpha, 1.0, 1.0 / alpha)), inplace=True, node="EluBackward0",
+          places=("torch", "functional"))  # fmt: skip
+def celu(input: Array, alpha=1.0):
+    """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _elu(input, alpha, 1.0, 1.0 / alpha)
+
+
+_SQRT_HALF, _GELU_SCALE = 0.7071067811865476, 0.3989422804014327
+_TANH_SCALE, _TANH_CUBIC = 0.7978845608028654, 0.044715
+
+
+def _gelu_kernel(g: Any, input: Any, approximate: str) -> Any:
+    return K.gelu_tanh_grad(g, input) if approximate == "tanh" else K.gelu_grad(g, input)
+
+
+@composite(raw=_gelu_kernel, **_hidden)
+def gelu_grad(F, g, input, approximate):
+    if approximate == "tanh":
+        t = F.tanh(_TANH_SCALE * (input + _TANH_CUBIC * input * input * input))
+        slope = _TANH_SCALE * (1 + 3 * _TANH_CUBIC * input * input)
+        return g * (0.5 * (1 + t) + 0.5 * input * (1 - t * t) * slope)
+    return g * (0.5 * (1 + F.erf(input * _SQRT_HALF)) + input * F.exp(-0.5 * input * input) * _GELU_SCALE)
+
+
+@operator(grad=dict(input=lambda F, g, input, approximate: F.gelu_grad(g, input, approximate)))
+def gelu(input: Array, *, approximate="none"):
+    """``x * Phi(x)``, or its tanh approximation. Hendrycks and Gimpel, 2016."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return K.gelu_tanh(input) if approximate == "tanh" else K.gelu(input)
+
+
+@composite(raw=lambda g, input: K.silu_grad(g, input), **_hidden)
+def silu_grad(F, g, input):
+    s = F.sigmoid(input)
+    slope = s * (1 + input * (1 - s))
+    return g * (F.conj(slope) if F.is_complex(input) else slope)
+
+
+@operator(grad=dict(input=lambda F, g, input: F.silu_grad(g, input)), wirtinger=True, inplace=True)
+def silu(input: Array):
+    """``x * sigmoid(x)``."""
+    return K.silu(input)
+
+
+@composite(raw=lambda g, input: K.mish_grad(g, input), **_hidden)
+def mish_grad(F, g, input):
+    t, s = F.tanh(F.softplus(input)), F.sigmoid(input)
+    return g * (t + input * s * (1 - t * t))
+
+
+@operator(grad=dict(input=lambda F, g, input: F.mish_grad(g, input)), inplace=True)
+def mish(input: Array):
+    """``x * tanh(softplus(x))``. Misra, 2019."""
+    return K.mish(input)
+
+
+@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), **_hidden)
+def softplus_grad(F, g, input, beta, threshold):
+    return g * F.where(input * beta > threshold, 1.0, F.sigmoid(input * beta))
+
+
+@operator(grad=dict(input=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold)))
+def softplus(input: Array, beta=1.0, threshold=20.0):
+    """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``."""
+    return K.softplus(input, beta, threshold)
+
+
+@composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), **_hidden)
+def log_sigmoid_grad(F, g, input):
+    return g * F.sigmoid(-input)
+
+
+@operator(grad=dict(input=lambda F, g, input: F.log_sigmoid_grad(g, input)), node="LogSigmoidBackward0")
+def logsigmoid(input: Array):
+    """``log(sigmoid(x))``."""
+    return K.log_sigmoid(input)
+
+
+@composite
+def softsign(F, input):
+    """``x / (1 + |x|)``."""
+    return input / (F.abs(input) + 1)
+
+
+@composite
+def tanhshrink(F, input):
+    """``x - tanh(x)``."""
+    return input - F.tanh(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * ((input > -3) & (input < 3)) * (1 / 6)), inplace=True)
+def hardsigmoid(input: Array):
+    """``clamp(x + 3, 0, 6) / 6``."""
+    d = input.dtype.type
+    return np.clip(input + d(3), d(0), d(6)) / d(6)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input: g * F.where(input <= -3, 0.0, F.where(input < 3, input / 3 + 0.5, 1.0))), inplace=True,
+)  # fmt: skip
+def hardswish(input: Array):
+    """``x * hardsigmoid(x)``. Howard et al., 2019."""
+    d = input.dtype.type
+    return input * (np.clip(input + d(3), d(0), d(6)) / d(6))
+
+
+@operator(grad=dict(input=lambda F, g, input, lambd: g * ((input > lambd) | (input < -lambd))), places=("torch", "Tensor", "functional"))
+def hardshrink(input: Array, lambd=0.5):
+    """``x`` outside [-lambd, lambd], else 0."""
+    return np.where((input > lambd) | (input < -lambd), input, input.dtype.type(0))
+
+
+@operator(grad=dict(input=lambda F, g, input, lambd: g * ((input > lambd) | (input < -lambd))))
+def softshrink(input: Array, lambd=0.5):
+    """``x`` moved towards 0 by ``lambd``, 0 within."""
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    d = input.dtype.type
+    out = np.where(input > lambd, input - d(lambd), np.where(input < -lambd, input + d(lambd), d(0)))
+    return np.where(np.isnan(input), input, out)
+
+
+@operator(grad=dict(input=lambda F, g, input, threshold: g * (input > threshold)), inplace=True, places=("torch",))
+def threshold(input: Array, threshold, value):
+    """``x`` above ``threshold``, else ``value``."""
+    return np.where(input <= threshold, input.dtype.type(value), input)
+
+
+def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
+    return weight if weight.ndim == 0 or ndim < 2 else F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, input, weight: g * F.where(input > 0, 1.0, _along_channels(F, weight, input.ndim)),
+        weight=lambda F, g, input, weight_shape: F.reshape(
+            F.sum_to(g * F.clamp(input, max=0.0), _channels(weight_shape, input.ndim)), weight_shape
+        ),
+    ),
+    places=("torch", "Tensor", "functional"), node="PreluKernelBackward0",
+)  # fmt: skip
+def prelu(input: Array, weight: Array):
+    """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.size != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if channels != weight.size:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.size} and channel size = {channels}."
+            )
+    w = weight if weight.ndim == 0 or input.ndim < 2 else weight.reshape((1, -1) + (1,) * (input.ndim - 2))
+    return np.where(input > 0, input, input * w)
+
+
+def _channels(shape: Any, ndim: int) -> tuple[int, ...]:
+    return () if not shape else (shape[0],) if ndim < 2 else (1, shape[0]) + (1,) * (ndim - 2)
+
+
+def _glu_halves(F: Any, input: Any, dim: int) -> Any:
+    half = input.shape[dim] // 2
+    return F.narrow(input, dim, 0, half), F.narrow(input, dim, half, half)
+
+
+def _glu_grad(F: Any, g: Any, input: Any, dim: Any) -> Any:
+    a, b = _glu_halves(F, input, dim)
+    s = F.sigmoid(b)
+    return F.cat([g * s, g * a * s * (1 - s)], dim)
+
+
+@operator(grad=dict(input=_glu_grad))
+def glu(input: Array, dim=-1):
+    """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    n = input.shape[dim]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
+    a, b = np.split(input, 2, axis=dim)
+    return a * K.sigmoid(b)
+
+
+# -- softmax ----------------------------------------------------------------------------------------------------------
+
+
+def _axis(input: Any, dim: Any) -> int:
+    n = input.ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim
+
+
+def _implied(name: str, ndim: int) -> int:
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning, stacklevel=4
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _floating(input: Any, dtype: Any, name: str) -> Any:
+    if dtype is not None:
+        return input.astype(dtype)
+    if input.dtype.kind not in "fV":
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{scalar_name(input.dtype)}'")
+    return input
+
+
+@composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), **_hidden)
+def softmax_grad(F, g, result, dim):
+    if result.ndim == 0:
+        return g * 0
+    gr = g * result
+    return gr - result * F.sum(gr, dim, True)
+
+
+@operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=("torch", "Tensor"))
+def softmax(input: Array, dim, dtype=None):
+    """``exp(x) / sum(exp(x))`` along ``dim``.
+
+    >>> import wengert as torch
+    >>> torch.softmax(torch.tensor([0.0, 0.0]), 0)
+    tensor([0.5000, 0.5000])
+    """
+    x = _floating(input, dtype, "softmax")
+    dim = _axis(x, dim)
+    return K.softmax(x, dim) if x.ndim else np.ones_like(x)
+
+
+@composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), **_hidden)
+def log_softmax_grad(F, g, result, dim):
+    if result.ndim == 0:
+        return g * 0
+    return g - F.exp(result) * F.sum(g, dim, True)
+
+
+@operator(grad=dict(input=lambda F, g, result, dim: F.log_softmax_grad(g, result, dim)), places=("torch", "Tensor"))
+def log_softmax(input: Array, dim, dtype=None):
+    """``log(softmax(x))`` along ``dim``, without overflow."""
+    x = _floating(input, dtype, "log_softmax")
+    dim = _axis(x, dim)
+    return K.log_softmax(x, dim) if x.ndim else np.zeros_like(x)
+
+
+@composite
+def softmin(F, input, dim=None, _stacklevel=3, dtype=None):
+    """``softmax(-x)`` along ``dim``."""
+    return F.softmax(-input, _implied("softmin", input.ndim) if dim is None else dim, dtype)
+
+
+@composite
+def normalize(F, input, p=2.0, dim=1, eps=1e-12):
+    """``x / max(norm(x, p), eps)`` along ``dim``."""
+    return input / F.clamp(F.linalg_vector_norm(input, p, dim, True), min=eps)
+
+
+@composite
+def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
+    """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
+    if F.dtype_of(x1).kind not in "fcV" or F.dtype_of(x2).kind not in "fcV":
+        raise RuntimeError("expected common dtype to be floating point, yet common dtype is Long")
+    n1 = F.clamp(F.linalg_vector_norm(x1, 2, dim, True), min=eps)
+    n2 = F.clamp(F.linalg_vector_norm(x2, 2, dim, True), min=eps)
+    return F.sum((x1 / n1) * (x2 / n2), dim)
+
+
+@composite
+def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
+    return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+@operator(
+    grad=dict(input=lambda F, g, mask, scale: g * F.constant(mask) * scale), inplace=True, node="MulBackward0", places=(),
+)  # fmt: skip
+def masked_scale(input: Array, mask, scale):
+    """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not floats."""
+    d = input.dtype.type
+    if mask.dtype == bool:
+        return np.multiply(input, mask) * d(scale)
+    return input * mask if scale == 1.0 else input * mask * d(scale)

@@ -1,0 +1,122 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("functional")
+
+
+def _mT(x: Any) -> Any:
+    return x.swapaxes(-1, -2)
+
+
+def scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
+    """``softmax(scale * query @ key^T + mask)``, computed in one buffer."""
+    s = np.matmul(query * query.dtype.type(scale), _mT(key))
+    if mask is not None:
+        if mask.dtype == bool:
+            np.copyto(s, -np.inf, where=np.broadcast_to(~mask, s.shape))
+        else:
+            s += mask
+    if causal:
+        rows, columns = s.shape[-2:]
+        np.copyto(s, -np.inf, where=~np.tri(rows, columns, dtype=bool))
+    top = s.max(axis=-1, keepdims=True)
+    np.copyto(top, 0, where=np.isneginf(top))  # a row that may look nowhere gives zeros, not NaN
+    s -= top
+    np.exp(s, out=s)
+    total = s.sum(axis=-1, keepdims=True)
+    np.copyto(total, 1, where=total == 0)
+    s /= total
+    return s
+
+
+def _attention_raw(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, needs: Any) -> Any:
+    p = scores(query, key, mask, causal, scale)
+    gq = gk = gv = gm = None
+    if needs[2]:
+        gv = np.matmul(_mT(p), g)
+    if needs[0] or needs[1] or needs[3]:
+        d = np.matmul(g, _mT(value))
+        d -= (d * p).sum(axis=-1, keepdims=True)
+        d *= p
+        if needs[3]:
+            gm = d.copy() if needs[0] or needs[1] else d
+        if needs[0] or needs[1]:
+            d *= d.dtype.type(scale)
+            gq = np.matmul(d, key) if needs[0] else None
+            gk = np.matmul(_mT(d), query) if needs[1] else None
+    return gq, gk, gv, gm
+
+
+@composite(raw=_attention_raw, places=())
+def attention_grad(F, g, query, key, value, mask, causal, scale, needs):
+    p = F.attention_weights(query, key, mask, causal, scale)
+    d = F.softmax_grad(F.matmul(g, F.transpose(value, -2, -1)), p, -1)
+    gq = F.matmul(d, key) * scale if needs[0] else None
+    gk = F.matmul(F.transpose(d, -2, -1), query) * scale if needs[1] else None
+    return gq, gk, F.matmul(F.transpose(p, -2, -1), g) if needs[2] else None, d if needs[3] else None
+
+
+@composite(places=())
+def attention_weights(F, query, key, mask, causal, scale):
+    s = F.matmul(query * scale, F.transpose(key, -2, -1))
+    low = F.constant(np.asarray(-np.inf, F.dtype_of(s)))
+    allowed = None
+    if mask is not None and F.dtype_of(mask).kind == "b":
+        allowed = mask
+    elif mask is not None:
+        s = s + mask
+    if causal:
+        triangle = F.constant(np.tri(*s.shape[-2:], dtype=bool))
+        allowed = triangle if allowed is None else allowed & triangle
+    if allowed is not None:
+        s = F.where(allowed, s, low)
+    p = F.softmax(s, -1)
+    return F.where(p == p, p, F.zeros((), F.dtype_of(p)))  # rows that may look nowhere
+
+
+@operator(
+    grad=lambda F, g, needs, query, key, value, mask, causal, scale: F.attention_grad(g, query, key, value, mask, causal, scale, needs),
+    wrt=("query", "key", "value", "mask"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0",
+)  # fmt: skip
+def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
+    return np.matmul(scores(query, key, mask, causal, scale), value)
+
+
+@composite
+def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """``softmax(query key^T / sqrt(d) + mask) value``. Vaswani et al., 2017.
+
+    Shapes: ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``. A boolean mask marks what may be looked at. What is
+    remembered for the gradient is only the inputs: the weights are computed again.
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
+        raise RuntimeError(
+            f"scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got query dim: {query.ndim}, "
+            f"key dim: {key.ndim} and value dim: {value.ndim} instead."
+        )
+    if not F.dtype_of(query) == F.dtype_of(key) == F.dtype_of(value):
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{F.dtype_of(query)} key.dtype: {F.dtype_of(key)} and value.dtype: {F.dtype_of(value)} instead."
+        )
+    if enable_gqa:
+        n = query.shape[-3]
+        key, value = (F.repeat_interleave(t, n // t.shape[-3], t.ndim - 3) for t in (key, value))
+    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None else 1.0
+    if dropout_p > 0.0:
+        p = F.attention_weights(query, key, attn_mask, is_causal, factor)
+        return F.matmul(F.dropout_always(p, dropout_p), value)
+    return F.attention(query, key, value, attn_mask, is_causal, factor)

@@ -1,0 +1,95 @@
+"""Complex numbers: as pairs of real ones, by magnitude and angle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+
+def _join(F: Any, g: Any) -> Any:
+    return F.complex(F.basic_index(g, (..., 0)), F.basic_index(g, (..., 1)))
+
+
+@operator(grad=dict(input=_join), view=True, wirtinger=True, places=("torch",))
+def view_as_real(input: Array):
+    """A complex tensor as a real one with a last dimension of 2, in the same memory."""
+    if input.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return input[..., None].view(input.real.dtype)
+
+
+@operator(grad=dict(input=lambda F, g: F.view_as_real(g)), view=True, wirtinger=True, places=("torch",))
+def view_as_complex(input: Array):
+    """A real tensor with a last dimension of 2 as a complex one, in the same memory."""
+    d = input.dtype
+    if d.kind != "f" or d.itemsize < 4:
+        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {dt.scalar_name(d)}")  # fmt: skip
+    if not input.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.strides[-1] != d.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % (2 * d.itemsize) for s in input.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return input.view(np.complex64 if d.itemsize == 4 else np.complex128)[..., 0]
+
+
+def _angle_grad(F: Any, g: Any, input: Any) -> Any:
+    if not F.is_complex(input):
+        return F.zeros(g.shape, F.dtype_of(g))
+    # the gradient of the angle points across the number: 1j * input / abs(input)^2
+    x, y = F.real(input), F.imag(input)
+    square = x * x + y * y
+    zero = square == 0
+    return F.complex(F.where(zero, 0, g * (-y / square)), F.where(zero, 0, g * (x / square)))
+
+
+@operator(grad=dict(input=_angle_grad), wirtinger=True)
+def angle(input: Array):
+    """The angle of a complex number, in radians; of a real one, 0 or pi (NaN stays NaN)."""
+    d = input.dtype
+    if d.kind == "c":
+        return np.angle(input)
+    out = dt.default_float() if d.kind in "iub" else d
+    flat = np.where(input < 0, np.pi, 0.0).astype(out)
+    return flat if d.kind in "iub" else np.where(np.isnan(input), input, flat)
+
+
+
+
+def _polar_angle(F: Any, g: Any, result: Any) -> Any:
+    return -F.imag(F.conj(g) * result)
+
+
+@operator(grad=dict(abs=lambda F, g, angle: F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle),
+                    angle=_polar_angle), wirtinger=True, places=("torch",))  # fmt: skip
+def polar(abs: Array, angle: Array):
+    """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
+    if abs.dtype != angle.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {dt.scalar_name(abs.dtype)} but got scalar type {dt.scalar_name(angle.dtype)} for second argument"
+        )
+    if abs.dtype.kind != "f":
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {dt.scalar_name(abs.dtype)} and {dt.scalar_name(angle.dtype)}"
+        )
+    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
+    np.multiply(abs, np.cos(angle), out=out.real)
+    np.multiply(abs, np.sin(angle), out=out.imag)
+    return out
+
+
+@operator(grad=dict(input=lambda F, g: F.conj_physical(g)), wirtinger=True, inplace=True)
+def conj_physical(input: Array):
+    """The complex conjugate, as a new tensor."""
+    return np.conjugate(input)

@@ -1,0 +1,351 @@
+"""Convolutions.
+
+A convolution is bilinear, and so are its two gradients: ``conv`` (input, weight), ``conv_input`` (gradient, weight) and
+``conv_weight`` (input, gradient). Each is the gradient of the others, which closes the family under differentiation;
+the transposed convolution that users call is ``conv_input`` under another name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("functional")
+
+
+def _wide(a: Any) -> Any:
+    return a.astype(np.float32) if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
+
+
+def _columns(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    """Windows of ``x`` as ``(N, groups, C / groups * prod(kernel), L)``."""
+    n, c = x.shape[:2]
+    pointwise = all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding)
+    columns = x.reshape(n, c, -1) if pointwise else K.im2col(x, kernel, stride, padding, dilation)
+    return columns.reshape(n, groups, columns.shape[1] // groups, columns.shape[2])
+
+
+def _spatial(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> tuple[int, ...]:
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)
+    )
+
+
+def _conv(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    out_size = _spatial(x, weight, stride, padding, dilation)
+    o = weight.shape[0]
+    if 0 in x.shape or 0 in weight.shape or 0 in out_size:
+        return np.zeros((x.shape[0], o, *out_size), x.dtype)
+    columns = _columns(_wide(x), weight.shape[2:], stride, padding, dilation, groups)
+    rows = _wide(weight).reshape(groups, o // groups, -1)
+    return np.matmul(rows, columns).reshape(x.shape[0], o, *out_size).astype(x.dtype, copy=False)
+
+
+def _conv_input(g: Any, weight: Any, shape: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    n, o = g.shape[:2]
+    if 0 in g.shape or 0 in weight.shape or 0 in shape:
+        return np.zeros(shape, g.dtype)
+    rows = _wide(weight).reshape(groups, o // groups, -1)
+    columns = np.matmul(rows.swapaxes(1, 2), _wide(g).reshape(n, groups, o // groups, -1))
+    columns = columns.reshape(n, -1, columns.shape[-1])
+    kernel = weight.shape[2:]
+    if all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding):
+        return columns.reshape(shape).astype(g.dtype, copy=False)
+    return K.col2im(columns, tuple(shape[2:]), kernel, stride, padding, dilation).astype(g.dtype, copy=False)
+
+
+def _conv_weight(x: Any, g: Any, shape: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+    n, o = g.shape[:2]
+    if 0 in g.shape or 0 in x.shape or 0 in shape:
+        return np.zeros(shape, g.dtype)
+    columns = _columns(_wide(x), shape[2:], stride, padding, dilation, groups)
+    rows = _wide(g).reshape(n, groups, o // groups, -1)
+    return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(shape).astype(g.dtype, copy=False)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, weight, input_shape, stride, padding, dilation, groups: F.conv_input(
+            g, weight, input_shape, stride, padding, dilation, groups
+        ),
+        weight=lambda F, g, input, weight_shape, stride, padding, dilation, groups: F.conv_weight(
+            input, g, weight_shape, stride, padding, dilation, groups
+        ),
+        bias=lambda F, g: F.sum(g, (0, *range(2, g.ndim))),
+    ),
+    places=(), node="ConvolutionBackward0",
+)  # fmt: skip
+def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
+    """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
+    y = _conv(input, weight, stride, padding, dilation, groups)
+    return y if bias is None else np.add(y, bias.reshape((1, -1) + (1,) * (y.ndim - 2)), out=y)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, weight, stride, padding, dilation, groups: F.convolution_forward(g, weight, None, stride, padding, dilation, groups),
+        weight=lambda F, g, input, weight_shape, stride, padding, dilation, groups: F.conv_weight(
+            g, input, weight_shape, stride, padding, dilation, groups
+        ),
+    ),
+    places=(), node="ConvolutionBackward0",
+)  # fmt: skip
+def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
+    """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
+    return _conv_input(input, weight, shape, stride, padding, dilation, groups)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, grad, input_shape, stride, padding, dilation, groups: F.conv_input(
+            grad, g, input_shape, stride, padding, dilation, groups
+        ),
+        grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride, padding, dilation, groups),
+    ),
+    places=(), node="ConvolutionBackward0",
+)  # fmt: skip
+def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
+    """The adjoint of a convolution in its weight, which has ``shape``."""
+    return _conv_weight(input, grad, shape, stride, padding, dilation, groups)
+
+
+# -- what users call --------------------------------------------------------------------------------------------------
+
+
+def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """``value`` for each of ``n`` spatial dimensions."""
+    row = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(row) == 1:
+        row = row * n
+    if len(row) != n:
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got {name}={list(row)}"
+        )
+    return row
+
+
+def _check(input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool) -> None:
+    name = f"conv{'_transpose' if transposed else ''}{n}d"
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
+        )
+    if weight.ndim != n + 2:
+        raise RuntimeError(
+            f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}" if weight.ndim < 3 else
+            f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input {list(input.shape)}, but got {weight.ndim}-dimensional weight "
+            f"of size {list(weight.shape)} instead"
+        )  # fmt: skip
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    channels = input.shape[1 if input.ndim == n + 2 else 0]
+    expected = weight.shape[0] if transposed else weight.shape[1] * groups
+    if weight.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {list(weight.shape)} instead")  # fmt: skip
+    if channels != expected:
+        which = "expected input{} to have {} channels, but got {} channels instead".format(list(input.shape), expected, channels)
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}{'weight of size' if transposed else f'groups={groups}, weight of size'} {list(weight.shape)}, {which}")  # fmt: skip
+    outputs = weight.shape[1] * groups if transposed else weight.shape[0]
+    if bias is not None and (bias.ndim != 1 or bias.shape[0] != outputs):
+        raise RuntimeError(
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outputs} elements, but got bias of "
+            f"size {list(bias.shape)} instead"
+        )
+
+
+def _types(F: Any, input: Any, weight: Any, bias: Any) -> None:
+    from ..arrays.dtypes import scalar_name
+
+    d = F.dtype_of(input)
+    for label, p in (("weight", weight), ("bias", bias)):
+        if p is not None and F.dtype_of(p) != d:
+            raise RuntimeError(
+                f"Input type ({scalar_name(d).lower()}) and {label} type ({scalar_name(F.dtype_of(p)).lower()}) should be the same"
+            )
+
+
+def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
+    _check(input, weight, bias, groups, n, False)
+    _types(F, input, weight, bias)
+    stride, dilation = ntuple(stride, n, "stride"), ntuple(dilation, n, "dilation")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    kernel = tuple(weight.shape[2:])
+    batched = input.ndim == n + 2
+    x = input if batched else F.unsqueeze(input, 0)
+    if isinstance(padding, str):
+        x, padding = _named_padding(F, x, padding, kernel, stride, dilation)
+    padding = ntuple(padding, n, "padding")
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    padded = [size + 2 * p for size, p in zip(x.shape[2:], padding)]
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
+    if any(a < b for a, b in zip(padded, reach)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: ({' x '.join(map(str, reach))}). "
+            "Kernel size can't be greater than actual input size"
+        )
+    y = F.convolution_forward(x, weight, bias, stride, padding, dilation, groups)
+    return y if batched else F.squeeze(y, 0)
+
+
+def _named_padding(F: Any, x: Any, padding: str, kernel: Any, stride: Any, dilation: Any) -> tuple[Any, Any]:
+    if padding == "valid":
+        return x, 0
+    if padding != "same":
+        raise RuntimeError("Invalid padding string: '" + padding + "'")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for k, d in zip(kernel, dilation)]
+    if all(t % 2 == 0 for t in total):
+        return x, tuple(t // 2 for t in total)
+    pads = [v for t in reversed(total) for v in (t // 2, t - t // 2)]
+    return F.constant_pad_nd(x, tuple(pads)), 0
+
+
+@composite(places=("torch", "functional"))
+def conv1d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """1-d cross-correlation, ``(N, C, L), (O, C / groups, k) -> (N, O, L')``."""
+    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 1)
+
+
+@composite(places=("torch", "functional"))
+def conv2d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """2-d cross-correlation, ``(N, C, H, W), (O, C / groups, kh, kw) -> (N, O, H', W')``.
+
+    >>> import wengert as torch
+    >>> torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)).shape
+    torch.Size([1, 1, 2, 2])
+    """
+    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 2)
+
+
+@composite(places=("torch", "functional"))
+def conv3d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """3-d cross-correlation, ``(N, C, D, H, W), (O, C / groups, kd, kh, kw) -> (N, O, D', H', W')``."""
+    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 3)
+
+
+def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any, n: int) -> Any:
+    _check(input, weight, bias, groups, n, True)
+    _types(F, input, weight, bias)
+    stride, padding, dilation = ntuple(stride, n, "stride"), ntuple(padding, n, "padding"), ntuple(dilation, n, "dilation")
+    extra = ntuple(output_padding, n, "output_padding")
+    for e, s, d in zip(extra, stride, dilation):
+        if e >= s and e >= d:
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got output_padding_height: {extra[0]} "
+                f"output_padding_width: {extra[-1]} stride_height: {stride[0]} stride_width: {stride[-1]} dilation_height: {dilation[0]} "
+                f"dilation_width: {dilation[-1]}"
+            )
+    batched = input.ndim == n + 2
+    x = input if batched else F.unsqueeze(input, 0)
+    size = tuple(
+        (a - 1) * s - 2 * p + d * (k - 1) + e + 1
+        for a, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)
+    )
+    y = F.conv_input(x, weight, (x.shape[0], weight.shape[1] * groups, *size), stride, padding, dilation, groups)
+    if bias is not None:
+        y = y + F.reshape(bias, (1, -1) + (1,) * n)
+    return y if batched else F.squeeze(y, 0)
+
+
+@composite(places=("torch", "functional"))
+def conv_transpose1d(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The adjoint of ``conv1d``: ``(N, C, L), (C, O / groups, k) -> (N, O, L')``."""
+    return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
+
+
+@composite(places=("torch", "functional"))
+def conv_transpose2d(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The adjoint of ``conv2d``."""
+    return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
+
+
+@composite(places=("torch", "functional"))
+def conv_transpose3d(F, input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The adjoint of ``conv3d``."""
+    return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
+
+
+@composite(places=("torch",))
+def convolution(F, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """A convolution of any number of spatial dimensions, transposed or not."""
+    n = weight.ndim - 2
+    if transposed:
+        return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, n)
+    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, n)
+
+
+@composite(places=("torch", "functional"))
+def conv_tbc(F, input, weight, bias, pad=0):
+    """1-d convolution of ``(time, batch, channels)``."""
+    y = F.conv1d(F.permute(input, (1, 2, 0)), F.permute(weight, (2, 1, 0)), bias, 1, pad)
+    return F.permute(y, (2, 0, 1))
+
+
+# -- windows as columns -----------------------------------------------------------------------------------------------
+
+
+@operator(
+    grad=dict(input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel, dilation, padding, stride)),
+    places=(), node="Im2ColBackward0",
+)  # fmt: skip
+def unfold_columns(input: Array, kernel, dilation, padding, stride):
+    return K.im2col(input, kernel, stride, padding, dilation)
+
+
+@operator(
+    grad=dict(input=lambda F, g, kernel, dilation, padding, stride: F.unfold_columns(g, kernel, dilation, padding, stride)), places=(),
+    node="Col2ImBackward0",
+)  # fmt: skip
+def fold_columns(input: Array, size, kernel, dilation, padding, stride):
+    return K.col2im(input, tuple(size), kernel, stride, padding, dilation)
+
+
+@composite(places=())
+def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
+    """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
+    if input.ndim not in (3, 4):
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {list(input.shape)}"
+        )
+    how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+    x = input if input.ndim == 4 else F.unsqueeze(input, 0)
+    y = F.unfold_columns(x, *how)
+    return y if input.ndim == 4 else F.squeeze(y, 0)
+
+
+@composite
+def fold(F, input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """The adjoint of ``unfold``: overlapping windows are added up, ``(N, C * kh * kw, L) -> (N, C, H, W)``."""
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {list(input.shape)}")  # fmt: skip
+    size = ntuple(output_size, 2, "output_size")
+    how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
+    kernel, dilate, pad, step = how
+    x = input if input.ndim == 3 else F.unsqueeze(input, 0)
+    if x.shape[1] % (kernel[0] * kernel[1]):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
+            f"{x.shape[1]} and kernel_size={kernel}."
+        )
+    blocks = [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(size, kernel, dilate, pad, step)]
+    if x.shape[2] != blocks[0] * blocks[1]:
+        raise RuntimeError(
+            f"Given output_size={size}, kernel_size={kernel}, dilation={dilate}, padding={pad}, stride={step}, expected size of input's "
+            f"dimension 2 to match the calculated number of sliding blocks {blocks[0]} * {blocks[1]} = {blocks[0] * blocks[1]}, but got "
+            f"input.size(2)={x.shape[2]}."
+        )
+    y = F.fold_columns(x, size, *how)
+    return y if input.ndim == 3 else F.squeeze(y, 0)

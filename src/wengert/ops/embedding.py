@@ -1,0 +1,61 @@
+"""Look-up tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family()
+
+
+def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_frequency: bool) -> Any:
+    width = input.shape[-1]
+    values, flat = input.reshape(-1, width), np.asarray(indices).reshape(-1)
+    if by_frequency and flat.size:
+        values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(values.dtype)
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        values, flat = values[kept], flat[kept]
+    out = np.zeros((rows, width), input.dtype)
+    return K.add_at(out, flat, np.ascontiguousarray(values))
+
+
+@operator(
+    grad=dict(input=lambda F, g, indices, padding_idx, by_frequency: F.embedding_take(g, indices, padding_idx, by_frequency)), places=(),
+)  # fmt: skip
+def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_frequency):
+    """The gradient of a look-up: each row of ``input`` added to the row that it came from."""
+    return _scatter_rows(input, indices, rows, padding_idx, by_frequency)
+
+
+@operator(
+    grad=dict(input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices, input_shape[0], padding_idx, by_frequency)),
+    places=(),
+)  # fmt: skip
+def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
+    """The adjoint of ``embedding_scatter``."""
+    out = input[indices]
+    if by_frequency and indices.size:
+        out = out / np.bincount(indices.reshape(-1), minlength=input.shape[0])[indices][..., None].astype(out.dtype)
+    if padding_idx >= 0:
+        out[indices == padding_idx] = 0
+    return out
+
+
+@operator(
+    grad=dict(weight=lambda F, g, indices, weight_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices, weight_shape[0], padding_idx, by_frequency)),
+    node="EmbeddingBackward0",
+)  # fmt: skip
+def embedding_rows(weight: Array, indices: Array, padding_idx, by_frequency):
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise IndexError("index out of range in self")
+    return weight.take(indices, axis=0)

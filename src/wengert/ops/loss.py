@@ -1,0 +1,461 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("functional")
+
+
+def legacy(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The ``reduction`` that the deprecated flags mean."""
+    if size_average is None and reduce is None:
+        return reduction
+    import warnings
+
+    mean = True if size_average is None else size_average
+    total = True if reduce is None else reduce
+    found = "mean" if mean and total else "sum" if total else "none"
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", UserWarning, stacklevel=4)
+    return found
+
+
+def checked(reduction: str) -> str:
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def _reduced(values: Any, reduction: str) -> Any:
+    checked(reduction)
+    if reduction == "none":
+        return values
+    total = np.add.reduce(values, axis=None)
+    if reduction == "sum":
+        return total
+    return np.true_divide(total, values.size, dtype=values.dtype) if values.size else np.full((), np.nan, values.dtype)
+
+
+def _spread(F: Any, g: Any, reduction: str, count: int) -> Any:
+    """The gradient of the elements, from that of their reduction."""
+    return g / count if reduction == "mean" else g
+
+
+def _reduce_with(F: Any, values: Any, reduction: str) -> Any:
+    checked(reduction)
+    return values if reduction == "none" else F.mean(values) if reduction == "mean" else F.sum(values)
+
+
+def _size(shape: Any) -> int:
+    n = 1
+    for k in shape:
+        n *= k
+    return n
+
+
+def _warn_size(name: str, input: Any, target: Any) -> None:
+    if input.shape != target.shape:
+        import warnings
+
+        warnings.warn(
+            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})). "
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
+    difference = input - target
+    return (2.0 * _spread(F, g, reduction, _size(difference.shape))) * difference
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, target, reduction: _mse_slope(F, g, input, target, reduction),
+              target=lambda F, g, input, target, reduction: _mse_slope(F, g, target, input, reduction)),
+    promote="elementwise", scalars=False, node="MseLossBackward0", places=(),
+)  # fmt: skip
+def mse_loss(input: Array, target: Array, reduction="mean"):
+    d = np.subtract(input, target)
+    return _reduced(np.multiply(d, d), reduction)
+
+
+def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
+    s = F.sgn(a - b)
+    return _spread(F, g, reduction, _size(s.shape)) * s
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, target, reduction: _sign_slope(F, g, input, target, reduction),
+              target=lambda F, g, input, target, reduction: _sign_slope(F, g, target, input, reduction)),
+    promote="elementwise", scalars=False, wirtinger=True, node="L1LossBackward0", places=(),
+)  # fmt: skip
+def l1_loss(input: Array, target: Array, reduction="mean"):
+    return _reduced(np.abs(np.subtract(input, target)), reduction)
+
+
+def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, scale: float) -> Any:
+    d = a - b
+    return _spread(F, g, reduction, _size(d.shape)) * (F.clamp(d, -delta, delta) * scale)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, input, target, reduction, beta, 1 / beta),
+              target=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, target, input, reduction, beta, 1 / beta)),
+    promote="elementwise", scalars=False, node="SmoothL1LossBackward0", places=(),
+)  # fmt: skip
+def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
+    d = np.abs(np.subtract(input, target))
+    t = d.dtype.type
+    return _reduced(np.where(d < t(beta), d * d * t(0.5 / beta), d - t(0.5 * beta)), reduction)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, input, target, reduction, delta, 1.0),
+              target=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, target, input, reduction, delta, 1.0)),
+    promote="elementwise", scalars=False, node="HuberLossBackward0", places=(),
+)  # fmt: skip
+def huber(input: Array, target: Array, reduction="mean", delta=1.0):
+    d = np.abs(np.subtract(input, target))
+    t = d.dtype.type
+    return _reduced(np.where(d <= t(delta), d * d * t(0.5), (d - t(0.5 * delta)) * t(delta)), reduction)
+
+
+# -- classification ---------------------------------------------------------------------------------------------------
+
+
+class Bits:
+    """A constant array that a node keeps for its rule: no gradient is ever asked of it."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+
+def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:
+    """``(index with its class dimension, per-element weight, kept mask)`` of a target of class numbers."""
+    classes = x.shape[1]
+    kept = target != ignore_index
+    safe = np.where(kept, target, 0)
+    if safe.size and (safe.min() < 0 or safe.max() >= classes):
+        bad = int(safe.min() if safe.min() < 0 else safe.max())
+        raise IndexError(f"Target {bad} is out of bounds.")
+    w = kept.astype(x.dtype) if weight is None else np.where(kept, weight[safe], x.dtype.type(0))
+    return np.expand_dims(safe, 1), w, kept
+
+
+@operator(
+    grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
+    aux=("index", "scale"), places=(), node="NllLossBackward0",
+)  # fmt: skip
+def nll(input: Array, target, weight, reduction, ignore_index):
+    """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
+    index, w, kept = _nll_parts(input, target, weight, ignore_index)
+    picked = np.take_along_axis(input, index, 1).squeeze(1)
+    loss = np.where(kept, -picked * w, input.dtype.type(0))
+    scale = Bits(-w)
+    if reduction == "none":
+        return loss, Bits(index), scale
+    total = np.asarray(loss.sum())
+    if reduction == "mean":
+        denominator = w.sum()
+        return total / denominator, Bits(index), Bits(-w / denominator)
+    return total, Bits(index), scale
+
+
+def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
+    out = np.zeros(shape, scale.array.dtype)
+    np.put_along_axis(out, index.array, np.expand_dims(g * scale.array, 1), 1)
+    return out
+
+
+@operator(
+    grad=dict(input=lambda F, g, index, scale: F.nll_pick(g, index, scale)),
+    places=(),
+)  # fmt: skip
+def nll_spread(input: Array, shape, index, scale):
+    return _spread_raw(input, shape, index, scale)
+
+
+@operator(grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)), places=())
+def nll_pick(input: Array, index, scale):
+    return np.take_along_axis(input, index.array, 1).squeeze(1) * scale.array
+
+
+def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
+    """``(softmax - one-hot)`` times the scaled gradient, in one buffer."""
+    w = np.expand_dims(g * scale.array, 1)
+    out = np.exp(log_p)
+    out *= -w
+    if index.array.shape[2:] == () and out.flags.c_contiguous:
+        rows = np.arange(out.shape[0])
+        out[rows, index.array[:, 0]] += w[:, 0]
+    else:
+        np.put_along_axis(out, index.array, np.take_along_axis(out, index.array, 1) + w, 1)
+    return out.astype(log_p.dtype, copy=False)
+
+
+@composite(raw=_cross_entropy_raw, places=())
+def cross_entropy_grad(F, g, log_p, index, scale):
+    one_hot = F.nll_spread(g + F.zeros(scale.array.shape, F.dtype_of(g)), tuple(log_p.shape), index, scale)
+    weights = F.unsqueeze(g * F.constant(scale.array), 1)
+    return one_hot - F.exp(log_p) * weights
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, log_p, index, scale: F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)),
+    aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0",
+)  # fmt: skip
+def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
+    """Softmax and negative log-likelihood in one step: one array of probabilities is kept, not two."""
+    log_p = K.log_softmax(input, 1)
+    index, w, kept = _nll_parts(input, target, weight, ignore_index)
+    picked = np.take_along_axis(log_p, index, 1).squeeze(1)
+    loss = np.where(kept, -picked * w, input.dtype.type(0))
+    if reduction == "none":
+        return loss, log_p, Bits(index), Bits(-w)
+    total = np.asarray(loss.sum())
+    if reduction == "mean":
+        denominator = w.sum()
+        return total / denominator, log_p, Bits(index), Bits(-w / denominator)
+    return total, log_p, Bits(index), Bits(-w)
+
+
+@composite(places=())
+def cross_entropy_soft(F, input, target, weight, reduction, label_smoothing):
+    """Cross-entropy against class probabilities."""
+    classes = input.shape[1] if input.ndim > 1 else input.shape[0]
+    dim = 1 if input.ndim > 1 else 0
+    log_p = F.log_softmax(input, dim)
+    if label_smoothing > 0:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    w = 1.0 if weight is None else F.reshape(weight, (1, -1) + (1,) * (input.ndim - 2)) if input.ndim > 1 else weight
+    loss = -F.sum(log_p * target * w, dim)
+    if reduction == "none":
+        return loss
+    total = F.sum(loss)
+    return total if reduction == "sum" else total / (_size(input.shape) // classes)
+
+
+@composite
+def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """Kullback–Leibler divergence of log-probabilities ``input`` from ``target``, element by element, reduced."""
+    reduction = legacy(size_average, reduce, reduction)
+    values = F.exp(target) * (target - input) if log_target else F.xlogy(target, target) - target * input
+    if reduction == "batchmean":
+        return F.sum(values) / input.shape[0] if input.ndim else F.sum(values)
+    return _reduce_with(F, values, reduction)
+
+
+def _bce_check(input: Any, target: Any, name: str) -> None:
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(
+            f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})) is "
+            "deprecated. Please ensure they have the same size."
+        )
+
+
+_TINY = 1e-12
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, target: g * (input - target) / F.clamp((1 - input) * input, min=_TINY),
+              target=lambda F, g, input: g * (F.clamp(F.log(1 - input), min=-100.0) - F.clamp(F.log(input), min=-100.0))),
+    promote="elementwise", scalars=False, places=(), node="BinaryCrossEntropyBackward0",
+)  # fmt: skip
+def bce_elements(input: Array, target: Array):
+    if input.size and (input.min() < 0 or input.max() > 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    t = input.dtype.type
+    low = np.maximum(np.log1p(-input), t(-100))
+    return (target - t(1)) * low - target * np.maximum(np.log(input), t(-100))
+
+
+@composite
+def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """``-(y log p + (1 - y) log(1 - p))``, its logarithms cut off at -100."""
+    reduction = legacy(size_average, reduce, reduction)
+    _bce_check(input, target, "binary_cross_entropy")
+    values = F.bce_elements(input, target)
+    return _reduce_with(F, values if weight is None else values * weight, reduction)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, target: g * (F.sigmoid(input) - target), target=lambda F, g, input: g * -input),
+    promote="elementwise", scalars=False, places=(), node="BinaryCrossEntropyWithLogitsBackward0",
+)  # fmt: skip
+def bce_logit_elements(input: Array, target: Array):
+    return (1 - target) * input - K.log_sigmoid(input)
+
+
+@composite
+def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
+    """Binary cross-entropy of ``sigmoid(input)``, computed without overflow."""
+    reduction = legacy(size_average, reduce, reduction)
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(f"Target size (torch.Size({list(target.shape)})) must be the same as input size (torch.Size({list(input.shape)}))")
+    if pos_weight is None:
+        values = F.bce_logit_elements(input, target)
+    else:
+        values = (1 - target) * input - (1 + (pos_weight - 1) * target) * F.logsigmoid(input)
+    return _reduce_with(F, values if weight is None else values * weight, reduction)
+
+
+@composite
+def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
+    """``log(1 + exp(-y x))``."""
+    return _reduce_with(F, F.log1p(F.exp(-target * input)), legacy(size_average, reduce, reduction))
+
+
+@composite
+def hinge_embedding_loss(F, input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """``x`` where ``y = 1``, ``max(0, margin - x)`` where ``y = -1``."""
+    zero = F.zeros((), F.dtype_of(input))
+    values = F.where(target != 1, F.clamp(margin - input, min=0.0), zero) + F.where(target != -1, input, zero)
+    return _reduce_with(F, values, legacy(size_average, reduce, reduction))
+
+
+@composite
+def margin_ranking_loss(F, input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """``max(0, -y (x1 - x2) + margin)``."""
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: torch.Size({list(input1.shape)}), "
+            f"input2: torch.Size({list(input2.shape)}), target: torch.Size({list(target.shape)}) "
+        )
+    return _reduce_with(F, F.clamp(-target * (input1 - input2) + margin, min=0.0), legacy(size_average, reduce, reduction))
+
+
+@composite
+def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+    """``1 - cos`` for pairs with ``y = 1``, ``max(0, cos - margin)`` for pairs with ``y = -1``."""
+    dim = target.ndim
+    if target.ndim not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if target.ndim == 1 and input1.ndim != 2 or target.ndim == 0 and input1.ndim != 1:
+        kind = "1D target tensor expects 2D input tensors" if target.ndim == 1 else "0D target tensor expects 1D input tensors"
+        raise RuntimeError(f"{kind}, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
+    eps = 1e-12
+    cos = F.sum(input1 * input2, dim) / F.sqrt((F.sum(input1 * input1, dim) + eps) * (F.sum(input2 * input2, dim) + eps))
+    zero = F.zeros((), F.dtype_of(cos))
+    values = F.where(target == 1, 1 - cos, zero) + F.where(target == -1, F.clamp(cos - margin, min=0.0), zero)
+    return _reduce_with(F, values, legacy(size_average, reduce, reduction))
+
+
+@composite
+def triplet_margin_loss(
+    F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+):
+    """``max(0, d(a, p) - d(a, n) + margin)``. Balntas et al., 2016."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    near, far = F.pairwise_distance(anchor, positive, p, eps), F.pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = F.minimum(far, F.pairwise_distance(positive, negative, p, eps))
+    return _reduce_with(F, F.clamp(margin + near - far, min=0.0), legacy(size_average, reduce, reduction))
+
+
+@composite
+def poisson_nll_loss(
+    F, input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
+    """Negative log-likelihood of Poisson counts, up to a constant (with Stirling's term if ``full``)."""
+    reduction = legacy(size_average, reduce, reduction)
+    values = F.exp(input) - target * input if log_input else input - target * F.log(input + eps)
+    if full:
+        stirling = target * F.log(target) - target + 0.5 * F.log(2 * np.pi * target)
+        values = values + F.where(target <= 1, F.zeros((), F.dtype_of(values)), stirling)
+    return _reduce_with(F, values, reduction)
+
+
+@composite
+def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """Negative log-likelihood of a normal distribution with mean ``input`` and variance ``var``. Nix and Weigend, 1994."""
+    if not hasattr(var, "shape"):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = F.zeros(tuple(input.shape), F.dtype_of(input)) + var
+    elif tuple(var.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = F.unsqueeze(var, -1)
+        elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    if bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    safe = _floor_detached(F, var, eps)
+    difference = input - target
+    values = 0.5 * (F.log(safe) + difference * difference / safe)
+    if full:
+        values = values + 0.5 * float(np.log(2 * np.pi))
+    return _reduce_with(F, values, reduction)
+
+
+def _floor_detached(F: Any, var: Any, eps: float) -> Any:
+    """``max(var, eps)`` whose gradient is that of ``var`` everywhere."""
+    short = F.constant(np.maximum(eps - (var if F.raw else var._data), 0).astype(F.dtype_of(var)))
+    return var + short
+
+
+def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
+    rows = input if input.ndim == 2 else F.unsqueeze(input, 0)
+    index = target if target.ndim == 1 else F.unsqueeze(target, 0)
+    return rows, index
+
+
+@composite
+def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
+    reduction = legacy(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    rows, index = _margin_parts(F, input, target)
+    column = F.unsqueeze(index, 1)
+    gap = F.clamp(margin - F.gather(rows, 1, column) + rows, min=0.0)
+    gap = gap if p == 1 else gap * gap
+    if weight is not None:
+        gap = gap * F.unsqueeze(F.index_select(weight, 0, index), 1)
+    own = F.scatter(F.zeros(tuple(rows.shape), F.dtype_of(rows)) + 1.0, 1, column, 0.0)
+    values = F.sum(gap * own, 1) / rows.shape[1]
+    return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, ()), reduction)
+
+
+@composite
+def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
+    """Margins between every listed class (the labels before the first -1) and every other one."""
+    reduction = legacy(size_average, reduce, reduction)
+    labels = np.asarray(target if F.raw else target._data)
+    rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
+    labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
+    valid = np.cumprod(labels >= 0, axis=1).astype(bool)
+    safe = np.where(valid, labels, 0)
+    positive = np.zeros(labels.shape, bool)
+    for i in range(labels.shape[0]):
+        positive[i, safe[i][valid[i]]] = True
+    picked = F.gather(rows, 1, F.constant(safe))
+    gap = F.clamp(1 - F.unsqueeze(picked, 2) + F.unsqueeze(rows, 1), min=0.0)
+    mask = F.constant((valid[:, :, None] & ~positive[:, None, :]).astype(F.dtype_of(input)))
+    values = F.sum(gap * mask, (1, 2)) / rows.shape[1]
+    return _reduce_with(F, values if input.ndim == 2 else F.reshape(values, ()), reduction)
+
+
+@composite
+def multilabel_soft_margin_loss(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Mean over the classes of the binary cross-entropies of ``sigmoid(x)``."""
+    reduction = legacy(size_average, reduce, reduction)
+    values = -(target * F.logsigmoid(input) + (1 - target) * F.logsigmoid(-input))
+    if weight is not None:
+        values = values * weight
+    return _reduce_with(F, F.sum(values, -1) / input.shape[-1], reduction)

@@ -1,0 +1,242 @@
+"""Normalisations.
+
+Each has a fused gradient for raw arrays and the same gradient written in other operators: the first serves a plain
+backward, the second is what higher derivatives go through.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("functional")
+
+
+def _count(shape: Any) -> int:
+    n = 1
+    for k in shape:
+        n *= k
+    return max(n, 1)
+
+
+def _moments(F: Any, x: Any, axes: Any, eps: float) -> tuple[Any, Any]:
+    """Mean and reciprocal standard deviation over ``axes``, kept as ones."""
+    n = _count([x.shape[a] for a in axes])
+    mean = F.sum(x, axes, True) / n
+    centred = x - mean
+    return mean, F.rsqrt(F.sum(centred * centred, axes, True) / n + eps)
+
+
+# -- layer norm -------------------------------------------------------------------------------------------------------
+
+
+@composite(raw=lambda g, x, mean, rstd, weight, dims, eps, needs: K.layer_norm_grad(g, x, mean, rstd, weight, dims, tuple(needs)), places=())
+def layer_norm_grad(F, g, input, mean, rstd, weight, dims, eps, needs):
+    axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
+    mean, rstd = _moments(F, input, axes, eps)
+    normal = (input - mean) * rstd
+    scaled = g if weight is None else g * weight
+    n = _count([input.shape[a] for a in axes])
+    along = F.sum(scaled * normal, axes, True) / n
+    gx = rstd * (scaled - F.sum(scaled, axes, True) / n - normal * along) if needs[0] else None
+    gw = (F.sum(g * normal, lead) if lead else g * normal) if needs[1] else None
+    return gx, gw, (F.sum(g, lead) if lead else g) if needs[2] else None
+
+
+@operator(
+    grad=lambda F, g, needs, input, mean, rstd, weight, dims, eps: F.layer_norm_grad(g, input, mean, rstd, weight, dims, eps, needs),
+    wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
+    node="NativeLayerNormBackward0",
+)  # fmt: skip
+def layer_norm_over(input: Array, weight: Array | None, bias: Array | None, dims, eps):
+    return K.layer_norm(input, dims, weight, bias, eps)
+
+
+@composite(places=("torch", "functional"))
+def layer_norm(F, input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """Normalise over the last dimensions (those of ``normalized_shape``), then scale and shift. Ba et al., 2016.
+
+    >>> import wengert as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
+    tensor([[-1.0000,  1.0000]])
+    """
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    _check_shape("layer_norm", input, shape, weight, bias)
+    return F.layer_norm_over(input, weight, bias, len(shape), eps)
+
+
+def _check_shape(name: str, input: Any, shape: Any, weight: Any, bias: Any = None) -> None:
+    if len(shape) < 1:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+        )
+    for label, p in (("weight", weight), ("bias", bias)):
+        if p is not None and tuple(p.shape) != shape:
+            raise RuntimeError(
+                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape {list(p.shape)} and "
+                f"normalized_shape = {list(shape)}"
+            )
+    if input.ndim < len(shape) or tuple(input.shape[input.ndim - len(shape) :]) != shape:
+        stars = ", ".join(["*", *map(str, shape)])
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [{stars}], but got input of size{list(input.shape)}"
+        )
+
+
+# -- RMS norm ---------------------------------------------------------------------------------------------------------
+
+
+@composite(raw=lambda g, x, rstd, weight, dims, eps, needs: K.rms_norm_grad(g, x, rstd, weight, dims, tuple(needs)), places=())
+def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
+    axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
+    n = _count([input.shape[a] for a in axes])
+    rstd = F.rsqrt(F.sum(input * input, axes, True) / n + eps)
+    normal = input * rstd
+    scaled = g if weight is None else g * weight
+    gx = rstd * (scaled - normal * (F.sum(scaled * normal, axes, True) / n)) if needs[0] else None
+    return gx, (F.sum(g * normal, lead) if lead else g * normal) if needs[1] else None
+
+
+@operator(
+    grad=lambda F, g, needs, input, rstd, weight, dims, eps: F.rms_norm_grad(g, input, rstd, weight, dims, eps, needs),
+    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="FusedRmsNormBackward0",
+)  # fmt: skip
+def rms_norm_over(input: Array, weight: Array | None, dims, eps):
+    return K.rms_norm(input, dims, weight, eps)
+
+
+@composite(places=("torch", "functional"))
+def rms_norm(F, input, normalized_shape, weight=None, eps=None):
+    """Divide by the root of the mean square over the last dimensions, then scale. Zhang and Sennrich, 2019."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    _check_shape("rms_norm", input, shape, weight)
+    if eps is None:
+        d = F.dtype_of(input)
+        eps = float(np.finfo(d if d.kind == "f" else np.float32).eps)
+    if F.is_complex(input):
+        scale = F.rsqrt(F.mean(F.real(input * F.conj(input)), tuple(range(-len(shape), 0)), True) + eps)
+        return input * scale if weight is None else input * scale * weight
+    return F.rms_norm_over(input, weight, len(shape), eps)
+
+
+# -- batch norm -------------------------------------------------------------------------------------------------------
+
+
+def _per_channel(F: Any, v: Any, ndim: int) -> Any:
+    return F.reshape(v, (1, -1) + (1,) * (ndim - 2))
+
+
+@composite(
+    raw=lambda g, x, mean, rstd, weight, training, eps, needs: K.batch_norm_grad(g, x, mean, rstd, weight, training, tuple(needs)), places=(),
+)  # fmt: skip
+def batch_norm_grad(F, g, input, mean, rstd, weight, training, eps, needs):
+    axes = (0, *range(2, input.ndim))
+    if training:
+        mean, rstd = _moments(F, input, axes, eps)
+    else:
+        mean, rstd = (_per_channel(F, v, input.ndim) for v in (mean, rstd))
+    normal = (input - mean) * rstd
+    scaled = g if weight is None else g * _per_channel(F, weight, input.ndim)
+    gx = None
+    if needs[0]:
+        gx = scaled * rstd
+        if training:
+            n = _count([input.shape[a] for a in axes])
+            gx = rstd * (scaled - F.sum(scaled, axes, True) / n - normal * (F.sum(scaled * normal, axes, True) / n))
+    return gx, F.sum(g * normal, axes) if needs[1] else None, F.sum(g, axes) if needs[2] else None
+
+
+def _batch_rule(F: Any, g: Any, needs: Any, input: Any, weight: Any, mean: Any, rstd: Any, fixed: Any, eps: Any) -> Any:
+    if fixed is not None and not F.raw:
+        mean, rstd = (F.constant(v) for v in fixed.arrays)
+    return F.batch_norm_grad(g, input, mean, rstd, weight, fixed is None, eps, needs)
+
+
+class Fixed:
+    """Running statistics as they were, for the gradient in evaluation mode."""
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, *arrays: Any) -> None:
+        self.arrays = arrays
+
+
+@operator(
+    grad=_batch_rule, wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
+    places=(), node="NativeBatchNormBackward0",
+)  # fmt: skip
+def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, fixed, eps, moments):
+    """Normalise each channel (dimension 1) by ``fixed`` statistics, or by its own, which ``moments`` receives."""
+    if fixed is None:
+        mean, var = K.channel_moments(input)
+        moments[:] = (mean, var)
+        rstd = 1 / np.sqrt(var + var.dtype.type(eps))
+    else:
+        mean, rstd = fixed.arrays
+    scale = rstd if weight is None else rstd * weight
+    shift = -mean * scale
+    if bias is not None:
+        shift = shift + bias
+    return K.channel_affine(input, scale, shift), mean, rstd
+
+
+# -- group norm, instance norm ----------------------------------------------------------------------------------------
+
+
+@composite(places=("torch", "functional"))
+def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """Normalise groups of channels together. Wu and He, 2018."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    n, c = input.shape[:2]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if c % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and "
+            f"num_groups={num_groups}"
+        )
+    for label, p in (("weight", weight), ("bias", bias)):
+        if p is not None and (p.ndim != 1 or p.shape[0] != c):
+            raise RuntimeError(
+                f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of shape "
+                f"{list(p.shape)} and input of shape {list(input.shape)}"
+            )
+    size = _size(input.shape)
+    rows = F.reshape(input, (n * num_groups, size // (n * num_groups) if n * num_groups else 0))
+    out = F.reshape(F.layer_norm_over(rows, None, None, 1, eps), tuple(input.shape))
+    if weight is not None:
+        out = out * _per_channel(F, weight, input.ndim)
+    return out if bias is None else out + _per_channel(F, bias, input.ndim)
+
+
+def _size(shape: Any) -> int:
+    n = 1
+    for k in shape:
+        n *= k
+    return n
+
+
+@composite
+def local_response_norm(F, input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """``x / (k + alpha * mean of squares of neighbouring channels)^beta``. Krizhevsky et al., 2012."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    if _size(input.shape) == 0:
+        return input * 1
+    square = F.unsqueeze(input * input, 1)
+    n, c = input.shape[:2]
+    flat = F.reshape(square, (n, 1, c, -1))
+    padded = F.constant_pad_nd(flat, (0, 0, size // 2, (size - 1) // 2))
+    total = padded[:, :, 0:c]
+    for i in range(1, size):
+        total = total + padded[:, :, i : i + c]
+    mean = F.reshape(total / size, tuple(input.shape))
+    return input / (mean * alpha + k) ** beta

@@ -1,0 +1,217 @@
+"""Elementwise functions of two or three tensors: blends, angles, lengths, logarithms of sums and products."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .operator import family
+from .pointwise import LN2, number, together, unsupported
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+# How PyTorch's messages spell a type of C++.
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def floats_only(kernel: str, d: Any) -> None:
+    """Refuse integers and truth values in PyTorch's words."""
+    if d.kind in "iub":
+        raise unsupported(kernel, d)
+
+
+# -- blends -------------------------------------------------------------------------------------------------------------
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g: g,
+        tensor1=lambda F, g, tensor2, value: g * (tensor2 if value == 1 else tensor2 * value),
+        tensor2=lambda F, g, tensor1, value: g * (tensor1 if value == 1 else tensor1 * value),
+    ),
+    promote="elementwise", scalars=False, inplace=True,
+)  # fmt: skip
+def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
+    """``input + value * tensor1 * tensor2``, broadcast."""
+    product = tensor1 * tensor2
+    return np.add(input, product if value == 1 else product * number(value, product.dtype))
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g: g,
+        tensor1=lambda F, g, tensor2, value: g * (value / tensor2),
+        tensor2=lambda F, g, tensor1, tensor2, value: -g * (tensor1 * value / (tensor2 * tensor2)),
+    ),
+    inplace=True,
+)  # fmt: skip
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
+    """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
+    if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+            "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2))"
+            ".to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv "
+            "behavior is just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+        )
+    input, tensor1, tensor2 = together(input, tensor1, tensor2)
+    quotient = tensor1 / tensor2
+    return np.add(input, quotient if value == 1 else quotient * number(value, quotient.dtype))
+
+
+def _blend(input: Any, end: Any, weight: Any) -> Any:
+    """From the nearer end, so that weights of 0 and 1 give the ends exactly."""
+    if end.dtype != input.dtype:
+        a, b = (_C_NAMES.get(x.dtype.name, x.dtype.name) for x in (input, end))
+        raise RuntimeError(f"expected dtype {a} for `end` but got dtype {b}")
+    floats_only("lerp_kernel_scalar", input.dtype)
+    weight = np.asarray(weight).astype(input.dtype, copy=False)
+    step, rest, near = end - input, 1 - weight, np.absolute(weight) < 0.5
+    if not near.ndim:
+        return input + weight * step if near else end - step * rest.astype(step.dtype, copy=False)
+    return np.where(near, input + weight * step, end - step * rest.astype(step.dtype, copy=False))
+
+
+@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True)
+def lerp(input: Array, end: Array, weight):
+    """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
+
+    >>> import wengert as torch
+    >>> torch.lerp(torch.tensor([0.0, 10.0]), torch.tensor([4.0, 20.0]), 0.5)
+    tensor([ 2., 15.])
+    """
+    return _blend(input, end, weight)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight,
+        weight=lambda F, g, input, end: g * (end - input),
+    ),
+    inplace=True, node="LerpBackward1", places=(),
+)  # fmt: skip
+def lerp_tensor(input: Array, end: Array, weight: Array):
+    """``lerp`` with a tensor of weights, which get a gradient too."""
+    if weight.dtype != input.dtype and weight.ndim:
+        a, b = (_C_NAMES.get(x.dtype.name, x.dtype.name) for x in (input, weight))
+        raise RuntimeError(f"expected dtype {a} for `weight` but got dtype {b}")
+    return _blend(input, end, weight)
+
+
+# -- angles and lengths -------------------------------------------------------------------------------------------------
+
+
+def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
+    """``x / (input^2 + other^2)``, zero at the origin."""
+    return F.where((input == 0) & (other == 0), 0, x / (input * input + other * other))
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, input, other: g * _per_square(F, other, input, other),
+        other=lambda F, g, input, other: g * _per_square(F, -input, input, other),
+    ),
+    promote="float", scalars=False, inplace=True, aliases=("arctan2",),
+)  # fmt: skip
+def atan2(input: Array, other: Array):
+    """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
+    return np.arctan2(input, other)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)),
+    promote="elementwise", scalars=False, inplace=True,
+)  # fmt: skip
+def hypot(input: Array, other: Array):
+    """``sqrt(input^2 + other^2)`` without overflow."""
+    floats_only("hypot_cpu", input.dtype)
+    return np.hypot(input, other)
+
+
+# -- logarithms of sums and products ------------------------------------------------------------------------------------
+
+
+def _log_sum(input: Any, other: Any, exp: Any, log_of_one_plus: Any) -> Any:
+    """Of complex numbers: by way of the one with the larger real part."""
+    larger = input.real >= other.real
+    high, low = np.where(larger, input, other), np.where(larger, other, input)
+    out = high + log_of_one_plus(exp(low - high))
+    infinite = np.isinf(high.real)
+    return np.where(infinite, np.where((high.real < 0) | (low.real != high.real), high, np.log(exp(high) + exp(low))), out)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, input, other: g / (F.exp(other - input) + 1),
+        other=lambda F, g, input, other: g / (F.exp(input - other) + 1),
+    ),
+    promote="elementwise", scalars=False,
+)  # fmt: skip
+def logaddexp(input: Array, other: Array):
+    """``log(exp(input) + exp(other))`` without overflow."""
+    floats_only("logaddexp_cpu", input.dtype)
+    return _log_sum(input, other, np.exp, np.log1p) if input.dtype.kind == "c" else np.logaddexp(input, other)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, input, other: g / (F.exp2(other - input) + 1),
+        other=lambda F, g, input, other: g / (F.exp2(input - other) + 1),
+    ),
+    promote="elementwise", scalars=False,
+)  # fmt: skip
+def logaddexp2(input: Array, other: Array):
+    """``log2(2 ** input + 2 ** other)`` without overflow."""
+    floats_only("logaddexp2_cpu", input.dtype)
+    if input.dtype.kind == "c":
+        return _log_sum(input, other, np.exp2, lambda x: np.log1p(x) / LN2).astype(input.dtype, copy=False)
+    return np.logaddexp2(input, other)
+
+
+def _times_log(log: Any, where_zero: Any) -> Any:
+    """``(F, g, input, other) -> g * log(other)``, zero where the product was taken for zero."""
+
+    def rule(F: Any, g: Any, input: Any, other: Any) -> Any:
+        if not hasattr(other, "dtype"):
+            other = F.constant(np.asarray(other, F.dtype_of(g)))
+        return F.where((input == 0) & (other <= where_zero), 0, g * log(F, other))
+
+    return rule
+
+
+@operator(
+    grad=dict(
+        input=_times_log(lambda F, x: F.log(x), 0),
+        other=lambda F, g, input, other: g * (input / other),
+    ),
+    promote="float", inplace=True, places=("torch", "Tensor", "special"),
+)  # fmt: skip
+def xlogy(input: Array, other: Array):
+    """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    return _product_or_zero(input, other, np.log)
+
+
+@operator(
+    grad=dict(
+        input=_times_log(lambda F, x: F.log1p(x), -1),
+        other=lambda F, g, input, other: g * (input / (other + 1)),
+    ),
+    promote="float", places=("special",), node="SpecialXlog1PyBackward0",
+)  # fmt: skip
+def special_xlog1py(input: Array, other: Array):
+    """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
+    return _product_or_zero(input, other, np.log1p)
+
+
+def _product_or_zero(input: Any, other: Any, log: Any) -> Any:
+    input, other = np.asarray(input), np.asarray(other)  # the short cut brings Python numbers as they are
+    zero = (input == 0) & ~np.isnan(other)
+    d = input.dtype if input.ndim or not other.ndim else other.dtype
+    return np.where(zero, 0, input * log(other)).astype(d, copy=False)

@@ -1,0 +1,257 @@
+"""Joining, splitting and selecting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .operator import family
+from .views import axis, dims_of, resolve_shape
+
+if TYPE_CHECKING:
+    from .operator import Array, Arrays
+
+operator, composite = family("torch", "Tensor")
+
+
+# -- joining ------------------------------------------------------------------------------------------------------------
+
+
+def _cat_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
+    grads, start = [], 0
+    for shape in tensors_shape:
+        if shape == (0,) and g.ndim != 1:  # an empty vector joins anything
+            grads.append(F.zeros(shape, F.dtype_of(g)))
+        else:
+            grads.append(F.narrow(g, dim, start, shape[dim]))
+            start += shape[dim]
+    return grads
+
+
+def common(arrays: list[Any]) -> list[Any]:
+    """Arrays in their common type."""
+    d = arrays[0].dtype
+    if all(a.dtype is d for a in arrays):
+        return arrays
+    d = dt.result(arrays)
+    return [a.astype(d, copy=False) for a in arrays]
+
+
+@operator(grad=dict(tensors=_cat_back), places=("torch",), aliases=("concat", "concatenate"))
+def cat(tensors: Arrays, dim=0):
+    """Tensors one after another along ``dim``; their other dimensions agree.
+
+    >>> import wengert as torch
+    >>> torch.cat([torch.zeros(1, 2), torch.ones(2, 2)])
+    tensor([[0., 0.],
+            [1., 1.],
+            [1., 1.]])
+    """
+    if not tensors:
+        raise ValueError("expected a non-empty list of Tensors")
+    for i, a in enumerate(tensors):
+        if not a.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    row = common(tensors)
+    solid = [a for a in row if a.shape != (0,)] or row[:1]
+    n, first = solid[0].ndim, solid[0].shape
+    d = axis(dim, n)
+    for i, a in enumerate(solid):
+        if a.ndim != n:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {a.ndim}")
+        if a.shape[:d] != first[:d] or a.shape[d + 1 :] != first[d + 1 :]:
+            at = next(j for j in range(n) if j != d and a.shape[j] != first[j])
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {d}. Expected size {first[at]} but got size {a.shape[at]} for tensor "
+                f"number {i} in the list."
+            )
+    return np.concatenate(solid, d)
+
+
+def _stack_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
+    return [F.select(g, dim, i) for i in range(len(tensors_shape))]
+
+
+@operator(grad=dict(tensors=_stack_back), places=("torch",))
+def stack(tensors: Arrays, dim=0):
+    """Tensors of one shape along a new dimension ``dim``.
+
+    >>> import wengert as torch
+    >>> torch.stack([torch.zeros(2), torch.ones(2)], dim=1)
+    tensor([[0., 1.],
+            [0., 1.]])
+    """
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    shape = tensors[0].shape
+    for i, a in enumerate(tensors):
+        if a.shape != shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}"
+            )
+    n = len(shape) + 1
+    return np.stack(common(tensors), axis(dim, n))
+
+
+# -- selecting ----------------------------------------------------------------------------------------------------------
+
+
+def _key(dim: int, ndim: int, at: Any) -> tuple[Any, ...]:
+    """The key that takes ``at`` along ``dim`` and everything along the dimensions before it."""
+    return (slice(None),) * (dim + ndim if dim < 0 else dim) + (at,)
+
+
+def _select_back(F: Any, g: Any, input_shape: Any, dim: Any, index: Any) -> Any:
+    return F.basic_scatter(g, input_shape, (*_key(dim, len(input_shape), index), ...))
+
+
+@operator(grad=dict(input=_select_back), view=True)
+def select(input: Array, dim, index):
+    """The slice at ``index`` of dimension ``dim``, as a view without that dimension."""
+    if not input.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = axis(dim, input.ndim)
+    size = input.shape[d]
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
+        )
+    return input[(*_key(d, input.ndim, index), ...)]
+
+
+def _narrow_back(F: Any, g: Any, input_shape: Any, dim: Any, start: Any, length: Any) -> Any:
+    n = input_shape[dim]
+    start = start + n if start < 0 else start
+    return F.basic_scatter(g, input_shape, _key(dim, len(input_shape), slice(start, start + length)))
+
+
+@operator(grad=dict(input=_narrow_back), view=True, node="SliceBackward0")
+def narrow(input: Array, dim, start, length):
+    """``length`` slices from ``start`` along ``dim``, as a view.
+
+    >>> import wengert as torch
+    >>> torch.narrow(torch.arange(6), 0, 2, 3)
+    tensor([2, 3, 4])
+    """
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    d = axis(dim, input.ndim)
+    size = input.shape[d]
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    start = start + size if start < 0 else start
+    if start > size - length:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return input[_key(d, input.ndim, slice(start, start + length))]
+
+
+# -- splitting ----------------------------------------------------------------------------------------------------------
+
+
+def _pieces(g: Any) -> list[Any]:
+    """The gradients of a list of outputs; the engine hands over a single one as it is."""
+    return g if type(g) is list else [g]
+
+
+def _split_back(F: Any, g: Any, dim: Any) -> Any:
+    return F.cat(_pieces(g), dim)
+
+
+def _cut(input: Any, sizes: list[int], dim: int) -> list[Any]:
+    out, start = [], 0
+    for n in sizes:
+        out.append(input[_key(dim, input.ndim, slice(start, start + n))])
+        start += n
+    return out
+
+
+def _even(input: Any, size: int, dim: int) -> list[int]:
+    """The lengths of pieces of ``size``, the last one shorter where it does not divide the dimension."""
+    n = input.shape[dim]
+    return [min(size, n - i) for i in range(0, n, size)] if n else [0]
+
+
+@operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=())
+def split(tensor: Array, split_size, dim=0):
+    if not tensor.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    d = axis(dim, tensor.ndim)
+    if split_size == 0 and tensor.shape[d]:
+        raise RuntimeError(
+            f"split_size can only be 0 if dimension size is 0, but got dimension size of {tensor.shape[d]}"
+        )
+    return _cut(tensor, _even(tensor, max(split_size, 1), d), d)
+
+
+@operator(grad=dict(tensor=_split_back), view=True)
+def split_with_sizes(tensor: Array, split_sizes, dim=0):
+    """Views of the given lengths along ``dim``, one after another; the lengths add up to that of the dimension."""
+    if not tensor.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = axis(dim, tensor.ndim)
+    if any(n < 0 for n in split_sizes):
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+    if sum(split_sizes) != tensor.shape[d]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's size at dimension {d}), but got "
+            f"split_sizes={list(split_sizes)}"
+        )
+    return _cut(tensor, list(split_sizes), d)
+
+
+@composite
+def chunk(F, input, chunks, dim=0):
+    """At most ``chunks`` views of equal length along ``dim``, the last one shorter where needed."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    n = input.shape[axis(dim, input.ndim)]
+    size = -(-n // chunks)
+    return F.split(input, size, dim) if size or not n else F.split_with_sizes(input, [0] * chunks, dim)
+
+
+@operator(grad=dict(input=lambda F, g, dim: F.stack(_pieces(g), dim)), view=True)
+def unbind(input: Array, dim=0):
+    """All slices along ``dim`` as views without it."""
+    if not input.ndim:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    d = axis(dim, input.ndim)
+    key = (slice(None),) * d
+    return [input[(*key, i, ...)] for i in range(input.shape[d])]
+
+
+for _op in (split, split_with_sizes, unbind):
+    _op.outputs = ...  # type: ignore[assignment]  # as many as the arguments ask for
+
+
+# -- flattening ---------------------------------------------------------------------------------------------------------
+
+
+@composite
+def flatten(F, input, start_dim=0, end_dim=-1):
+    """The dimensions from ``start_dim`` to ``end_dim`` as one; a view where the memory allows it.
+
+    >>> import wengert as torch
+    >>> torch.zeros(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """
+    n = input.ndim
+    start, end = axis(start_dim, n), axis(end_dim, n)
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not n:
+        return F.reshape(input, (1,))
+    if start == end:
+        return input
+    shape = tuple(input.shape)
+    joined = 1
+    for m in shape[start : end + 1]:
+        joined *= m
+    return F.reshape(input, (*shape[:start], joined, *shape[end + 1 :]))

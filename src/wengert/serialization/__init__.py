@@ -1,0 +1,210 @@
+"""PyTorch's files: ``save`` and ``load``, in both directions, without ever running code from a file.
+
+A ``.pt`` file is a zip archive: a pickle that says what there is, and the memory of the tensors beside it. Reading
+interprets the pickle with a machine that only builds plain data (:mod:`.unpickler`) and only knows the names in an
+allow-list (:mod:`.names`). The heavy parts are imported when they are first needed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .container import get_crc32_options, set_crc32_options
+from .locations import default_restore_location, location_tag
+from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+
+__all__ = [
+    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
+    "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
+    "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
+]  # fmt: skip
+_LATER = ("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness")
+_ZIP = b"PK\3\4"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from . import endianness
+
+        return getattr(endianness, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Write an object with its tensors to a file that PyTorch can read.
+
+    Tensors that share memory share it in the file: saving a small view of a large tensor writes the large one
+    (``clone()`` it first to avoid that). Nothing is written if the object cannot be pickled.
+
+    Args:
+        obj: tensors, state dicts, or any nest of containers, numbers and text.
+        f: a path, or an object with ``write``.
+        pickle_module: accepted for compatibility; must be None or ``pickle``.
+        pickle_protocol: of the pickle inside; PyTorch's ``weights_only`` reader wants 2.
+        _use_new_zipfile_serialization: False writes the format that PyTorch had before 1.6.
+
+    Raises ``RuntimeError`` if the folder does not exist, or if tensors look at the same memory as different types.
+
+    >>> import io, wengert as torch
+    >>> file = io.BytesIO()
+    >>> torch.save({"step": 3, "weight": torch.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    {'step': 3, 'weight': tensor([1., 1.])}
+    """
+    if pickle_module is not None and pickle_module.__name__ != "pickle":
+        raise ValueError(f"wengert pickles with its own pickler: pickle_module must be pickle, got {pickle_module!r}")
+    is_path = isinstance(f, (str, os.PathLike))
+    if not is_path and not hasattr(f, "write"):
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    if _use_new_zipfile_serialization:
+        from .archive import save_archive
+
+        name = _archive_name(f) if is_path else "archive"
+        write = save_archive(obj, name, pickle_protocol, not _disable_byteorder_record)
+    else:
+        from .legacy import save_legacy
+
+        write = save_legacy(obj, pickle_protocol)
+    if not is_path:
+        write(f)
+        if hasattr(f, "flush"):
+            f.flush()
+        return
+    folder = os.path.dirname(os.fspath(f))
+    if folder and not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    with open(f, "wb") as file:
+        write(file)
+
+
+def _archive_name(f: Any) -> str:
+    """The folder inside the archive, which PyTorch names after the file."""
+    path = os.fspath(f)
+    name = os.path.basename(path).rpartition(".")[0] or os.path.basename(path)
+    return name if path.isascii() and name else "archive"
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read an object that :func:`save`, or PyTorch's ``torch.save``, wrote.
+
+    Code in the file is never run, whatever ``weights_only`` says: what a file may name is an allow-list that
+    :func:`add_safe_globals` and :class:`safe_globals` extend.
+
+    Args:
+        f: a path, or a seekable object with ``read``.
+        map_location: where tensors go: a device, its name, a dictionary from saved to wanted locations, or a function
+            of storage and location that returns the storage to use (or None).
+        pickle_module: accepted for compatibility and not used.
+        weights_only: False also allows the module classes of this package, so that whole models can be read. (None and
+            True do not.)
+        mmap: look at the tensors in the file (a path, in the zip format) instead of reading them; writing to them
+            leaves the file as it is.
+        pickle_load_args: ``encoding``, for text in pickles that Python 2 wrote.
+
+    Raises ``pickle.UnpicklingError`` ("Weights only load failed ...") for a file that names anything else, and
+    ``RuntimeError`` for one that is damaged.
+    """
+    import pickle
+    import warnings
+
+    from .locations import restorer
+
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    if pickle_load_args and weights_only:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+    encoding = pickle_load_args.get("encoding", "utf-8")
+    restore = restorer(map_location)
+    path = os.fspath(f) if isinstance(f, (str, os.PathLike)) else None
+    file = _seekable(f) if path is None else open(path, "rb")  # noqa: SIM115
+    try:
+        start = file.tell()
+        is_zip = file.read(len(_ZIP)) == _ZIP
+        file.seek(start)
+        if is_zip:
+            from .archive import load_archive
+
+            if mmap and path is None:
+                raise ValueError("f must be a file path in order to use the mmap argument")
+            return load_archive(file, restore, path if mmap else None, encoding, not weights_only)
+        from .legacy import load_legacy
+
+        if mmap:
+            raise RuntimeError(
+                f"mmap can only be used with files saved with `torch.save({'' if path is None else f'{path}, '}"
+                "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to "
+                "use mmap."
+            )
+        return load_legacy(file, restore, encoding, not weights_only)
+    except pickle.UnpicklingError as error:
+        raise pickle.UnpicklingError(_explained(str(error), weights_only)) from None
+    finally:
+        if path is not None:
+            file.close()
+
+
+def _seekable(f: Any) -> Any:
+    import io
+
+    try:
+        f.seek(f.tell())
+    except (io.UnsupportedOperation, AttributeError) as error:
+        raise type(error)(
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
+            "like io.BytesIO and try to load from it instead."
+        ) from None
+    return f
+
+
+def _explained(message: str, weights_only: bool) -> str:
+    text = "Weights only load failed. wengert never runs code from a file"
+    text += "." if weights_only else ", and weights_only=False does not change that."
+    if "was not an allowed global" in message:
+        text += " This file can still be loaded if you trust what it names: allow that, as the following error says."
+    return f"{text}\n\tWeightsUnpickler error: {message}"
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The full names that a file written by ``save`` contains and that :func:`load` would refuse.
+
+    Raises ``ValueError`` for other files. Nothing is unpickled.
+    """
+    from .container import Reader
+    from .names import allowed_by_user, known
+    from .unpickler import globals_in
+
+    path = isinstance(f, (str, os.PathLike))
+    file = open(f, "rb") if path else _seekable(f)  # noqa: SIM115
+    try:
+        start = file.tell()
+        if file.read(len(_ZIP)) != _ZIP:
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        file.seek(start)
+        archive = Reader(file)
+        if "constants.pkl" in archive.records:
+            raise ValueError(
+                "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
+            )
+        return sorted(globals_in(archive.read("data.pkl")) - known().keys() - allowed_by_user().keys())
+    finally:
+        if path:
+            file.close()

@@ -1,0 +1,112 @@
+"""A checkpoint in PyTorch's zip format: ``data.pkl`` beside one record per storage."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import endianness
+from .container import ALIGNMENT, Reader, Writer
+from .pickler import Storages, dumps
+from .storage import UntypedStorage
+from .unpickler import Unpickler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def save_archive(obj: Any, name: str, protocol: int, byte_order: bool) -> Callable[[Any], None]:
+    """Pickle ``obj`` now; what is returned writes it into a file, under the folder ``name``."""
+    storages = Storages()
+    pickled = dumps(obj, protocol, storages)
+
+    def write(file: Any) -> None:
+        archive = Writer(file, name)
+        archive.record("data.pkl", pickled)
+        archive.record(".format_version", b"1")
+        archive.record(".storage_alignment", str(ALIGNMENT).encode())
+        if byte_order:
+            archive.record("byteorder", sys.byteorder.encode())
+        for key, storage in storages.by_key.items():
+            archive.record(f"data/{key}", storage.bytes())
+        archive.close()
+
+    return write
+
+
+class StorageReader:
+    """Gives the unpickler the storages that it asks for, each once.
+
+    Args:
+        archive: the container.
+        restore: puts a storage where it belongs.
+        mapped: the whole file in memory, to look at instead of reading.
+    """
+
+    def __init__(self, archive: Reader, restore: Callable[[Any, str], Any], mapped: Any = None) -> None:
+        self.archive, self.restore, self.mapped = archive, restore, mapped
+        self.loaded: dict[str, UntypedStorage] = {}
+        order = archive.read("byteorder", endianness.default())
+        if order not in (b"little", b"big"):
+            raise ValueError(f"Unknown endianness type: {order.decode()}")
+        self.swap = order.decode() != sys.byteorder
+
+    def __call__(self, identifier: tuple[Any, ...]) -> UntypedStorage:
+        kind, key, location, numel = storage_identifier(identifier)
+        storage = self.loaded.get(key)
+        if storage is None:
+            storage = self.restore(UntypedStorage(self._array(f"data/{key}", kind.dtype, numel)), location)
+            self.loaded[key] = storage
+        return storage
+
+    def _array(self, name: str, dtype: Any, numel: int) -> np.ndarray:
+        size = numel * dtype.itemsize
+        start = self.archive.offset(name)
+        held = self.archive.size(name)
+        if size > held:
+            raise RuntimeError(f"record {name} holds {held} bytes, but its tensors need {size}: the file is corrupt")
+        if self.mapped is not None and start is not None and size:
+            plain = dtype.np if dtype.np.kind in "biufc" else f"u{dtype.itemsize}"
+            array = np.frombuffer(self.mapped, plain, numel, start).view(dtype.np)
+        else:
+            array = np.empty(numel, dtype.np)
+            self.archive.read_into(name, array.view(np.uint8))
+        return endianness.swapped(array) if self.swap else array
+
+
+def storage_identifier(identifier: tuple[Any, ...]) -> tuple[Any, str, str, int]:
+    """``(type, key, location, number of elements)``, checked, of what a pickle calls a storage."""
+    from .names import StorageType
+
+    try:
+        kind, key, location, numel = (x.decode("ascii") if isinstance(x, bytes) else x for x in identifier[1:5])
+        if isinstance(kind, StorageType) and type(key) is type(location) is str and type(numel) is int and numel >= 0:
+            return kind, key, location, numel
+    except ValueError:
+        pass
+    raise RuntimeError(f"not the identifier of a storage: {identifier!r}")
+
+
+def load_archive(
+    file: Any, restore: Callable[[Any, str], Any], path: str | None, encoding: str, own_classes: bool
+) -> Any:
+    """The object in the archive; its storages are looked at in the file at ``path``, if that is given."""
+    archive = Reader(file)
+    if "constants.pkl" in archive.records:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: they hold programs, "
+            "and wengert never runs code from a file."
+        )
+    read = StorageReader(archive, restore, None if path is None else mapped(path))
+    return Unpickler(io.BytesIO(archive.read("data.pkl")), read, encoding=encoding, own_classes=own_classes).load()
+
+
+def mapped(path: str) -> Any:
+    """The file as memory that is read when it is looked at, and copied where it is written to."""
+    from mmap import ACCESS_COPY, mmap
+
+    with open(path, "rb") as file:
+        return mmap(file.fileno(), 0, access=ACCESS_COPY)

@@ -1,0 +1,162 @@
+"""The zip container of PyTorch's files: uncompressed, every record on a 64-byte boundary so that it can be mapped.
+
+The layout is that of PyTorch's writer (the miniz library): a local header whose extra field ``FB`` pads up to the
+boundary, the data, a descriptor with checksum and sizes; a central directory with 64-bit end records.
+Source: PKWARE's APPNOTE.TXT, version 6.3.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zipfile import ZipInfo
+
+ALIGNMENT = 64
+_FULL = 0xFFFFFFFF  # sizes and offsets from here on move into 64-bit fields
+_UTF8, _DESCRIPTOR = 0x800, 0x8
+
+
+class Writer:
+    """Writes records one after another to ``file``, under the folder ``archive``; ``close`` ends the archive."""
+
+    def __init__(self, file: Any, archive: str) -> None:
+        self.file, self.archive, self.at = file, archive, 0
+        self.directory: list[bytes] = []
+        self.contents = b""
+
+    def _write(self, *pieces: Any) -> None:
+        for piece in pieces:
+            self.file.write(piece)
+            self.at += len(piece)
+
+    def record(self, name: str, data: Any) -> None:
+        """Add a record; ``data`` is bytes or a flat array of uint8."""
+        from zlib import crc32
+
+        data = memoryview(data)
+        size, start, full_name = len(data), self.at, f"{self.archive}/{name}".encode()
+        checksum = crc32(data) if get_crc32_options() else 0
+        wide = size >= _FULL or start >= _FULL
+        large = struct.pack("<QQ", size, size) if size >= _FULL else b""
+        far = struct.pack("<Q", start) if start >= _FULL else b""
+        extra = struct.pack("<HH", 1, len(large + far)) + large + far if wide else b""
+        n, m = len(full_name), len(extra)
+        padding = -(start + 30 + n + m + 4) % ALIGNMENT
+        flags = _UTF8 | (_DESCRIPTOR if size else 0)
+        header = struct.pack("<4sHHHIIIIHH", b"PK\3\4", 0, flags, 0, 0, 0, 0, 0, n, m + 4 + padding)
+        self._write(header, full_name, extra, struct.pack("<2sH", b"FB", padding) + b"Z" * padding, data)
+        if size:
+            self._write(struct.pack("<4sIQQ" if wide else "<4sIII", b"PK\7\10", checksum, size, size))
+        short = min(size, _FULL)
+        self.directory.append(
+            struct.pack(
+                "<4sHHHHIIIIHHHHHII", b"PK\1\2", 0, 0, flags, 0, 0, checksum, short, short, n, m, 0, 0, 0, 0,
+                min(start, _FULL),
+            )
+            + full_name
+            + extra
+        )  # fmt: skip
+        self.contents += struct.pack("<QI", size, checksum) + full_name
+
+    def close(self) -> None:
+        """Write the version, an identifier made from the contents, and the central directory."""
+        from hashlib import blake2b
+
+        self.record("version", b"3\n")
+        words = struct.unpack("<QQ", blake2b(self.contents, digest_size=16).digest())
+        self.record(".data/serialization_id", b"%020d%020d" % words)
+        start, n, directory = self.at, len(self.directory), b"".join(self.directory)
+        self._write(directory)
+        end, size = self.at, len(directory)
+        self._write(struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 0x31E, 45, 0, 0, n, n, size, start))
+        self._write(struct.pack("<4sIQI", b"PK\6\7", 0, end, 1))
+        few, short = min(n, 0xFFFF), min(size, _FULL)
+        self._write(struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, few, few, short, min(start, _FULL), 0))
+
+
+class Reader:
+    """Finds and reads the records of an archive in the seekable ``file``.
+
+    Raises ``RuntimeError`` if there is no complete archive.
+    """
+
+    def __init__(self, file: Any) -> None:
+        from zipfile import BadZipFile, ZipFile
+
+        try:
+            self.zip = ZipFile(file)
+        except BadZipFile as error:
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading zip archive: {error}. There is a high likelihood that your "
+                "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
+                "transferred incorrectly, or the file was modified after saving."
+            ) from None
+        self.file = file
+        infos = self.zip.infolist()
+        archive = infos[0].filename.partition("/")[0] + "/" if infos else ""
+        self.records: dict[str, ZipInfo] = {info.filename.removeprefix(archive): info for info in infos}
+
+    def _info(self, name: str) -> ZipInfo:
+        try:
+            return self.records[name]
+        except KeyError:
+            raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found") from None
+
+    def size(self, name: str) -> int:
+        """The number of bytes of a record."""
+        return self._info(name).file_size
+
+    def offset(self, name: str) -> int | None:
+        """Where in the file the bytes of a record begin; None if they are compressed."""
+        info = self._info(name)
+        if info.compress_type:
+            return None
+        self.file.seek(info.header_offset)
+        header = self.file.read(30)
+        if len(header) != 30 or header[:4] != b"PK\3\4":
+            raise RuntimeError(f"PytorchStreamReader failed reading file {name}: bad local header")
+        return info.header_offset + 30 + sum(struct.unpack_from("<HH", header, 26))
+
+    def read(self, name: str, default: bytes | None = None) -> bytes:
+        """The bytes of a record; ``default``, if there is one, where it is missing."""
+        if default is not None and name not in self.records:
+            return default
+        start = self.offset(name)
+        if start is None:
+            return self.zip.read(self._info(name))
+        self.file.seek(start)
+        return self._whole(name, self.file.read(self.size(name)), self.size(name))
+
+    def read_into(self, name: str, target: Any) -> None:
+        """Fill an array of uint8 from the beginning of a record."""
+        start = self.offset(name)
+        if start is None or not hasattr(self.file, "readinto"):
+            target[...] = memoryview(self._whole(name, self.read(name), target.nbytes))[: target.nbytes]
+            return
+        self.file.seek(start)
+        done, view = 0, memoryview(target)
+        while done < target.nbytes and (n := self.file.readinto(view[done:])):
+            done += n
+        self._whole(name, view[:done], target.nbytes)
+
+    @staticmethod
+    def _whole(name: str, data: Any, size: int) -> Any:
+        if len(data) < size:
+            raise RuntimeError(f"PytorchStreamReader failed reading file {name}: file read failed, it is truncated")
+        return data
+
+
+_checksums = True
+
+
+def get_crc32_options() -> bool:
+    """Whether ``save`` computes a checksum for each record."""
+    return _checksums
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Whether ``save`` computes checksums. Without them saving is faster, but general zip tools reject the file."""
+    global _checksums
+    _checksums = compute_crc32

@@ -1,0 +1,52 @@
+"""Where loaded storages go: the ``map_location`` of ``load``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .storage import UntypedStorage
+
+_ELSEWHERE = ("cuda", "mps", "meta", "hpu", "xpu", "mtia")
+
+
+def location_tag(storage: UntypedStorage) -> str:
+    """Where a storage is, as files name it: ``"cpu"`` or ``"cuda:0"``."""
+    return str(storage.device)
+
+
+def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
+    """The storage at ``location``. Raises ``RuntimeError`` if this machine has no such place."""
+    if location == "cpu":
+        return storage
+    kind = location.partition(":")[0]
+    if kind not in _ELSEWHERE:
+        raise RuntimeError(
+            f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
+        )
+    raise RuntimeError(
+        f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you "
+        "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+        "storages to the CPU."
+    )
+
+
+def restorer(map_location: Any) -> Callable[[UntypedStorage, str], UntypedStorage]:
+    """What to do with each storage that is read, given the user's ``map_location``."""
+    from ..tensor.types import device
+
+    if map_location is None:
+        return default_restore_location
+    if isinstance(map_location, dict):
+        return lambda storage, at: default_restore_location(storage, map_location.get(at, at))
+    if isinstance(map_location, (str, bytes, device)):
+        place = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
+        return lambda storage, at: default_restore_location(storage, place)
+
+    def restore(storage: UntypedStorage, at: str) -> UntypedStorage:
+        moved = map_location(storage, at)
+        return default_restore_location(storage, at) if moved is None else moved
+
+    return restore

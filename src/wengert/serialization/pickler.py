@@ -1,0 +1,152 @@
+"""Objects to pickle bytes: the part of a file that says what there is; the storages' contents lie beside it."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections import OrderedDict
+from typing import Any
+
+from ..arrays import dtypes as dt
+from ..tensor import types
+from ..tensor.tensor import Parameter, Tensor
+from . import rebuild
+from .names import STORAGE_TYPES, UNTYPED, StorageType, known, torch_name
+from .storage import UntypedStorage
+
+_BY_NAME = (dt.dtype, StorageType, types.memory_format)
+
+
+class Storages:
+    """The storages met while pickling, each under a key; the same memory has the same key."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, UntypedStorage] = {}
+        self.written: dict[str, dt.dtype] = {}
+        self._keys: dict[tuple[int, int], str] = {}
+        self._dtypes: dict[int, dt.dtype] = {}
+
+    def add(self, storage: UntypedStorage, dtype: dt.dtype) -> str:
+        """The key of a storage whose tensors have type ``dtype``."""
+        where, n = storage.data_ptr(), storage.nbytes()
+        if n:
+            if self._dtypes.setdefault(where, dtype) is not dtype:
+                raise RuntimeError(
+                    "Cannot save multiple tensors or storages that view the same data as different types"
+                )
+            found = self._keys.get((where, n))
+            if found is not None:
+                return found
+        key = self._keys[where, n] = str(len(self.by_key))
+        self.by_key[key], self.written[key] = storage, dtype
+        return key
+
+
+class _StorageOf:
+    """A storage on its way into a pickle, with the type that its tensors have."""
+
+    __slots__ = ("dtype", "storage")
+
+    def __init__(self, storage: UntypedStorage, dtype: dt.dtype) -> None:
+        self.storage, self.dtype = storage, dtype
+
+
+_Writer: Any = pickle._Pickler  # the C pickler insists on importing every global by its name
+
+
+class Pickler(_Writer):
+    """Writes tensors as PyTorch does, and this package's objects under PyTorch's names.
+
+    Args:
+        file: where to.
+        protocol: of pickle.
+        storages: collects the storages.
+        legacy: whether identifiers of storages have the sixth element that the format before zip files has.
+    """
+
+    def __init__(self, file: Any, protocol: int, storages: Storages, legacy: bool = False) -> None:
+        super().__init__(file, protocol)
+        known()
+        self.storages, self.legacy = storages, legacy
+
+    def persistent_id(self, obj: Any) -> Any:
+        kind = type(obj)
+        if kind is _StorageOf:
+            storage, dtype = obj.storage, obj.dtype
+            written = STORAGE_TYPES.get(dtype, UNTYPED)
+        elif kind is UntypedStorage:
+            storage, dtype, written = obj, dt.uint8, UNTYPED
+        else:
+            return None
+        numel = storage.nbytes() // written.dtype.itemsize
+        found = ("storage", written, self.storages.add(storage, written.dtype), "cpu", numel)
+        return (*found, None) if self.legacy else found
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__:
+            return _reduced(obj)
+        if isinstance(obj, _BY_NAME):
+            return obj.name
+        return (rebuild.get_layout, (repr(obj),)) if isinstance(obj, types.layout) else NotImplemented
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        found = torch_name(obj, name)
+        if found is None:
+            super().save_global(obj, name)
+            return
+        module, name = found
+        if self.proto >= 4:
+            self.save(module)
+            self.save(name)
+            self.write(pickle.STACK_GLOBAL)
+        else:
+            self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+        self.memoize(obj)
+
+    dispatch = {**_Writer.dispatch}
+    dispatch[type(rebuild.encode)] = save_global  # functions
+
+
+def _reduced(tensor: Tensor) -> Any:
+    """How a tensor is put together again: a function and its arguments."""
+    state = tensor.__dict__
+    if isinstance(tensor, Parameter) and type(tensor) is Parameter:
+        args: tuple[Any, ...] = (tensor.data, tensor.requires_grad, OrderedDict())
+        if state:
+            return rebuild.rebuild_parameter_with_state, (*args, state)
+        return rebuild.rebuild_parameter, args
+    func, args = _plain(tensor)
+    if type(tensor) is Tensor and not state:
+        return func, args
+    return rebuild.rebuild_from_type_v2, (func, type(tensor), args, state)
+
+
+def _plain(tensor: Tensor) -> Any:
+    _warn_of_hooks(tensor)
+    if tensor.layout is not types.strided:
+        parts = (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())  # type: ignore[attr-defined]
+        return rebuild.rebuild_sparse_tensor, (tensor.layout, parts)
+    storage, offset, size, stride, dtype, requires_grad = rebuild.to_parts(tensor)
+    args: tuple[Any, ...] = (_StorageOf(storage, dtype), offset, tuple(size), stride, requires_grad, OrderedDict())
+    if dtype in STORAGE_TYPES:
+        return rebuild.rebuild_tensor_v2, args
+    return rebuild.rebuild_tensor_v3, (*args, dtype)
+
+
+def _warn_of_hooks(tensor: Tensor) -> None:
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            import warnings
+
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=2,
+            )
+
+
+def dumps(obj: Any, protocol: int, storages: Storages, legacy: bool = False) -> bytes:
+    """The pickle of ``obj``; the storages of its tensors are added to ``storages``."""
+    buffer = io.BytesIO()
+    Pickler(buffer, protocol, storages, legacy).dump(obj)
+    return buffer.getvalue()

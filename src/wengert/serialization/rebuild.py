@@ -1,0 +1,141 @@
+"""What a file may ask for by name: tensors from storages, parameters from tensors.
+
+These functions are the only ones that reading a file calls, so they check what they are given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import dtypes as dt
+from ..tensor import types
+from ..tensor.tensor import Parameter, Tensor, wrap
+from .storage import UntypedStorage, look_at, window
+
+
+def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tuple[int, ...], dt.dtype, bool]:
+    """A tensor as ``(storage, offset, size, stride, dtype, requires_grad)``."""
+    array = tensor._data
+    storage, offset, stride = window(array)
+    return storage, offset, array.shape, stride, dt.of(array.dtype), tensor.requires_grad
+
+
+def from_parts(
+    storage: UntypedStorage,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    dtype: dt.dtype | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The tensor that :func:`to_parts` took apart; its memory is the storage's."""
+    if type(storage) is not UntypedStorage:
+        raise RuntimeError(f"a tensor is rebuilt from a storage, got {type(storage).__name__}")
+    tensor = wrap(look_at(storage, offset, tuple(size), tuple(stride), dtype))
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Tensor:
+    """A tensor as files before 0.4 spell it."""
+    return from_parts(storage, storage_offset, size, stride)
+
+
+def rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor of its storage's type. Hooks are not kept in files."""
+    return _resolved(from_parts(storage, storage_offset, size, stride, None, requires_grad), metadata)
+
+
+def rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor whose type PyTorch's storages have no name for, such as uint16."""
+    return _resolved(from_parts(storage, storage_offset, size, stride, dtype, requires_grad), metadata)
+
+
+def _resolved(tensor: Tensor, metadata: Any) -> Tensor:
+    """PyTorch keeps a conjugate or a negative as a mark on the original; here its values are computed."""
+    marks = {name for name, on in (metadata or {}).items() if on}
+    if marks - {"conj", "neg"}:
+        raise RuntimeError(f"tensors marked {sorted(marks)} are not supported")
+    if marks:
+        needs, array = tensor.requires_grad, tensor._data
+        array = array.conj() if "conj" in marks else array
+        tensor = wrap(-array if "neg" in marks else array).requires_grad_(needs)
+    return tensor
+
+
+def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Parameter:
+    """A parameter that shares the memory of the tensor ``data``."""
+    return Parameter(data, bool(requires_grad))
+
+
+def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: Any, state: Any) -> Parameter:
+    """A parameter that has attributes of its own."""
+    return _with_attributes(rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Tensor:
+    """A tensor of a subclass, or one that has attributes."""
+    if not any(func is known for known in _PLAIN):
+        raise RuntimeError(f"{func} does not rebuild tensors")
+    if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
+        raise RuntimeError(f"{new_type} is not a class of tensors")
+    tensor = func(*args)
+    return _with_attributes(tensor if type(tensor) is new_type else tensor.as_subclass(new_type), state)
+
+
+def _with_attributes(tensor: Any, state: Any) -> Any:
+    own, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    if slots or not isinstance(own or {}, dict):
+        raise RuntimeError("a tensor's attributes must be a dictionary")
+    tensor.__dict__.update(own or {})
+    return tensor
+
+
+def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
+    """A tensor of a device whose memory files do not hold."""
+    return data.to(dtype=dtype, device=device).requires_grad_(bool(requires_grad))
+
+
+def rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    """A sparse tensor from its indices and values."""
+    import wengert
+
+    if layout is not types.sparse_coo:
+        raise RuntimeError(f"rebuilding sparse tensor for layout {layout} is not supported")
+    indices, values, size, *coalesced = data
+    tensor = wengert.sparse_coo_tensor(indices, values, size)  # type: ignore[attr-defined]
+    return tensor.coalesce() if coalesced and coalesced[0] else tensor
+
+
+def get_layout(name: str) -> types.layout:
+    """The layout that prints as ``name``."""
+    return {repr(layout): layout for layout in (types.strided, types.sparse_coo)}[name]
+
+
+def encode(text: str, encoding: str) -> bytes:
+    """Bytes, which files that Python 2 could read hold as text."""
+    if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
+        raise RuntimeError(f"bytes are held as latin1, got {encoding!r}")
+    return text.encode("latin1")
+
+
+_PLAIN = (
+    rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter, rebuild_parameter_with_state,
+    rebuild_sparse_tensor, rebuild_device_tensor_from_cpu_tensor,
+)  # fmt: skip

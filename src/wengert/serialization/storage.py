@@ -1,0 +1,154 @@
+"""Storages: the flat memory that tensors are windows of, taken from NumPy arrays and turned back into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+
+
+class UntypedStorage:
+    """A flat piece of memory, as files hold it and ``map_location`` functions see it.
+
+    ``array`` is one-dimensional and contiguous; its type is that of the tensors which look at it, but sizes here
+    count bytes.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    @property
+    def dtype(self) -> dt.dtype:
+        """The type of the tensors that look at this memory."""
+        return dt.of(self.array.dtype)
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is."""
+        from ..tensor.types import CPU
+
+        return CPU
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.array.nbytes
+
+    size = __len__ = nbytes
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return address(self.array)
+
+    def bytes(self) -> np.ndarray:
+        """The same memory as an array of uint8."""
+        return self.array.view(np.uint8)
+
+    def tolist(self) -> list[int]:
+        """The bytes as numbers."""
+        return self.bytes().tolist()
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.bytes()[key]
+        return UntypedStorage(found) if isinstance(key, slice) else int(found)
+
+    def cpu(self) -> UntypedStorage:
+        """The storage itself: it is on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> UntypedStorage:
+        """The storage on a GPU."""
+        from ..tensor.types import on_cpu
+
+        on_cpu("cuda" if device is None else device)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<torch.storage.UntypedStorage of {self.nbytes()} bytes on {self.device}>"
+
+
+def address(array: np.ndarray) -> int:
+    """Where the first element lies in memory."""
+    return array.__array_interface__["data"][0]
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, that PyTorch gives a contiguous tensor of this shape."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
+    """The storage that an array looks at, the offset at which it starts and its strides, both in elements.
+
+    Arrays that share memory get storages of the same memory. An array that no storage, offset and positive strides
+    can describe (a reversed view, say) is copied.
+    """
+    flat, item = _flattened(_owner(array)), array.itemsize
+    if flat is not None:
+        whole = flat.nbytes // item
+        if flat.dtype != array.dtype:
+            flat = flat.view(np.uint8)[: whole * item].view(array.dtype)
+        if not array.size:
+            return UntypedStorage(flat), 0, row_major(array.shape)
+        steps = (address(array) - address(flat), *array.strides)
+        if not any(s < 0 or s % item for s in steps):
+            offset, *strides = (s // item for s in steps)
+            if offset + sum((n - 1) * s for n, s in zip(array.shape, strides)) < whole:
+                return UntypedStorage(flat), offset, tuple(strides)
+    return UntypedStorage(np.ascontiguousarray(array).reshape(-1)), 0, row_major(array.shape)
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    """The array that owns (or first wrapped) the memory which ``array`` looks at."""
+    while True:
+        base: Any = array.base
+        if not isinstance(base, np.ndarray):  # as_strided puts a carrier of its own between
+            base = getattr(base, "base", None) if type(base).__name__ == "DummyArray" else None
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
+def _flattened(array: np.ndarray) -> np.ndarray | None:
+    """The elements of a dense array in the order of memory, uncopied; None where there are gaps or overlaps."""
+    order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    dense = np.asarray(array).transpose(order)
+    return dense.reshape(-1) if dense.flags.c_contiguous else None
+
+
+def look_at(
+    storage: UntypedStorage, offset: int, size: tuple[int, ...], stride: tuple[int, ...], dtype: dt.dtype | None = None
+) -> np.ndarray:
+    """The array of shape ``size`` that starts ``offset`` elements into a storage; its memory is the storage's.
+
+    Raises ``RuntimeError`` for what lies outside of the storage.
+    """
+    array = storage.array
+    kind = array.dtype if dtype is None else dtype.np
+    numbers = (offset, *size, *stride)
+    if not all(type(n) is int for n in numbers) or len(size) != len(stride):
+        raise RuntimeError(f"a tensor's offset, sizes and strides must be integers, got {offset}, {size}, {stride}")
+    if min(numbers) < 0:
+        what = "dimension" if min(size, default=0) < 0 else "stride or offset"
+        raise RuntimeError(f"Trying to create tensor with negative {what}: sizes {list(size)}, strides {list(stride)}")
+    if 0 in size:
+        return np.ndarray(size, kind)
+    needed = (1 + offset + sum((n - 1) * s for n, s in zip(size, stride))) * kind.itemsize
+    if needed > array.nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{kind.itemsize} requiring a storage size of {needed} are out of bounds for storage of size {array.nbytes}"
+        )
+    # NumPy does not take the memory of an ml_dtypes array as a buffer, so such elements pass as integers.
+    plain = kind if kind.kind in "biufc" else np.dtype(f"u{kind.itemsize}")
+    memory = array if array.dtype.kind in "biufc" else array.view(f"u{array.itemsize}")
+    step = kind.itemsize
+    found = np.ndarray(size, plain, memory, offset * step, tuple(s * step for s in stride))
+    return found if plain is kind else found.view(kind)

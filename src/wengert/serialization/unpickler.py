@@ -1,0 +1,221 @@
+"""Pickle bytes to objects, without running code from the file.
+
+A pickle is a little program for a stack machine. Here the machine knows only the instructions that build plain data;
+the names that a program may look up are those of :mod:`.names`, what it may call, make or fill are the things that
+these names stand for.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter, OrderedDict, defaultdict
+from typing import TYPE_CHECKING, Any
+
+from ..tensor.tensor import Parameter, Tensor
+from .names import BLOCKED, allowed_by_user, known, own_class
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+UnpicklingError = pickle.UnpicklingError
+_MAPPINGS = (dict, OrderedDict, Counter, defaultdict)
+# Instructions that only move plain data: numbers, text, containers, the stack and the memo.
+_DATA = (
+    "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWFALSE NEWTRUE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT "
+    "BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE BINUNICODE "
+    "SHORT_BINUNICODE BINUNICODE8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST EMPTY_DICT DICT EMPTY_SET "
+    "FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL"
+)  # fmt: skip
+
+
+class _Instructions(dict[int, Any]):
+    def __missing__(self, code: int) -> Any:
+        raise UnpicklingError(f"Unsupported operand {code}")
+
+
+def todays_name(module: str, name: str, protocol: int) -> tuple[str, str]:
+    """The module and name that a pickle means, in today's Python: protocols below 3 use the names of Python 2."""
+    if protocol < 3:
+        from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+
+        if (module, name) in NAME_MAPPING:
+            module, name = NAME_MAPPING[module, name]
+        else:
+            module = IMPORT_MAPPING.get(module, module)
+    return "torch._tensor" if module == "torch.tensor" else module, name
+
+
+_Machine: Any = pickle._Unpickler  # the C unpickler cannot leave instructions out
+
+
+class Unpickler(_Machine):
+    """Reads what :class:`.pickler.Pickler` and PyTorch write.
+
+    Args:
+        file: where from.
+        load_storage: called with the identifier of a storage, ``("storage", type, key, location, number of elements)``.
+        encoding: of the text in pickles that Python 2 wrote.
+        own_classes: whether files may also name the module classes of this package.
+
+    Raises ``UnpicklingError`` for names, calls and instructions that are not allowed.
+    """
+
+    def __init__(
+        self,
+        file: Any,
+        load_storage: Callable[[tuple[Any, ...]], Any],
+        *,
+        encoding: str = "utf-8",
+        own_classes: bool = False,
+    ) -> None:
+        super().__init__(file, encoding=encoding)
+        self.load_storage, self.own_classes = load_storage, own_classes
+        self.proto = 0
+        by_user = allowed_by_user()
+        self.names = {**by_user, **known()}
+        self.allowed = {id(thing) for thing in self.names.values()}
+        self.fillable = {id(thing) for thing in by_user.values()}
+
+    def find_class(self, module: str, name: str) -> Any:
+        module, name = todays_name(module, name, self.proto)
+        full = f"{module}.{name}"
+        if module in BLOCKED:
+            raise UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
+        found = self.names.get(full)
+        if found is None and self.own_classes:
+            found = own_class(module, name)
+            if found is not None:
+                self.names[full] = found
+                self.allowed.add(id(found))
+                self.fillable.add(id(found))
+        if found is None:
+            full = full.removeprefix("builtins.")
+            raise UnpicklingError(
+                f"Unsupported global: GLOBAL {full} was not an allowed global by default. Please use "
+                f"`torch.serialization.add_safe_globals([{full}])` or the `torch.serialization.safe_globals([{full}])` "
+                "context manager to allowlist this global if you trust this class/function."
+            )
+        return found
+
+    def load(self) -> Any:
+        try:
+            return super().load()
+        except IndexError as error:
+            raise UnpicklingError(f"the pickle takes more from its stack than it put there ({error})") from error
+
+    # -- the instructions that could do more than build data ------------------------------------------------------
+
+    def load_reduce(self) -> None:
+        args, func = self.stack.pop(), self.stack[-1]
+        if id(func) not in self.allowed or type(args) is not tuple:
+            raise UnpicklingError(f"Trying to call reduce for unrecognized function {func!r}")
+        self.stack[-1] = func(*args)
+
+    def load_newobj(self) -> None:
+        args = self.stack.pop()
+        self._make(self.stack.pop(), args, {})
+
+    def load_newobj_ex(self) -> None:
+        kwargs, args = self.stack.pop(), self.stack.pop()
+        self._make(self.stack.pop(), args, kwargs)
+
+    def _make(self, kind: Any, args: Any, kwargs: Any) -> None:
+        if id(kind) not in self.allowed or not isinstance(kind, type) or (type(args), type(kwargs)) != (tuple, dict):
+            raise UnpicklingError(
+                "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` "
+                f"but got {kind!r}"
+            )
+        self.stack.append(Parameter(*args) if kind is Parameter else kind.__new__(kind, *args, **kwargs))
+
+    def load_build(self) -> None:
+        state, thing = self.stack.pop(), self.stack[-1]
+        kind = type(thing)
+        if kind is OrderedDict:
+            thing.__dict__.update(state)
+            return
+        if id(kind) not in self.fillable or isinstance(thing, (type, Tensor)):
+            raise UnpicklingError(
+                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                f"{kind}"
+            )
+        if hasattr(thing, "__setstate__"):
+            thing.__setstate__(state)
+            return
+        own, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        if own:
+            thing.__dict__.update(own)
+        for name, value in (slots or {}).items():
+            setattr(thing, name, value)
+
+    def load_append(self) -> None:
+        self._extend([self.stack.pop()], "append to")
+
+    def load_appends(self) -> None:
+        self._extend(self.pop_mark(), "extend")
+
+    def _extend(self, items: list[Any], verb: str) -> None:
+        target = self.stack[-1]
+        if type(target) is not list:
+            raise UnpicklingError(f"Can only {verb} lists, but got {type(target)}")
+        target.extend(items)
+
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self._set([key, value], "SETITEM")
+
+    def load_setitems(self) -> None:
+        self._set(self.pop_mark(), "SETITEMS")
+
+    def _set(self, items: list[Any], instruction: str) -> None:
+        target = self.stack[-1]
+        kind = type(target)
+        if kind not in _MAPPINGS and not (issubclass(kind, dict) and id(kind) in self.fillable):
+            raise UnpicklingError(
+                f"Can only {instruction} for dict, collections.OrderedDict, collections.Counter, but got {kind}"
+            )
+        for key, value in zip(items[::2], items[1::2]):
+            target[key] = value
+
+    def load_additems(self) -> None:
+        items = self.pop_mark()
+        if type(self.stack[-1]) is not set:
+            raise UnpicklingError(f"Can only ADDITEMS for sets, but got {type(self.stack[-1])}")
+        self.stack[-1].update(items)
+
+    def load_binpersid(self) -> None:
+        identifier = self.stack.pop()
+        if type(identifier) is not tuple or not identifier:
+            raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(identifier)}")
+        kind = identifier[0].decode("ascii") if isinstance(identifier[0], bytes) else identifier[0]
+        if kind != "storage":
+            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {identifier[0]!r}")
+        self.stack.append(self.load_storage(identifier))
+
+    dispatch = _Instructions(
+        {getattr(pickle, name)[0]: _Machine.dispatch[getattr(pickle, name)[0]] for name in _DATA.split()}
+    )
+    dispatch |= {
+        pickle.REDUCE[0]: load_reduce, pickle.NEWOBJ[0]: load_newobj, pickle.NEWOBJ_EX[0]: load_newobj_ex,
+        pickle.BUILD[0]: load_build, pickle.APPEND[0]: load_append, pickle.APPENDS[0]: load_appends,
+        pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems, pickle.ADDITEMS[0]: load_additems,
+        pickle.BINPERSID[0]: load_binpersid,
+    }  # fmt: skip
+
+
+def globals_in(data: bytes) -> set[str]:
+    """The full names that a pickle looks up."""
+    from pickletools import genops
+
+    arg: Any
+    found, texts, protocol = set(), [""], 0
+    for op, arg, _ in genops(data):
+        if op.name == "PROTO":
+            protocol = arg
+        elif op.name == "GLOBAL":
+            module, _, name = arg.partition(" ")
+            found.add(".".join(todays_name(module, name, protocol)))
+        elif op.name == "STACK_GLOBAL" and len(texts) > 2:
+            found.add(".".join(todays_name(texts[-2], texts[-1], protocol)))
+        elif isinstance(arg, str) and "UNICODE" in op.name:
+            texts.append(arg)
+    return found

@@ -1,0 +1,424 @@
+"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .functions import function, inplace_function
+from .overloads import FUNCTIONAL, overload
+
+
+def _with_inplace(name: str, *parameters: str) -> None:
+    """``f(input, *parameters, inplace=False)`` from the operator and its in-place form."""
+    plain, writing = function(name), inplace_function(name)
+
+    def call(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if len(args) > len(parameters):
+            inplace, args = args[len(parameters)], args[: len(parameters)]
+        return (writing if inplace else plain)(input, *args, **kwargs)
+
+    def written(input: Any, *args: Any, **kwargs: Any) -> Any:
+        return writing(input, *args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = plain.__doc__
+    written.__name__ = written.__qualname__ = name + "_"
+    FUNCTIONAL[name], FUNCTIONAL[name + "_"] = call, written
+
+
+for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val", "leaky_relu negative_slope",
+             "elu alpha", "celu alpha", "threshold threshold value"):  # fmt: skip
+    _with_inplace(*_row.split())
+
+
+@overload("functional")
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``exp(x) / sum(exp(x))`` along ``dim``."""
+    return function("softmax")(input, _implied("softmax", input) if dim is None else dim, dtype)
+
+
+@overload("functional")
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``log(softmax(x))`` along ``dim``."""
+    return function("log_softmax")(input, _implied("log_softmax", input) if dim is None else dim, dtype)
+
+
+def _implied(name: str, input: Any) -> int:
+    from ..ops.activation import _implied as implied
+
+    return implied(name, input.ndim)
+
+
+@overload("functional")
+def tanh(input: Any) -> Any:
+    """Hyperbolic tangent."""
+    return function("tanh")(input)
+
+
+@overload("functional")
+def sigmoid(input: Any) -> Any:
+    """``1 / (1 + exp(-x))``."""
+    return function("sigmoid")(input)
+
+
+# -- dropout ----------------------------------------------------------------------------------------------------------
+
+
+def _check_p(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
+    from .random import default_generator
+
+    a = like._data
+    return default_generator.dropout_mask(tuple(shape), 1.0 - p, a.strides if tuple(shape) == a.shape and not a.flags.c_contiguous else None)
+
+
+@overload("torch", "functional")
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``, while training. Srivastava et al., 2014."""
+    _check_p(p)
+    if not training or p == 0.0:
+        return input
+    call = inplace_function("masked_scale") if inplace else function("masked_scale")
+    return call(input, _mask(input.shape, p, input), 0.0 if p == 1.0 else 1.0 / (1.0 - p))
+
+
+def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: int) -> Any:
+    _check_p(p)
+    if not training or p == 0.0:
+        return input
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    shape = (*input.shape[:2], *([1] * (input.ndim - 2)))
+    mask = _mask(shape, p, input)
+    call = inplace_function("masked_scale") if inplace else function("masked_scale")
+    return call(input, mask, 0.0 if p == 1.0 else 1.0 / (1.0 - p))
+
+
+def _feature(name: str, with_batch: int) -> None:
+    def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        if input.ndim == with_batch - 1:  # no batch dimension
+            return _feature_dropout(input.unsqueeze(0), p, training, inplace, with_batch).squeeze(0)
+        return _feature_dropout(input, p, training, inplace, with_batch)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "Dropout of whole channels."
+    FUNCTIONAL[name] = call
+
+
+for _name, _ndim in (("dropout1d", 3), ("dropout2d", 0), ("dropout3d", 5)):
+    _feature(_name, _ndim)
+
+_ALPHA_PRIME = -1.7580993408473766
+
+
+def _alpha(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> Any:
+    _check_p(p)
+    if not training or p == 0.0:
+        return input
+    if p == 1.0:
+        return input * 0
+    keep = _mask(shape, p, input)
+    a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
+    found = function("masked_scale")(input, keep, a) + type(input)._wrap(
+        (np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._data.dtype)
+    )
+    return input.copy_(found) if inplace else found
+
+
+@overload("torch", "functional")
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """Dropout that keeps the mean and variance of SELU networks. Klambauer et al., 2017."""
+    return _alpha(input, p, training, inplace, input.shape)
+
+
+@overload("torch", "functional")
+def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
+    """``alpha_dropout`` of whole channels."""
+    return _alpha(input, p, training, inplace, (*input.shape[:2], *([1] * (input.ndim - 2))))
+
+
+@overload("torch")
+def feature_dropout(input: Any, p: float, train: bool) -> Any:
+    """Dropout of whole channels."""
+    return _feature_dropout(input, p, train, False, input.ndim)
+
+
+@overload("functional")
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
+    """A differentiable sample of a categorical distribution. Jang et al., 2016; Maddison et al., 2016."""
+    from .random import exponential_
+
+    noise = -exponential_(type(logits)._wrap(np.empty(logits.shape, logits._data.dtype))).log()
+    soft = function("softmax")((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = function("argmax")(soft, dim, True)
+    one = function("scatter")(type(logits)._wrap(np.zeros(logits.shape, logits._data.dtype)), dim, index, 1.0)
+    return one - soft.detach() + soft
+
+
+@overload("torch", "functional")
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
+    """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
+    if not training:
+        return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
+    from .random import default_generator
+
+    slopes = default_generator.rrelu_slopes(input._data, lower, upper)
+    call = inplace_function("masked_scale") if inplace else function("masked_scale")
+    return call(input, slopes, 1.0)
+
+
+# -- losses -----------------------------------------------------------------------------------------------------------
+
+
+def _elementwise_loss(name: str, op: str, extra: str | None = None, default: float = 1.0) -> Any:
+    """A loss of two tensors of one shape, with PyTorch's warning when the shapes differ."""
+
+    def call(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any, **kwargs: Any) -> Any:
+        from ..ops.loss import checked, legacy
+
+        weight = kwargs.pop("weight", None)
+        value = args[0] if args else kwargs.pop(extra, default) if extra else None
+        if kwargs:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        reduction = legacy(size_average, reduce, reduction)
+        checked(reduction)
+        if input._data.shape != target._data.shape:
+            import warnings
+
+            warnings.warn(
+                f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
+                "incorrect results due to broadcasting. Please ensure they have the same size.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if weight is not None:
+            values = call(input, target, None, None, "none", *([value] if extra else [])) * weight
+            return values if reduction == "none" else values.sum() / weight.expand_as(values).sum() if reduction == "mean" else values.sum()
+        return function(op)(input, target, reduction, *([value] if extra else []))
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+FUNCTIONAL["mse_loss"] = _elementwise_loss("mse_loss", "mse_loss")
+FUNCTIONAL["l1_loss"] = _elementwise_loss("l1_loss", "l1_loss")
+
+
+@overload("functional")
+def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> Any:
+    """Squared error below ``beta``, absolute error above. Girshick, 2015."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return FUNCTIONAL["l1_loss"](input, target, size_average, reduce, reduction)
+    return _elementwise_loss("smooth_l1_loss", "smooth_l1", "beta")(input, target, size_average, reduce, reduction, beta)
+
+
+@overload("functional")
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """Squared error below ``delta``, linear above. Huber, 1964."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    return _elementwise_loss("huber_loss", "huber", "delta")(input, target, None, None, reduction, delta, weight=weight)
+
+
+def _class_target(input: Any, target: Any) -> None:
+    if target._data.dtype.kind not in "iu" or target._data.dtype.name not in ("int64", "uint8"):
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"expected scalar type Long but found {scalar_name(target._data.dtype)}")
+
+
+def _class_shapes(input: Any, target: Any) -> None:
+    if input.ndim > 1 and input.shape[0] != target.shape[0] if target.ndim else input.ndim > 1:
+        found = target.shape[0] if target.ndim else 1
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
+    if input.ndim > 2 and tuple(target.shape[1:]) != tuple(input.shape[2:]):
+        raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
+    if input.ndim > 1 and target.ndim != input.ndim - 1:
+        raise RuntimeError(f"{input.ndim - 1}D target tensor expected, multi-target not supported")
+
+
+def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    _class_target(input, target)
+    if weight is not None and weight.numel() != input.shape[1 if input.ndim > 1 else 0]:
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}"
+        )
+    _class_shapes(input, target)
+    w = None if weight is None else weight._data
+    labels = target._data
+    if input.ndim == 1:
+        if reduction == "none":
+            return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index).squeeze(0)
+        return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index)
+    return function(op)(input, labels, w, reduction, ignore_index)
+
+
+@overload("functional")
+def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+             reduction: str = "mean") -> Any:  # fmt: skip
+    """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
+    from ..ops.loss import checked, legacy
+
+    return _class_loss("nll", input, target, weight, checked(legacy(size_average, reduce, reduction)), ignore_index)
+
+
+@overload("functional")
+def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+                  reduction: str = "mean", label_smoothing: float = 0.0) -> Any:  # fmt: skip
+    """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or probabilities.
+
+    >>> import wengert as torch
+    >>> logits = torch.tensor([[0.0, 0.0]], requires_grad=True)
+    >>> torch.nn.functional.cross_entropy(logits, torch.tensor([1])).item()
+    0.6931471824645996
+    """
+    from ..ops.loss import checked, legacy
+
+    reduction = checked(legacy(size_average, reduce, reduction))
+    if label_smoothing < 0.0 or label_smoothing > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if input._data.shape == target._data.shape and target._data.dtype.kind in "fV":
+        return function("cross_entropy_soft")(input, target, weight, reduction, label_smoothing)
+    if label_smoothing > 0.0:
+        return _smoothed(input, target, weight, ignore_index, reduction, label_smoothing)
+    return _class_loss("cross_entropy_index", input, target, weight, reduction, ignore_index)
+
+
+def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, smoothing: float) -> Any:
+    dim = 1 if input.ndim > 1 else 0
+    classes = input.shape[dim]
+    log_p = function("log_softmax")(input, dim)
+    hard = _class_loss("nll", log_p, target, weight, reduction, ignore_index)
+    if weight is not None:
+        w = weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if input.ndim > 1 else weight
+        smooth = -(log_p * w).sum(dim)
+    else:
+        smooth = -log_p.sum(dim)
+    kept = target != ignore_index
+    smooth = smooth * kept
+    if reduction == "mean":
+        if weight is not None:
+            total = weight[target.clamp(min=0)] * kept
+            smooth = smooth.sum() / total.sum()
+        else:
+            smooth = smooth.sum() / kept.sum()
+    elif reduction == "sum":
+        smooth = smooth.sum()
+    return (1 - smoothing) * hard + smooth * (smoothing / classes)
+
+
+# -- normalisations with running statistics ---------------------------------------------------------------------------
+
+
+@overload("functional")
+def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+               momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
+    """Normalise each channel (dimension 1) over all others; while training by the batch, updating the running statistics.
+
+    Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
+    """
+    from ..ops.norm import Fixed
+
+    if training:
+        size = input.numel() // input.shape[1] if input.shape[1] else 0
+        if size == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+    elif running_mean is None or running_var is None:
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    channels = input.shape[1]
+    for label, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if p is not None and p.numel() != channels:
+            raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
+    fixed = None
+    if not training:
+        mean, var = running_mean._data, running_var._data
+        fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
+    moments: list[Any] = []
+    out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments)
+    if training and running_mean is not None:
+        count = input.numel() // channels
+        batch_mean, batch_var = moments
+        _blend(running_mean, batch_mean, momentum)
+        _blend(running_var, batch_var * (count / max(count - 1, 1)), momentum)
+    return out
+
+
+def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:
+    a = running._data
+    a += a.dtype.type(momentum) * (batch.astype(a.dtype, copy=False) - a)
+    running._vc[0] += 1
+
+
+@overload("torch", "functional")
+def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:  # fmt: skip
+    """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
+    n, c = input.shape[:2]
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    size = 1
+    for k in input.shape[2:]:
+        size *= k
+    if size == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    rows = input.reshape(1, n * c, *input.shape[2:])
+    means = [None if r is None else type(input)._wrap(np.tile(r._data, n)) for r in (running_mean, running_var)]
+    out = batch_norm(rows, *means, None, None, True, momentum, eps).reshape(input.shape)
+    for running, repeated in zip((running_mean, running_var), means):
+        if running is not None:
+            running._data[...] = repeated._data.reshape(n, c).mean(0)
+            running._vc[0] += 1
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if weight is not None:
+        out = out * weight.reshape(shape)
+    return out if bias is None else out + bias.reshape(shape)
+
+
+# -- embeddings -------------------------------------------------------------------------------------------------------
+
+
+@overload("functional")
+def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+              scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:  # fmt: skip
+    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient."""
+    if padding_idx is not None:
+        n = weight.shape[0]
+        if not -n <= padding_idx < n:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= n
+    if input._data.dtype.kind not in "iu":
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{scalar_name(input._data.dtype)}Tensor instead (while checking arguments for embedding)"
+        )
+    if max_norm is not None:
+        _renormalise(weight, input, max_norm, norm_type)
+    return function("embedding_rows")(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+
+
+def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+    w = weight._data
+    for i in np.unique(input._data):
+        norm = np.linalg.norm(w[i], norm_type)
+        if norm > max_norm:
+            w[i] *= max_norm / (norm + 1e-7)
+    weight._vc[0] += 1
+
+
+@overload("functional")
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
+    return function("unfold_windows")(input, kernel_size, dilation, padding, stride)

@@ -1,0 +1,71 @@
+"""``multiprocessing``: Python's module, and ``spawn``."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+import wengert.multiprocessing as mp
+
+
+def put(index, queue, base):
+    queue.put(base + index)
+
+
+def fail_at_one(index, error):
+    if index == 1:
+        if isinstance(error, Exception):
+            raise error
+        if error < 0:
+            os.kill(os.getpid(), -error)
+        os._exit(error)
+    time.sleep(30)
+
+
+def test_it_is_pythons_module():
+    import multiprocessing
+
+    assert mp.Process is multiprocessing.Process and mp.get_context("fork").Queue
+    assert mp.process is multiprocessing.process
+    with pytest.raises(AttributeError):
+        mp.nothing
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_spawn(method):
+    queue = mp.get_context(method).SimpleQueue()
+    assert mp.spawn(put, (queue, 10), nprocs=2, start_method=method) is None
+    assert sorted(queue.get() for _ in range(2)) == [10, 11]
+
+
+def test_spawn_without_join():
+    queue = mp.get_context("fork").SimpleQueue()
+    context = mp.start_processes(put, (queue, 0), nprocs=2, join=False, start_method="fork")
+    assert len(context.pids()) == 2
+    while not context.join(timeout=10):
+        pass
+
+
+def test_an_exception_ends_all_of_them():
+    start = time.monotonic()
+    with pytest.raises(mp.ProcessRaisedException, match="Process 1 terminated with the following error:") as caught:
+        mp.spawn(fail_at_one, (ValueError("boom"),), nprocs=3, start_method="fork")
+    assert "ValueError: boom" in caught.value.msg and caught.value.error_index == 1
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(("code", "message"), [(7, "exit code 7"), (-signal.SIGKILL, "signal SIGKILL")])
+def test_an_exit_is_reported(code, message):
+    with pytest.raises(mp.ProcessExitedException, match=f"process 1 terminated with {message}") as caught:
+        mp.spawn(fail_at_one, (int(code),), nprocs=2, start_method="fork")
+    assert caught.value.exit_code == code
+
+
+def test_sharing_strategies_are_accepted():
+    mp.set_sharing_strategy("file_system")
+    assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
+    with pytest.raises(AssertionError):
+        mp.set_sharing_strategy("telepathy")
