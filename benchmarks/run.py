@@ -77,7 +77,9 @@ def show_time(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def table_row(workload: Workload, result: dict[str, Any], libraries: list[str], rate: float) -> tuple[str, float | None]:
+def table_row(
+    workload: Workload, result: dict[str, Any], libraries: list[str], rate: float
+) -> tuple[str, float | None]:
     """Format one line of the table, and return the ratio of the first two libraries."""
     errors = [f"{library}: {result[library]['error']}" for library in libraries if "error" in result[library]]
     if errors:
@@ -107,7 +109,9 @@ def draw(ratios: dict[str, float], workloads: list[Workload], path: str) -> None
     shown = [w for w in workloads if w.name in ratios][::-1]
     figure, axes = plt.subplots(figsize=(9, 0.4 * len(shown) + 1.2))
     values = [ratios[w.name] for w in shown]
-    colours = ["#2a9d8f" if r <= w.limit else "#e9c46a" if r <= 1 else "#e76f51" for r, w in zip(values, shown, strict=True)]
+    colours = [
+        "#2a9d8f" if ratios[w.name] <= w.limit else "#e9c46a" if ratios[w.name] <= 1 else "#e76f51" for w in shown
+    ]
     axes.barh([w.title for w in shown], values, color=colours)
     axes.plot([w.limit for w in shown], range(len(shown)), "k|", markersize=12, label="goal")
     axes.axvline(1.0, color="grey", linewidth=1)
@@ -130,7 +134,8 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of workloads; " + ", ".join(w.name for w in WORKLOADS))
+    names = ", ".join(w.name for w in WORKLOADS)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of workloads: " + names)
     parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0, help="time for one measurement")

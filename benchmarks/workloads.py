@@ -7,6 +7,7 @@ generators, which agree, so the numbers do too.
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,7 +93,7 @@ def train(model: Any, optimizer: Any, loss_of: Callable[[], Any]) -> Step:
 def mlp_model(torch: Any, sizes: tuple[int, ...]) -> Any:
     nn = torch.nn
     layers: list[Any] = []
-    for i, o in zip(sizes, sizes[1:], strict=False):
+    for i, o in itertools.pairwise(sizes):
         layers += [nn.Linear(i, o), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
@@ -115,7 +116,7 @@ def mlp(sizes: tuple[int, ...], batch: int, optimizer: str, **options: float) ->
 
 def mlp_flops(sizes: tuple[int, ...], batch: int) -> float:
     """Forward, gradient of the weights, and gradient of the inputs (not of the first layer's)."""
-    products = [2.0 * batch * i * o for i, o in zip(sizes, sizes[1:], strict=False)]
+    products = [2.0 * batch * i * o for i, o in itertools.pairwise(sizes)]
     return 3 * sum(products) - products[0]
 
 

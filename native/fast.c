@@ -10,36 +10,22 @@
 #include <stddef.h>
 #include <structmember.h>
 
+#include "fast.h"
 #include "pool.h"
 
-enum { TYPES = NPY_HALF + 1, MAX_OPERANDS = 3, MAX_AXES = 8 };
+enum { TYPES = NPY_HALF + 1 };
 
 /* Below this many bytes of result the GIL is kept. */
 static const size WORTH_RELEASING = 1 << 15;
 
-struct loop {
-    PyUFuncGenericFunction function;
-    void *data;
-    int out_type;
-};
-
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *ufunc, *quiet;
+    PyObject *ufunc, *quiet; /* quiet: NULL until it is needed */
     int nin;
     double cost;
     struct loop loops[TYPES]; /* by the type number that all inputs share */
 } Fast;
-
-struct fast_job {
-    const struct loop *loop;
-    int operands, axes;
-    npy_intp shape[MAX_AXES];
-    char *data[MAX_OPERANDS];
-    npy_intp strides[MAX_OPERANDS][MAX_AXES];
-    int split_inner; /* whether chunks are parts of the last axis, there being no other */
-};
 
 static void fast_task(void *context, size begin, size end, int chunk)
 {
@@ -73,7 +59,7 @@ static void fast_task(void *context, size begin, size end, int chunk)
     }
 }
 
-static void fast_run(const Fast *self, struct fast_job *job, size total, size bytes)
+void fast_run(struct fast_job *job, double cost, size total, size bytes)
 {
     const size outer = total / (job->shape[job->axes - 1] ? job->shape[job->axes - 1] : 1);
     job->split_inner = job->axes == 1;
@@ -82,15 +68,14 @@ static void fast_run(const Fast *self, struct fast_job *job, size total, size by
         fast_task(job, 0, job->split_inner ? total : outer, 0);
         return;
     }
-    int chunks = pool_chunks(total, self->cost);
+    int chunks = pool_chunks(total, cost);
     if (!job->split_inner && chunks > outer) chunks = (int)outer;
     Py_BEGIN_ALLOW_THREADS
     pool_run(fast_task, job, job->split_inner ? total : outer, chunks);
     Py_END_ALLOW_THREADS
 }
 
-/* A Python number as an element of `type`; 0 on success, -1 if it has to go the long way. */
-static int write_number(PyObject *number, int type, void *to)
+int fast_write_number(PyObject *number, int type, void *to)
 {
     double value;
     if (PyFloat_CheckExact(number)) value = PyFloat_AS_DOUBLE(number);
@@ -107,8 +92,7 @@ static int write_number(PyObject *number, int type, void *to)
     return 0;
 }
 
-/* Drop axes of length one, and join neighbours that lie in memory like one axis, for all operands. */
-static void join_axes(struct fast_job *job, int ndim, const npy_intp *shape)
+void fast_join_axes(struct fast_job *job, int ndim, const npy_intp *shape)
 {
     int axes = 0;
     for (int axis = 0; axis < ndim; axis++) {
@@ -152,7 +136,7 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
     job.operands = nin + 1;
     for (int k = 0; k < nin; k++) {
         if (PyArray_CheckExact(args[k])) job.data[k] = PyArray_BYTES((PyArrayObject *)args[k]);
-        else if (write_number(args[k], type, &number[k]) < 0) return NULL;
+        else if (fast_write_number(args[k], type, &number[k]) < 0) return NULL;
         else job.data[k] = (char *)&number[k];
     }
 
@@ -195,10 +179,10 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
             Py_INCREF(out);
         } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, job.loop->out_type))) return NULL;
         for (int axis = 0; axis < ndim; axis++) job.strides[2][axis] = PyArray_STRIDE(out, axis);
-        join_axes(&job, ndim, shape);
+        fast_join_axes(&job, ndim, shape);
     }
     job.data[nin] = PyArray_BYTES(out);
-    fast_run(self, &job, total, total * PyArray_ITEMSIZE(out));
+    fast_run(&job, self->cost, total, total * PyArray_ITEMSIZE(out));
     return (PyObject *)out;
 }
 
@@ -219,6 +203,50 @@ static int writable_target(const Fast *self, PyObject *const *args, PyObject *ta
         if (from < end && begin < from + PyArray_NBYTES(x)) return 0;
     }
     return 1;
+}
+
+static int quiet_loop(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims, const npy_intp *strides,
+                      NpyAuxData *auxiliary)
+{
+    const Fast *self = (const Fast *)((PyUFuncObject *)context->caller)->obj;
+    const struct loop *loop = &self->loops[context->descriptors[0]->type_num];
+    char *pointers[MAX_OPERANDS];
+    (void)auxiliary;
+    for (int k = 0; k <= self->nin; k++) pointers[k] = data[k];
+    loop->function(pointers, dims, strides, loop->data);
+    return 0;
+}
+
+static PyArray_DTypeMeta *dtype_of(int type)
+{
+    PyArray_Descr *descriptor = PyArray_DescrFromType(type);
+    PyArray_DTypeMeta *dtype = NPY_DTYPE(descriptor);
+    Py_DECREF(descriptor);
+    return dtype;
+}
+
+/* The copy of the ufunc, made at its first use: a thousand loops at import would be felt. */
+static PyObject *quiet_ufunc(Fast *self)
+{
+    if (self->quiet) return self->quiet;
+    PyUFuncObject *source = (PyUFuncObject *)self->ufunc;
+    PyObject *quiet = PyUFunc_FromFuncAndData(NULL, NULL, NULL, 0, self->nin, 1, PyUFunc_None, source->name, source->doc, 0);
+    if (!quiet) return NULL;
+    for (int in = 0; in < TYPES; in++) {
+        if (!self->loops[in].function) continue;
+        PyArray_DTypeMeta *dtypes[MAX_OPERANDS] = {dtype_of(in), dtype_of(in), dtype_of(in)};
+        dtypes[self->nin] = dtype_of(self->loops[in].out_type);
+        PyType_Slot slots[] = {{NPY_METH_strided_loop, quiet_loop}, {0, NULL}};
+        PyArrayMethod_Spec spec = {.name = source->name, .nin = self->nin, .nout = 1, .casting = NPY_NO_CASTING,
+                                   .flags = NPY_METH_NO_FLOATINGPOINT_ERRORS, .dtypes = dtypes, .slots = slots};
+        if (PyUFunc_AddLoopFromSpec(quiet, &spec) < 0) {
+            Py_DECREF(quiet);
+            return NULL;
+        }
+    }
+    /* How quiet_loop finds its loops; a fast function lives as long as the process, and so may the cycle. */
+    Py_XSETREF(((PyUFuncObject *)quiet)->obj, Py_NewRef((PyObject *)self));
+    return self->quiet = quiet;
 }
 
 static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
@@ -243,7 +271,8 @@ static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size
         if (k && own != type) { type = -1; break; }
         type = own;
     }
-    PyObject *ufunc = type >= 0 && type < TYPES && self->loops[type].function ? self->quiet : self->ufunc;
+    PyObject *ufunc = self->ufunc;
+    if (type >= 0 && type < TYPES && self->loops[type].function && !(ufunc = quiet_ufunc(self))) return NULL;
     PyObject *result = PyObject_Vectorcall(ufunc, args, flags, names);
     if (result && !PyArray_Check(result) && PyArray_CheckScalar(result)) {
         PyObject *array = PyArray_FromScalar(result, NULL);
@@ -252,28 +281,6 @@ static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size
     }
     return result;
 }
-
-static int quiet_loop(PyArrayMethod_Context *context, char *const *data, const npy_intp *dims, const npy_intp *strides,
-                      NpyAuxData *auxiliary)
-{
-    const Fast *self = (const Fast *)((PyUFuncObject *)context->caller)->obj;
-    const struct loop *loop = &self->loops[context->descriptors[0]->type_num];
-    char *pointers[MAX_OPERANDS];
-    (void)auxiliary;
-    for (int k = 0; k <= self->nin; k++) pointers[k] = data[k];
-    loop->function(pointers, dims, strides, loop->data);
-    return 0;
-}
-
-static PyArray_DTypeMeta *dtype_of(int type)
-{
-    PyArray_Descr *descriptor = PyArray_DescrFromType(type);
-    PyArray_DTypeMeta *dtype = NPY_DTYPE(descriptor);
-    Py_DECREF(descriptor);
-    return dtype;
-}
-
-static PyTypeObject FastType;
 
 /* fast(ufunc, cost of an element in ns) */
 static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -291,30 +298,16 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     self->ufunc = Py_NewRef(ufunc);
     self->nin = source->nin;
     self->cost = cost;
-    self->quiet = PyUFunc_FromFuncAndData(NULL, NULL, NULL, 0, source->nin, 1, PyUFunc_None, source->name, source->doc, 0);
-    if (!self->quiet) goto fail;
     const int operands = source->nin + 1;
     for (int row = 0; row < source->ntypes; row++) {
         const char *types = source->types + row * operands;
         const int in = types[0], out = types[source->nin];
         int known = (in < NPY_OBJECT || in == NPY_HALF) && (out < NPY_OBJECT || out == NPY_HALF);
         for (int k = 1; k < source->nin; k++) known &= types[k] == in;
-        if (!known || !source->functions[row] || self->loops[in].function) continue;
-        self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
-        PyArray_DTypeMeta *dtypes[MAX_OPERANDS] = {dtype_of(in), dtype_of(in), dtype_of(in)};
-        dtypes[source->nin] = dtype_of(out);
-        PyType_Slot slots[] = {{NPY_METH_strided_loop, quiet_loop}, {0, NULL}};
-        PyArrayMethod_Spec spec = {.name = source->name, .nin = source->nin, .nout = 1, .casting = NPY_NO_CASTING,
-                                   .flags = NPY_METH_NO_FLOATINGPOINT_ERRORS, .dtypes = dtypes, .slots = slots};
-        if (in != out) spec.casting = NPY_UNSAFE_CASTING;
-        if (PyUFunc_AddLoopFromSpec(self->quiet, &spec) < 0) goto fail;
+        if (known && source->functions[row] && !self->loops[in].function)
+            self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
     }
-    /* How quiet_loop finds its loops; a fast function lives as long as the process, and so may the cycle. */
-    Py_XSETREF(((PyUFuncObject *)self->quiet)->obj, Py_NewRef((PyObject *)self));
     return (PyObject *)self;
-fail:
-    Py_DECREF(self);
-    return NULL;
 }
 
 static void fast_dealloc(PyObject *object)

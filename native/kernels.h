@@ -60,6 +60,13 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(affine, (REAL * out, const REAL *x, REAL scale, REAL shift, size n))                                         \
     X(affine2, (REAL * out, const REAL *g, const REAL *x, REAL a, REAL b, REAL c, size n))                         \
     X(add, (REAL * out, const REAL *x, size n))                                                                    \
+    X(sum_rows, (double *out, const REAL *x, size rows, size n))                                                   \
+    /* sums over n rows of which `count` (at most 64) columns are taken; a row is `step` long */                    \
+    X(sum_columns, (double *out, const REAL *x, size n, size step, size count))                                    \
+    X(logsumexp, (REAL * out, const REAL *x, size rows, size n))                                                   \
+    /* out = scale[r] * (exp(x - lse[r]) - [i == target[r]]) */                                                     \
+    X(cross_entropy_grad, (REAL * out, const REAL *x, const REAL *lse, const REAL *scale, const int64_t *target,   \
+                           size rows, size n))                                                                     \
     /* one place of the window against the best so far of n windows; index is -1 where nothing was seen yet */      \
     X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))
 

@@ -43,6 +43,11 @@ static struct {
     int threads, workers;  /* wanted, including the caller; started */
     int open, inside;      /* whether workers may still join the job; how many are in it */
     unsigned generation;
+    pthread_t handles[MAX_THREADS];
+#ifdef __linux__
+    cpu_set_t allowed;
+    int avoided;           /* the processor that workers stay away from */
+#endif
     pool_task task;
     void *context;
     size total;
@@ -90,11 +95,28 @@ static void start_workers(void)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; pool.workers < pool.threads - 1; pool.workers++) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, worker, (void *)(intptr_t)(pool.workers + 1))) break;
-        pthread_detach(thread);
+        pthread_t *handle = &pool.handles[pool.workers];
+        if (pthread_create(handle, NULL, worker, (void *)(intptr_t)(pool.workers + 1))) break;
+        pthread_detach(*handle);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+#ifdef __linux__
+    pool.avoided = -1;
+#endif
+}
+
+/* Keep the workers off the caller's processor. Linux would rather wake them there, to wait for the caller, than on an
+ * idle processor: on virtual machines an idle processor looks as if the host had taken it away. */
+static void make_room(void)
+{
+#ifdef __linux__
+    const int here = sched_getcpu();
+    if (here < 0 || here == pool.avoided || CPU_COUNT(&pool.allowed) < pool.threads || !CPU_ISSET(here, &pool.allowed)) return;
+    cpu_set_t others = pool.allowed;
+    CPU_CLR(here, &others);
+    for (int i = 0; i < pool.workers; i++) pthread_setaffinity_np(pool.handles[i], sizeof others, &others);
+    pool.avoided = here;
+#endif
 }
 
 static int default_threads(void)
@@ -105,8 +127,7 @@ static int default_threads(void)
         if (value && atoi(value) > 0) return atoi(value);
     }
 #ifdef __linux__
-    cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof set, &set)) return CPU_COUNT(&set);
+    if (CPU_COUNT(&pool.allowed)) return CPU_COUNT(&pool.allowed);
 #endif
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
@@ -119,6 +140,9 @@ void pool_set_threads(int count)
 int pool_get_threads(void)
 {
     if (!pool.threads) {
+#ifdef __linux__
+        sched_getaffinity(0, sizeof pool.allowed, &pool.allowed);
+#endif
         pool_set_threads(default_threads());
         pthread_atfork(NULL, NULL, after_fork_in_child);
     }
@@ -143,6 +167,7 @@ void pool_run(pool_task task, void *context, size total, int chunks)
     }
     pthread_mutex_lock(&pool.lock);
     if (pool.workers < pool.threads - 1) start_workers();
+    make_room();
     pool.task = task, pool.context = context, pool.total = total, pool.chunks = chunks;
     atomic_store(&pool.next, 0);
     pool.open = 1;

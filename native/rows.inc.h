@@ -145,6 +145,52 @@ static void F(add_rows)(REAL *out, const REAL *x, size n)
     EACH out[i] += x[i];
 }
 
+/* Sums of blocks are kept in double precision: a float sum of a million elements is then as good as pairwise. */
+static void F(sum_rows_rows)(double *out, const REAL *x, size rows, size columns)
+{
+    for (size r = 0; r < rows; r++, x += columns) {
+        double total = 0;
+        for (size at = 0; at < columns; at += 2048) {
+            const size n = columns - at < 2048 ? columns - at : 2048;
+            const REAL *part = x + at;
+            REAL sum;
+            LANE_SUM(sum, part[i])
+            total += sum;
+        }
+        out[r] = total;
+    }
+}
+static void F(sum_columns_rows)(double *out, const REAL *x, size rows, size step, size n)
+{
+    double sums[64] = {0};
+    if (n == 64)
+        for (size r = 0; r < rows; r++, x += step)
+            for (size i = 0; i < 64; i++) sums[i] += x[i];
+    else
+        for (size r = 0; r < rows; r++, x += step) EACH sums[i] += x[i];
+    EACH out[i] = sums[i];
+}
+
+static void F(logsumexp_rows)(REAL *out, const REAL *x, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, x += n) {
+        const REAL top = F(row_max)(x, n);
+        REAL total;
+        LANE_SUM(total, F(exp_minus)(top - x[i]))
+        out[r] = top + (REAL)log((double)total);
+    }
+}
+static void F(cross_entropy_grad_rows)(REAL *out, const REAL *x, const REAL *lse, const REAL *scale,
+                                       const int64_t *target, size rows, size n)
+{
+    for (size r = 0; r < rows; r++, x += n, out += n) {
+        const REAL shift = lse[r], factor = scale[r];
+        if (factor == 0) memset(out, 0, n * sizeof(REAL));
+        else EACH out[i] = F(exp)(x[i] - shift) * factor;
+        if (target[r] >= 0) out[target[r]] -= factor;
+    }
+}
+
 #define POOL_LOOP(STRIDE)                                                        \
     EACH                                                                         \
     {                                                                            \

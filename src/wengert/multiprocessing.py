@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import multiprocessing as _python
 from multiprocessing import *  # noqa: F403  this module is that one, and more
+from multiprocessing.reduction import ForkingPickler as _ForkingPickler
 from typing import TYPE_CHECKING, Any
+
+from .tensor import Parameter as _Parameter
+from .tensor import Tensor as _Tensor
+from .tensor import wrap as _wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +32,26 @@ __all__ = [
 ]
 
 _COPYING = "file_system"  # the name, of PyTorch's two, of the strategy that holds no file descriptors open
+
+
+def _rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> _Tensor:
+    tensor = _wrap(array)
+    return _Parameter(tensor, requires_grad) if is_parameter else tensor.requires_grad_(requires_grad)
+
+
+def _reduce(tensor: _Tensor) -> tuple[Any, ...]:
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
+            "since autograd does not support crossing process boundaries.  "
+            "If you just want to transfer the data, call detach() on the tensor "
+            "before serializing (e.g., putting it on the queue)."
+        )
+    return _rebuild, (tensor._data, tensor.requires_grad, isinstance(tensor, _Parameter))
+
+
+for _kind in (_Tensor, _Parameter):
+    _ForkingPickler.register(_kind, _reduce)
 
 
 class ProcessException(Exception):  # noqa: N818  PyTorch's name

@@ -32,7 +32,7 @@ def closure_of(optimizer: Any, loss: Any) -> Any:
 
 def test_rosenbrock_with_line_search() -> None:
     p, loss = rosenbrock()
-    o = torch.optim.LBFGS([p], line_search_fn="strong_wolfe", max_iter=100)
+    o = torch.optim.LBFGS([p], line_search_fn="strong_wolfe", max_iter=100, tolerance_change=1e-16)
     first = o.step(closure_of(o, loss))
     assert first.item() == pytest.approx(24.2)
     np.testing.assert_allclose(p.detach().numpy(), [1.0, 1.0], atol=1e-6)

@@ -569,7 +569,7 @@ def test_gradients_flow_to_the_learning_rate(name: str) -> None:
             o.step()
         return (q * q).sum().item()
 
-    assert slope.item() == pytest.approx((loss(0.1 + 1e-6) - loss(0.1 - 1e-6)) / 2e-6, rel=1e-5)
+    assert slope.item() == pytest.approx((loss(0.1 + 1e-6) - loss(0.1 - 1e-6)) / 2e-6, rel=1e-5, abs=1e-9)
 
 
 def test_differentiable_steps_of_a_leaf_are_refused() -> None:

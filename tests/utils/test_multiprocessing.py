@@ -69,3 +69,29 @@ def test_sharing_strategies_are_accepted():
     assert mp.get_sharing_strategy() in mp.get_all_sharing_strategies()
     with pytest.raises(AssertionError):
         mp.set_sharing_strategy("telepathy")
+
+
+def send_tensors(index, queue):
+    import wengert as torch
+
+    weight = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
+    queue.put((torch.arange(3), weight, torch.ones(2, 2, dtype=torch.bfloat16)[:, 0], torch.tensor(True)))
+
+
+def test_tensors_pass_between_processes():
+    import wengert as torch
+
+    queue = mp.get_context("fork").SimpleQueue()
+    mp.spawn(send_tensors, (queue,), start_method="fork")
+    numbers, weight, half, truth = queue.get()
+    assert numbers.tolist() == [0, 1, 2] and numbers.dtype == torch.int64 and not numbers.requires_grad
+    assert isinstance(weight, torch.nn.Parameter) and weight.requires_grad and weight.tolist() == [1.0, 2.0]
+    assert half.dtype == torch.bfloat16 and half.tolist() == [1.0, 1.0] and truth.item() is True
+
+
+def test_a_tensor_with_a_history_does_not_pass():
+    import wengert as torch
+
+    queue = mp.get_context("fork").SimpleQueue()
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
+        queue.put(torch.ones(1, requires_grad=True) * 2)

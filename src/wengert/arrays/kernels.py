@@ -21,8 +21,19 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-#: Every kernel, by the module of ``wengert.arrays.plain`` (the family) that defines it.
+#: Every kernel, by the module of ``wengert.arrays.plain`` (the family) that defines it. The arithmetic family is
+#: NumPy's own ufuncs: natively with a shorter way in, threads for large arrays, and always returning an array.
 FAMILIES = {
+    "arithmetic": (
+        "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",
+        "bitwise_or", "bitwise_xor", "cbrt", "ceil", "conjugate", "copysign", "cos", "cosh", "divide", "equal", "exp",
+        "exp2", "expm1", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal",
+        "heaviside", "hypot", "invert", "isfinite", "isinf", "isnan", "left_shift", "less", "less_equal", "log",
+        "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
+        "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal", "power", "reciprocal", "remainder",
+        "right_shift", "rint", "sign", "signbit", "sin", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
+        "true_divide", "trunc",
+    ),
     "activations": (
         "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
         "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid", "log_sigmoid_grad",
@@ -38,6 +49,9 @@ FAMILIES = {
     ),
     "windows": ("window_counts", "im2col", "col2im", "max_pool", "max_pool_grad"),
     "scatter": ("add_at",),
+    "shortcuts": (
+        "sum", "mean", "where", "broadcast_to", "matmul", "linear", "cross_entropy", "cross_entropy_grad",
+    ),
 }  # fmt: skip
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 
@@ -56,6 +70,17 @@ _native = _native_module()
 
 #: Whether the native kernels are in use.
 available = _native is not None
+
+
+def set_num_threads(count: int) -> None:
+    """Let native kernels use this many threads; without them there is nothing to set."""
+    if _native is not None:
+        _native.set_num_threads(count)
+
+
+def get_num_threads() -> int:
+    """Return the number of threads that native kernels may use."""
+    return _native.get_num_threads() if _native is not None else 1
 
 
 def plain(name: str) -> Callable[..., Any]:

@@ -1,8 +1,8 @@
 """The native kernels, with the signatures of their plain definitions.
 
-Element-wise kernels are NumPy ufuncs and are taken as they are. The functions of the extension that work on rows,
-channels or windows answer ``NotImplemented`` to dtypes and layouts they do not handle; the plain definition does those.
-Importing this module fails where the extension was not built.
+Element-wise kernels are NumPy ufuncs and are taken as they are; NumPy's own ufuncs come through ``_kernels.fast``. The
+functions of the extension that work on rows, channels or windows answer ``NotImplemented`` to dtypes and layouts they
+do not handle; the plain definition does those. Importing this module fails where the extension was not built.
 """
 
 from __future__ import annotations
@@ -12,50 +12,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import _kernels
-from wengert.arrays._kernels import (
-    digamma,
-    erf,
-    erfc,
-    erfcx,
-    erfinv,
-    gelu,
-    gelu_grad,
-    gelu_tanh,
-    gelu_tanh_grad,
-    get_num_threads,
-    instruction_set,
-    lgamma,
-    log_sigmoid,
-    log_sigmoid_grad,
-    mish,
-    mish_grad,
-    ndtr,
-    relu,
-    relu_grad,
-    set_num_threads,
-    sigmoid,
-    sigmoid_grad,
-    silu,
-    silu_grad,
-    tanh_grad,
-)
-from wengert.arrays.plain import rows, scatter, windows
+from wengert.arrays.plain import arithmetic, rows, scatter, shortcuts, windows
 
 if TYPE_CHECKING:
     from typing import Any
 
     from wengert.arrays.plain.rows import Needed
+    from wengert.arrays.plain.shortcuts import Axes
     from wengert.arrays.plain.widen import Array
     from wengert.arrays.plain.windows import Ints
 
-__all__ = (
-    "add_at", "batch_norm_grad", "channel_affine", "channel_moments", "col2im", "digamma", "erf", "erfc", "erfcx",
-    "erfinv", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad", "get_num_threads", "im2col", "instruction_set",
-    "layer_norm", "layer_norm_grad", "lgamma", "log_sigmoid", "log_sigmoid_grad", "log_softmax", "log_softmax_grad",
-    "max_pool", "max_pool_grad", "mish", "mish_grad", "ndtr", "relu", "relu_grad", "rms_norm",
-    "rms_norm_grad", "set_num_threads", "sigmoid", "sigmoid_grad", "silu", "silu_grad", "softmax", "softmax_grad",
-    "softplus", "softplus_grad", "tanh_grad",
+
+instruction_set: str = _kernels.instruction_set
+set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_threads
+
+_UFUNCS = (
+    "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad",
+    "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc", "erfcx", "erfinv",
+    "ndtr", "lgamma", "digamma",
 )  # fmt: skip
+globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
+globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 
 def _parameter(value: float, x: Array) -> Any:
@@ -67,9 +44,7 @@ def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | 
     return _kernels.softplus(x, _parameter(beta, x), _parameter(threshold, x), out=out)  # type: ignore[no-any-return]
 
 
-def softplus_grad(
-    g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None
-) -> Array:
+def softplus_grad(g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     return _kernels.softplus_grad(g, x, _parameter(beta, x), _parameter(threshold, x), out=out)  # type: ignore[no-any-return]
 
 
@@ -93,9 +68,7 @@ def log_softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None 
     return rows.log_softmax_grad(g, result, axis, out) if value is NotImplemented else value
 
 
-def layer_norm(
-    x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float
-) -> tuple[Array, Array, Array]:
+def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     value = _kernels.normalize(x, dims, weight, bias, eps, True)
     return rows.layer_norm(x, dims, weight, bias, eps) if value is NotImplemented else value
 
@@ -177,3 +150,43 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
 def add_at(out: Array, index: Array, values: Array) -> Array:
     value = _kernels.add_at(out, index, values)
     return scatter.add_at(out, index, values) if value is NotImplemented else value
+
+
+def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    value = _kernels.sum(x, axis, keepdims)
+    return shortcuts.sum(x, axis, keepdims) if value is NotImplemented else value
+
+
+def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    value = _kernels.mean(x, axis, keepdims)
+    return shortcuts.mean(x, axis, keepdims) if value is NotImplemented else value
+
+
+def where(condition: Array, a: Array | float, b: Array | float) -> Array:
+    value = _kernels.where(condition, a, b)
+    return shortcuts.where(condition, a, b) if value is NotImplemented else value
+
+
+def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    value = _kernels.broadcast_to(x, shape)
+    return shortcuts.broadcast_to(x, shape) if value is NotImplemented else value
+
+
+def matmul(a: Array, b: Array) -> Array:
+    value = _kernels.matmul(a, b)
+    return shortcuts.matmul(a, b) if value is NotImplemented else value
+
+
+def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    value = _kernels.linear(x, weight, bias)
+    return shortcuts.linear(x, weight, bias) if value is NotImplemented else value
+
+
+def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:
+    value = _kernels.cross_entropy(x, target)
+    return shortcuts.cross_entropy(x, target) if value is NotImplemented else value
+
+
+def cross_entropy_grad(g: Array, x: Array, target: Array, lse: Array) -> Array:
+    value = _kernels.cross_entropy_grad(g, x, target, lse)
+    return shortcuts.cross_entropy_grad(g, x, target, lse) if value is NotImplemented else value

@@ -513,14 +513,15 @@ def rprop_update(
         minus, plus, low, high = c
         if maximize:
             g = np.negative(g, t)
+        # Masks as bytes, multiplied: several times faster than ``where=`` and boolean indices.
         agreement = np.multiply(g, prev, s)
-        turned = agreement < 0
-        np.multiply(size, plus, size, where=agreement > 0)
-        np.multiply(size, minus, size, where=turned)
+        kept, turned = (agreement > 0).view(np.int8), (agreement < 0).view(np.int8)
+        same = np.subtract(1 - kept, turned)
+        s = np.multiply(kept, plus, s)
+        np.add(s, np.multiply(turned, minus), s)
+        np.multiply(size, np.add(s, same, s), size)
         np.minimum(np.maximum(size, low, out=size), high, out=size)
-        prev[...] = g
-        prev[turned] = 0
-        np.subtract(p, size, p, where=prev > 0)
-        np.add(p, size, p, where=prev < 0)
+        np.multiply(g, 1 - turned, prev)
+        np.subtract(p, np.multiply(size, np.subtract((prev > 0).view(np.int8), (prev < 0).view(np.int8)), s), p)
 
     _run(body, (params, grads, prevs, step_sizes), (eta_minus, eta_plus, step_min, step_max))

@@ -9,8 +9,11 @@ import sys
 from typing import Any
 
 from ..tensor import PLACES
+from ._multihead import FUNCTIONS as _WHOLE
 
 globals().update(PLACES["functional"])
+for _f in _WHOLE:
+    globals()[_f.__name__] = _f
 # Functions that PyTorch offers both here and at the top.
 _SHARED = ("relu", "tanh", "sigmoid", "softmax", "log_softmax", "dropout", "prelu", "selu", "celu", "rrelu", "threshold", "pdist",
            "cosine_similarity", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",

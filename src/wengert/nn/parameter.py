@@ -54,8 +54,9 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become an ordinary parameter (or buffer) of ``shape``, its values not yet set."""
-        self.data = empty(shape, device=device or self.data.device, dtype=dtype or self.data.dtype)
-        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        this: Any = self
+        this.data = empty(shape, device=device or this.data.device, dtype=dtype or this.data.dtype)
+        this.__class__ = self.cls_to_become
 
     @property
     def shape(self) -> Any:
@@ -83,7 +84,7 @@ def is_lazy(param: Any) -> bool:
     return isinstance(param, UninitializedTensorMixin)
 
 
-class UninitializedParameter(UninitializedTensorMixin, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape the first ``forward`` of a lazy module will set.
 
     >>> import wengert as torch
@@ -102,7 +103,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         return memo[id(self)]
 
 
-class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape the first ``forward`` of a lazy module will set."""
 
     cls_to_become = Tensor

@@ -94,7 +94,9 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None, causal
 
 
 @composite
-def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def scaled_dot_product_attention(
+    F, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *, dropout=None
+):
     """``softmax(query key^T / sqrt(d) + mask) value``. Vaswani et al., 2017.
 
     Shapes: ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``. A boolean mask marks what may be looked at. What is
@@ -118,5 +120,5 @@ def scaled_dot_product_attention(F, query, key, value, attn_mask=None, dropout_p
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None else 1.0
     if dropout_p > 0.0:
         p = F.attention_weights(query, key, attn_mask, is_causal, factor)
-        return F.matmul(F.dropout_always(p, dropout_p), value)
+        return F.matmul(dropout(p, dropout_p), value)
     return F.attention(query, key, value, attn_mask, is_causal, factor)

@@ -32,7 +32,9 @@ def view_as_complex(input: Array):
     """A real tensor with a last dimension of 2 as a complex one, in the same memory."""
     d = input.dtype
     if d.kind != "f" or d.itemsize < 4:
-        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {dt.scalar_name(d)}")  # fmt: skip
+        raise RuntimeError(
+            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {dt.scalar_name(d)}"
+        )
     if not input.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
@@ -65,14 +67,15 @@ def angle(input: Array):
     return flat if d.kind in "iub" else np.where(np.isnan(input), input, flat)
 
 
-
-
 def _polar_angle(F: Any, g: Any, result: Any) -> Any:
     return -F.imag(F.conj(g) * result)
 
 
-@operator(grad=dict(abs=lambda F, g, angle: F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle),
-                    angle=_polar_angle), wirtinger=True, places=("torch",))  # fmt: skip
+@operator(
+    grad=dict(abs=lambda F, g, angle: F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle), angle=_polar_angle),
+    wirtinger=True,
+    places=("torch",),
+)
 def polar(abs: Array, angle: Array):
     """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
     if abs.dtype != angle.dtype:
@@ -83,7 +86,9 @@ def polar(abs: Array, angle: Array):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {dt.scalar_name(abs.dtype)} and {dt.scalar_name(angle.dtype)}"
         )
-    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
+    out = np.empty(
+        np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128
+    )
     np.multiply(abs, np.cos(angle), out=out.real)
     np.multiply(abs, np.sin(angle), out=out.imag)
     return out

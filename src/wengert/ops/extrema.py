@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .operator import family
-from .reduce import axes_of, restored
+from .reduce import GENERAL, axes_of, restored
 from .views import axis, dims_of
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ def ordered(name: str, d: Any) -> None:
         raise unsupported(name, d)
 
 
+PICKED = dict(outputs=("values", "indices"), nondifferentiable=("indices",), places=())
+
+
 def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
     """The gradient of an extreme value, in equal parts to all elements that have it."""
     shape = input.shape
@@ -56,14 +59,14 @@ def chosen_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any, keepdi
 def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
     """Declare ``max`` (values and places along a dimension), ``max_all`` and ``amax``; or those of ``min``."""
 
-    @operator(grad=dict(input=chosen_back), outputs=("values", "indices"), nondifferentiable=("indices",), name=name, places=())
+    @operator(grad=dict(input=chosen_back), name=name, **PICKED)
     def extreme(input: Array, dim, keepdim=False):
-        ordered(name, input.dtype)
+        if input.dtype.kind == "c":
+            raise RuntimeError(f"{name}(): does not support complex input")
         if not input.ndim:
             axis(dim, 0)
             return input.copy(), np.zeros((), np.int64)
-        if input.shape[axis(dim, input.ndim)] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {axis(dim, input.ndim)} to have non-zero size.")
+        nonempty(name, input, dim)
         return ufunc.reduce(input, dim, None, None, keepdim), place(input, dim, None, keepdims=keepdim)
 
     back = lambda F, g, input, result: shared(F, g, input, result, None, False)  # noqa: E731
@@ -76,10 +79,48 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
 
     @operator(grad=dict(input=shared), name=f"a{name}")
     def extreme_values(input: Array, dim=(), keepdim=False):
-        ordered(f"a{name}", input.dtype)
+        ordered(f"{name}_values_cpu", input.dtype)
         nonempty(f"a{name}", input, dim)
         return ufunc.reduce(input, axes_of(dim, input.ndim), None, None, keepdim)
 
 
+    @operator(**GENERAL, name=f"arg{name}")
+    def extreme_place(input: Array, dim=None, keepdim=False):
+        if input.dtype.kind in "cb":
+            raise RuntimeError(f"arg{name}(): does not support {'complex' if input.dtype.kind == 'c' else 'bool'} input")
+        if dim is None and not input.size:
+            raise IndexError(f"arg{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        if not input.ndim:
+            axis(0 if dim is None else dim, 0)
+            return np.zeros((), np.int64)
+        nonempty(f"arg{name}", input, dim)
+        return place(input, None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
+
+    word = "largest" if name == "max" else "smallest"
+    extreme_values.doc = f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the gradient."
+    extreme_place.doc = f"The place of the {word} element along ``dim``, or of all in row-major order; int64."
+
+
 _extremes("max", "MaxBackward1", np.maximum, np.argmax)
 _extremes("min", "MinBackward1", np.minimum, np.argmin)
+
+
+def _aminmax_back(F: Any, g: Any, input: Any, min: Any, max: Any, dim: Any, keepdim: Any) -> Any:
+    return shared(F, g[0], input, min, dim, keepdim) + shared(F, g[1], input, max, dim, keepdim)
+
+
+@operator(grad=dict(input=_aminmax_back), outputs=("min", "max"))
+def aminmax(input: Array, *, dim=None, keepdim=False):
+    """``(min, max)`` of everything or over ``dim``.
+
+    >>> import wengert as torch
+    >>> low, high = torch.aminmax(torch.tensor([3, 1, 2]))
+    >>> low, high
+    (tensor(1), tensor(3))
+    """
+    ordered("aminmax_cpu", input.dtype)
+    if dim is None and not input.size:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+    nonempty("aminmax", input, dim)
+    axis = axes_of(dim, input.ndim)
+    return np.minimum.reduce(input, axis, None, None, keepdim), np.maximum.reduce(input, axis, None, None, keepdim)

@@ -120,9 +120,10 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     tensor([[1, 1],
             [4, 3]])
     """
-    dim, index = axis(dim, input.ndim), whole("gather", index)
+    dim = axis(dim, input.ndim)
     if not index.size:
         return np.empty(index.shape, input.dtype)
+    index = whole("gather", index)
     _match("gather", input, dim, index)
     inside(index, input.shape[dim] if input.ndim else 1, dim)
     if input.ndim <= 1:
@@ -185,7 +186,7 @@ def boolean(name: str, mask: Any) -> None:
 @operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=())
 def masked_fill(input: Array, mask: Array, value):
     boolean("masked_fill", mask)
-    out = input.copy() if input.shape == mask.shape else np.array(np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
+    out = np.array(input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
     np.copyto(out, value, where=mask, casting="unsafe")
     return out
 

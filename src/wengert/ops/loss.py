@@ -408,7 +408,7 @@ def _floor_detached(F: Any, var: Any, eps: float) -> Any:
 
 
 def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
-    rows = input if input.ndim == 2 else F.unsqueeze(input, 0)
+    rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
     index = target if target.ndim == 1 else F.unsqueeze(target, 0)
     return rows, index
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .operator import family
-from .pointwise import LN2, number, together, unsupported
+from .pointwise import floating, number, real, together, unsupported
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -21,13 +21,7 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def floats_only(kernel: str, d: Any) -> None:
-    """Refuse integers and truth values in PyTorch's words."""
-    if d.kind in "iub":
-        raise unsupported(kernel, d)
-
-
-# -- blends -------------------------------------------------------------------------------------------------------------
+# -- blends ----------------------------------------------------------------------------------------------------------
 
 
 @operator(
@@ -36,8 +30,10 @@ def floats_only(kernel: str, d: Any) -> None:
         tensor1=lambda F, g, tensor2, value: g * (tensor2 if value == 1 else tensor2 * value),
         tensor2=lambda F, g, tensor1, value: g * (tensor1 if value == 1 else tensor1 * value),
     ),
-    promote="elementwise", scalars=False, inplace=True,
-)  # fmt: skip
+    promote="elementwise",
+    scalars=False,
+    inplace=True,
+)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
     product = tensor1 * tensor2
@@ -51,7 +47,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
         tensor2=lambda F, g, tensor1, tensor2, value: -g * (tensor1 * value / (tensor2 * tensor2)),
     ),
     inplace=True,
-)  # fmt: skip
+)
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
     if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
@@ -68,15 +64,21 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
 
 def _blend(input: Any, end: Any, weight: Any) -> Any:
     """From the nearer end, so that weights of 0 and 1 give the ends exactly."""
-    if end.dtype != input.dtype:
+    if end.dtype is not input.dtype and end.dtype != input.dtype:
         a, b = (_C_NAMES.get(x.dtype.name, x.dtype.name) for x in (input, end))
         raise RuntimeError(f"expected dtype {a} for `end` but got dtype {b}")
-    floats_only("lerp_kernel_scalar", input.dtype)
-    weight = np.asarray(weight).astype(input.dtype, copy=False)
-    step, rest, near = end - input, 1 - weight, np.absolute(weight) < 0.5
-    if not near.ndim:
-        return input + weight * step if near else end - step * rest.astype(step.dtype, copy=False)
-    return np.where(near, input + weight * step, end - step * rest.astype(step.dtype, copy=False))
+    if input.dtype.kind in "iub":
+        raise unsupported("lerp_kernel_scalar", input.dtype)
+    step = end - input
+    if type(weight) is not np.ndarray:
+        near, rest = abs(weight) < 0.5, 1 - weight
+        if input.dtype.kind == "V":
+            weight, rest = number(weight, input.dtype), number(rest, input.dtype)
+        return input + weight * step if near else end - rest * step
+    weight = weight.astype(input.dtype, copy=False)
+    return np.where(
+        np.absolute(weight) < 0.5, input + weight * step, end - (1 - weight).astype(step.dtype, copy=False) * step
+    )
 
 
 @operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True)
@@ -92,11 +94,14 @@ def lerp(input: Array, end: Array, weight):
 
 @operator(
     grad=dict(
-        input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight,
+        input=lambda F, g, weight: g * (1 - weight),
+        end=lambda F, g, weight: g * weight,
         weight=lambda F, g, input, end: g * (end - input),
     ),
-    inplace=True, node="LerpBackward1", places=(),
-)  # fmt: skip
+    inplace=True,
+    node="LerpBackward1",
+    places=(),
+)
 def lerp_tensor(input: Array, end: Array, weight: Array):
     """``lerp`` with a tensor of weights, which get a gradient too."""
     if weight.dtype != input.dtype and weight.ndim:
@@ -105,7 +110,7 @@ def lerp_tensor(input: Array, end: Array, weight: Array):
     return _blend(input, end, weight)
 
 
-# -- angles and lengths -------------------------------------------------------------------------------------------------
+# -- angles and lengths ----------------------------------------------------------------------------------------------
 
 
 def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
@@ -118,33 +123,43 @@ def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
         input=lambda F, g, input, other: g * _per_square(F, other, input, other),
         other=lambda F, g, input, other: g * _per_square(F, -input, input, other),
     ),
-    promote="float", scalars=False, inplace=True, aliases=("arctan2",),
-)  # fmt: skip
+    promote="float",
+    kernel=np.arctan2,
+    scalars=False,
+    inplace=True,
+    aliases=("arctan2",),
+)
 def atan2(input: Array, other: Array):
     """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
-    return np.arctan2(input, other)
+    return np.arctan2(real("atan2_cpu", input), other)
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)),
-    promote="elementwise", scalars=False, inplace=True,
-)  # fmt: skip
+    grad=dict(
+        input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)
+    ),
+    promote="elementwise",
+    kernel=np.hypot,
+    scalars=False,
+    inplace=True,
+)
 def hypot(input: Array, other: Array):
     """``sqrt(input^2 + other^2)`` without overflow."""
-    floats_only("hypot_cpu", input.dtype)
-    return np.hypot(input, other)
+    return np.hypot(floating("hypot_cpu", input), other)
 
 
-# -- logarithms of sums and products ------------------------------------------------------------------------------------
+# -- logarithms of sums and products ---------------------------------------------------------------------------------
 
 
-def _log_sum(input: Any, other: Any, exp: Any, log_of_one_plus: Any) -> Any:
-    """Of complex numbers: by way of the one with the larger real part."""
+def _complex_logaddexp(input: Any, other: Any) -> Any:
+    """By way of the number with the larger real part."""
     larger = input.real >= other.real
     high, low = np.where(larger, input, other), np.where(larger, other, input)
-    out = high + log_of_one_plus(exp(low - high))
+    out = high + np.log1p(np.exp(low - high))
     infinite = np.isinf(high.real)
-    return np.where(infinite, np.where((high.real < 0) | (low.real != high.real), high, np.log(exp(high) + exp(low))), out)
+    return np.where(
+        infinite, np.where((high.real < 0) | (low.real != high.real), high, np.log(np.exp(high) + np.exp(low))), out
+    )
 
 
 @operator(
@@ -152,12 +167,15 @@ def _log_sum(input: Any, other: Any, exp: Any, log_of_one_plus: Any) -> Any:
         input=lambda F, g, input, other: g / (F.exp(other - input) + 1),
         other=lambda F, g, input, other: g / (F.exp(input - other) + 1),
     ),
-    promote="elementwise", scalars=False,
-)  # fmt: skip
+    promote="elementwise",
+    kernel=np.logaddexp,
+    scalars=False,
+)
 def logaddexp(input: Array, other: Array):
     """``log(exp(input) + exp(other))`` without overflow."""
-    floats_only("logaddexp_cpu", input.dtype)
-    return _log_sum(input, other, np.exp, np.log1p) if input.dtype.kind == "c" else np.logaddexp(input, other)
+    if input.dtype.kind == "c":
+        return _complex_logaddexp(input, other)
+    return np.logaddexp(floating("logaddexp_cpu", input), other)
 
 
 @operator(
@@ -165,14 +183,13 @@ def logaddexp(input: Array, other: Array):
         input=lambda F, g, input, other: g / (F.exp2(other - input) + 1),
         other=lambda F, g, input, other: g / (F.exp2(input - other) + 1),
     ),
-    promote="elementwise", scalars=False,
-)  # fmt: skip
+    promote="elementwise",
+    kernel=np.logaddexp2,
+    scalars=False,
+)
 def logaddexp2(input: Array, other: Array):
     """``log2(2 ** input + 2 ** other)`` without overflow."""
-    floats_only("logaddexp2_cpu", input.dtype)
-    if input.dtype.kind == "c":
-        return _log_sum(input, other, np.exp2, lambda x: np.log1p(x) / LN2).astype(input.dtype, copy=False)
-    return np.logaddexp2(input, other)
+    return np.logaddexp2(floating("logaddexp2_cpu", input), other)
 
 
 def _times_log(log: Any, where_zero: Any) -> Any:
@@ -191,11 +208,13 @@ def _times_log(log: Any, where_zero: Any) -> Any:
         input=_times_log(lambda F, x: F.log(x), 0),
         other=lambda F, g, input, other: g * (input / other),
     ),
-    promote="float", inplace=True, places=("torch", "Tensor", "special"),
-)  # fmt: skip
+    promote="float",
+    inplace=True,
+    places=("torch", "Tensor", "special"),
+)
 def xlogy(input: Array, other: Array):
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
-    return _product_or_zero(input, other, np.log)
+    return _product_or_zero("xlogy_cpu", input, other, np.log)
 
 
 @operator(
@@ -203,15 +222,17 @@ def xlogy(input: Array, other: Array):
         input=_times_log(lambda F, x: F.log1p(x), -1),
         other=lambda F, g, input, other: g * (input / (other + 1)),
     ),
-    promote="float", places=("special",), node="SpecialXlog1PyBackward0",
-)  # fmt: skip
+    promote="float",
+    places=("special",),
+    node="SpecialXlog1PyBackward0",
+)
 def special_xlog1py(input: Array, other: Array):
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
-    return _product_or_zero(input, other, np.log1p)
+    return _product_or_zero("xlog1py_cpu", input, other, np.log1p)
 
 
-def _product_or_zero(input: Any, other: Any, log: Any) -> Any:
+def _product_or_zero(kernel: str, input: Any, other: Any, log: Any) -> Any:
     input, other = np.asarray(input), np.asarray(other)  # the short cut brings Python numbers as they are
     zero = (input == 0) & ~np.isnan(other)
-    d = input.dtype if input.ndim or not other.ndim else other.dtype
+    d = real(kernel, input if input.ndim or not other.ndim else other).dtype
     return np.where(zero, 0, input * log(other)).astype(d, copy=False)

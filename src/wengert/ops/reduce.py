@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 operator, composite = family("torch", "Tensor")
 
+GENERAL = {"view": "maybe"}  # keeps operators without gradients off the short cut
+
 
 # -- helpers of the reductions ------------------------------------------------------------------------------------------
 
@@ -82,14 +84,6 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     return np.add.reduce(input, axis, wide, None, keepdim).astype(dtype)
 
 
-def floating(name: str, d: Any) -> None:
-    """Refuse integer input."""
-    if d.kind in "biu":
-        raise RuntimeError(
-            f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dt.scalar_name(d)}"
-        )
-
-
 # -- sums and means -----------------------------------------------------------------------------------------------------
 
 # One operator, two node names: PyTorch tells the sum of everything from the sum over dimensions.
@@ -120,13 +114,92 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
         return (np.add.reduce(input, axes_of(dim, input.ndim), wide, None, keepdim) / count(input.shape, dim)).astype(d)
 
 
+def _nan_free(input: Any) -> Any:
+    return np.where(input == input, input, np.zeros((), input.dtype))
+
+
+@operator(grad=dict(input=lambda F, g, input, dim, keepdim: F.spread(g, input.shape, dim, keepdim) * (input == input)))
+def nansum(input: Array, dim=None, keepdim=False, *, dtype=None):
+    """The sum of what is not NaN, of everything or over ``dim``.
+
+    >>> import wengert as torch
+    >>> torch.nansum(torch.tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
+    if input.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    return total(_nan_free(input), axes_of(dim, input.ndim), keepdim, dtype)
+
+
+@composite
+def nanmean(F, input, dim=None, keepdim=False, *, dtype=None):
+    """The mean of what is not NaN, of everything or over ``dim``."""
+    if F.dtype_of(input).kind in "biu":
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {dt.scalar_name(F.dtype_of(input))}"
+        )
+    return F.nansum(input, dim, keepdim, dtype=dtype) / F.sum(input == input, dim, keepdim)
+
+
+# -- products -----------------------------------------------------------------------------------------------------------
+
+
+def _others(g: Any, input: Any, result: Any, size: Any, dim: Any, keepdim: Any) -> Any:
+    """``g`` times the product of all other elements: the quotient, except in rows with a zero."""
+    g, result = (x.reshape(kept(size, dim)) for x in (np.asarray(g), np.asarray(result)))
+    zero = input == 0
+    if not zero.any():
+        return g * result / input
+    rest = np.where(zero, np.ones((), input.dtype), input)
+    zeros = np.count_nonzero(zero, dim, keepdims=True) if dim is not None else np.count_nonzero(zero)
+    one = np.multiply.reduce(rest, dim, keepdims=True)
+    return g * np.where(zeros == 0, result / rest, np.where(zero & (zeros == 1), one, np.zeros((), input.dtype)))
+
+
+@composite(places=(), raw=_others)
+def prod_back(F, g, input, result, size, dim, keepdim):
+    """The gradient of ``prod``. Where a factor is zero the product of the others comes from both sides, without division."""
+    g, result = (restored(F, x, size, dim, keepdim) for x in (g, result))
+    if not bool((input == 0).any()):
+        return g * result / input
+    if dim is None or not size:
+        return g * F.reshape(_products_but_one(F, F.reshape(input, (-1,)), 0), size)
+    return g * _products_but_one(F, input, dim)
+
+
+def _products_but_one(F: Any, x: Any, dim: int) -> Any:
+    n = x.shape[dim]
+    edge = F.constant(np.ones(kept(tuple(x.shape), dim), F.dtype_of(x)))
+    left = F.cumprod(F.cat([edge, F.narrow(x, dim, 0, n - 1)], dim), dim)
+    right = F.flip(F.cumprod(F.cat([edge, F.flip(F.narrow(x, dim, 1, n - 1), (dim,))], dim), dim), (dim,))
+    return left * right
+
+
+def _prod_rule(F: Any, g: Any, input: Any, result: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
+    return F.prod_back(g, input, result, input_shape, dim, keepdim)
+
+
+for _name, _node in (("prod", "ProdBackward0"), ("prod_dim", "ProdBackward1")):
+
+    @operator(grad=dict(input=_prod_rule), name=_name, node=_node, places=())
+    def prod(input: Array, dim=None, keepdim=False, *, dtype=None):
+        d = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
+        if input.dtype.kind == "c" and d.kind != "c":
+            input = input.real
+        wide = wide_type(d)
+        axis = None if dim is None else axes_of(dim, input.ndim)
+        if wide is None:
+            return np.multiply.reduce(input, axis, d, None, keepdim)
+        return np.multiply.reduce(input, axis, wide, None, keepdim).astype(d)
+
+
 # -- variance -----------------------------------------------------------------------------------------------------------
 
 
 def spread_squares(input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple[Any, Any]:
     """``(variance, mean)``; of complex numbers, the variance of the distance from the mean."""
     if input.dtype.kind not in "fcV":
-        raise RuntimeError(f"std and var only support floating point and complex dtypes, but got {dt.of(input.dtype)}")
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     d, wide = input.dtype, wide_type(input.dtype)
     if wide is not None:
         input = input.astype(wide)
@@ -181,3 +254,111 @@ def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: A
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     var, mean = spread_squares(input, dim, correction, keepdim)
     return np.sqrt(var), mean
+
+
+# -- logarithm of a sum of exponentials ---------------------------------------------------------------------------------
+
+
+def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
+    shape = input.shape
+    return restored(F, g, shape, dim, keepdim) * F.exp(input - restored(F, result, shape, dim, keepdim))
+
+
+@operator(grad=dict(input=_logsumexp_back), promote="float", places=("torch", "Tensor", "special"))
+def logsumexp(input: Array, dim, keepdim=False):
+    """``log(sum(exp(input), dim))`` without overflow.
+
+    >>> import wengert as torch
+    >>> torch.logsumexp(torch.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6931)
+    """
+    axis = axes_of(dim, input.ndim)
+    d, wide = input.dtype, wide_type(input.dtype)
+    if wide is not None:
+        input = input.astype(wide)
+    if not input.size:
+        return np.log(np.add.reduce(np.exp(input), axis, None, None, keepdim)).astype(d)
+    high = np.maximum.reduce(input.real, axis, None, None, True)
+    high = np.where(np.isfinite(high), high, 0).astype(high.dtype)
+    out = np.log(np.add.reduce(np.exp(input - high), axis, None, None, keepdim))
+    out = out + (high if keepdim else high.reshape(np.shape(out)))
+    return out if wide is None else out.astype(d)
+
+
+# -- counting and truth -------------------------------------------------------------------------------------------------
+
+
+def _truth(ufunc: Any, name: str) -> Any:
+    @operator(**GENERAL, name=name)
+    def holds(input: Array, dim=None, keepdim=False):
+        out = ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes_of(dim, input.ndim), None, None, keepdim)
+        return out.astype(np.uint8) if input.dtype == np.uint8 else out
+
+    holds.doc = f"Whether {name} elements are true (not zero), of everything or over ``dim``."
+    return holds
+
+
+_truth(np.logical_and, "all")
+_truth(np.logical_or, "any")
+
+
+@operator(**GENERAL)
+def count_nonzero(input: Array, dim=None):
+    """How many elements are not zero, of everything or over ``dim``; int64."""
+    return np.asarray(np.count_nonzero(input, axes_of(dim, input.ndim)), np.int64)
+
+
+# -- norms --------------------------------------------------------------------------------------------------------------
+
+
+@composite
+def norm(F, input, p="fro", dim=None, keepdim=False, dtype=None):
+    """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular values).
+
+    >>> import wengert as torch
+    >>> torch.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if p == "nuc":
+        return F.linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    return F.linalg_vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype)
+
+
+def _slices(input: Any, dim: int) -> tuple[int, ...]:
+    d = dim % len(input.shape)
+    return tuple(i for i in range(len(input.shape)) if i != d)
+
+
+def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> Any:
+    """``x * maxnorm / |x|`` where the norm is too large: by the product rule, the change of the norm itself included."""
+    rest = _slices(input, dim)
+    norm = F.linalg_vector_norm(input, p, rest, True)
+    scale = 1 / (norm + 1e-7)
+    inner = F.sum(g * F.conj(input), rest, True)
+    inner = F.real(inner) if F.is_complex(inner) else inner
+    size = F.abs(input)
+    if p == 2:
+        slope = input / F.masked_fill(norm, norm == 0, 1)
+    elif p == float("inf"):
+        top = size == norm
+        slope = F.sgn(input) * top / F.sum(top, rest, True)
+    else:
+        slope = F.sgn(input) * F.pow(F.masked_fill(size, size == 0, 1) / F.masked_fill(norm, norm == 0, 1), p - 1) * (size != 0)
+    inside = maxnorm * scale * (g - scale * inner * slope)
+    return F.where(norm > maxnorm, inside, g)
+
+
+@operator(grad=dict(input=_renorm_back), wirtinger=True, inplace=True)
+def renorm(input: Array, p, dim, maxnorm):
+    """``input`` with every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` scaled down to it."""
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    dims_of(dim, input.ndim)
+    size = np.abs(input).astype(wide_type(input.dtype) or np.abs(input).dtype)
+    rest = _slices(input, dim)
+    norm = np.maximum.reduce(size, rest, keepdims=True) if p == float("inf") else np.add.reduce(size**p, rest, keepdims=True) ** (1 / p)
+    return (input * np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)).astype(input.dtype)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .operator import family
-from .pointwise import LN2, conjugate, flat_gradient, no_derivative, number, unsupported
+from .powers import LN2
+from .pointwise import conjugate, flat_gradient, floating, no_derivative, number, real, unsupported
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -26,19 +27,19 @@ def _rounded(name: str, ufunc: Any, input: Any) -> Any:
     return input.copy() if d.kind in "iu" else ufunc(input)
 
 
-@operator(grad=_FLAT, inplace=True)
+@operator(grad=_FLAT, kernel=np.floor, inplace=True)
 def floor(input: Array):
     """The largest integer not above each element."""
     return _rounded("floor", np.floor, input)
 
 
-@operator(grad=_FLAT, inplace=True)
+@operator(grad=_FLAT, kernel=np.ceil, inplace=True)
 def ceil(input: Array):
     """The smallest integer not below each element."""
     return _rounded("ceil", np.ceil, input)
 
 
-@operator(grad=_FLAT, inplace=True, aliases=("fix",))
+@operator(grad=_FLAT, kernel=np.trunc, inplace=True, aliases=("fix",))
 def trunc(input: Array):
     """Each element without its fraction."""
     return _rounded("trunc", np.trunc, input)
@@ -49,26 +50,24 @@ def round(input: Array, *, decimals=0):
     """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
     if not decimals:
         return _rounded("round", np.rint, input)
-    if input.dtype.kind not in "fV":
-        raise unsupported("round_cpu", input.dtype)
-    scale = number(10.0 ** (decimals if decimals > 0 else -decimals), input.dtype)
+    scale = number(10.0 ** (decimals if decimals > 0 else -decimals), floating("round_cpu", input).dtype)
     return np.rint(input * scale) / scale if decimals > 0 else np.rint(input / scale) * scale
 
 
 @operator(grad=dict(input=lambda F, g: g), inplace=True)
 def frac(input: Array):
     """The fraction of each element, with its sign."""
-    if input.dtype.kind not in "fV":
-        raise unsupported("frac_cpu", input.dtype)
-    return input - np.trunc(input)
+    return input - np.trunc(floating("frac_cpu", input))
 
 
-@operator(grad=_FLAT, inplace=True)
+@operator(grad=_FLAT, kernel=np.sign, inplace=True)
 def sign(input: Array):
     """-1, 0 or 1; of a truth value, itself."""
     kind = input.dtype.kind
     if kind == "c":
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     return input.copy() if kind == "b" else np.sign(input)
 
 
@@ -80,13 +79,13 @@ def _sgn_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return F.where(length == 0, 0, across / length)
 
 
-@operator(grad=dict(input=_sgn_grad), wirtinger=True, inplace=True)
+@operator(grad=dict(input=_sgn_grad), wirtinger=True, kernel=np.sign, inplace=True)
 def sgn(input: Array):
     """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
     return np.sign(input) if input.dtype.kind != "b" else input.copy()
 
 
-@operator()
+@operator(kernel=np.signbit)
 def signbit(input: Array):
     """Whether each element is negative, minus zero included."""
     kind = input.dtype.kind
@@ -100,7 +99,9 @@ def _same_type(name: str, input: Any, values: Any) -> None:
         raise RuntimeError(f"{name} is not yet implemented for tensors with different dtypes.")
 
 
-@operator(grad=dict(input=no_derivative("heaviside"), values=no_derivative("heaviside")), inplace=True, node="NotImplemented")
+@operator(
+    grad=dict(input=no_derivative("heaviside"), values=no_derivative("heaviside")), inplace=True, node="NotImplemented"
+)
 def heaviside(input: Array, values: Array):
     """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
     if "c" in (input.dtype.kind, values.dtype.kind):
@@ -114,26 +115,32 @@ def heaviside(input: Array, values: Array):
         input=lambda F, g, input, result: F.where(input == 0, 0, g * (result / input)),
         other=flat_gradient,
     ),
-    promote="float", inplace=True,
-)  # fmt: skip
+    promote="float",
+    kernel=np.copysign,
+    inplace=True,
+)
 def copysign(input: Array, other: Array):
     """The magnitude of ``input`` with the sign of ``other``."""
-    return np.copysign(input, other)
+    return np.copysign(real("copysign_cpu", input), other)
 
 
 @operator(
-    grad=dict(input=no_derivative("nextafter"), other=no_derivative("nextafter")), promote="elementwise", scalars=False, inplace=True,
-)  # fmt: skip
+    grad=dict(input=lambda F, g, input, other: g * (input != other), other=flat_gradient),
+    promote="elementwise",
+    kernel=np.nextafter,
+    scalars=False,
+    inplace=True,
+)
 def nextafter(input: Array, other: Array):
     """The neighbour of ``input`` among the floating-point numbers, in the direction of ``other``."""
-    if input.dtype.kind not in "fV":
-        raise unsupported("nextafter_cpu", input.dtype)
-    return np.nextafter(input, other)
+    return np.nextafter(floating("nextafter_cpu", input), other)
 
 
 @operator(
-    grad=dict(input=lambda F, g, exponent: g * F.exp2(F.cast(-exponent, F.dtype_of(g)))), outputs=("mantissa", "exponent"), nondifferentiable=("exponent",),
-)  # fmt: skip
+    grad=dict(input=lambda F, g, exponent: g * F.exp2(F.cast(-exponent, F.dtype_of(g)))),
+    outputs=("mantissa", "exponent"),
+    nondifferentiable=("exponent",),
+)
 def frexp(input: Array):
     """``(mantissa, exponent)`` with ``input = mantissa * 2 ** exponent`` and the mantissa's magnitude in [0.5, 1)."""
     if input.dtype.kind not in "fV":
@@ -146,8 +153,11 @@ def frexp(input: Array):
         input=lambda F, g, other: g * conjugate(F, F.pow(2.0, other)),
         other=lambda F, g, other, input: g * conjugate(F, F.pow(2.0, other) * input * LN2),
     ),
-    promote="float", scalars=False, wirtinger=True, inplace=True,
-)  # fmt: skip
+    promote="float",
+    scalars=False,
+    wirtinger=True,
+    inplace=True,
+)
 def ldexp(input: Array, other: Array):
     """``input * 2 ** other``."""
     return input * np.power(number(2, other.dtype), other)
@@ -171,10 +181,12 @@ def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
         limit = 3.3895313892515355e38 if d.kind == "V" else np.finfo(d).max
         posinf, neginf = limit if posinf is None else posinf, -limit if neginf is None else neginf
     low = np.where(input == -np.inf, number(neginf, d), input)
-    return np.where(np.isnan(input), number(0.0 if nan is None else nan, d), np.where(input == np.inf, number(posinf, d), low))
+    return np.where(
+        np.isnan(input), number(0.0 if nan is None else nan, d), np.where(input == np.inf, number(posinf, d), low)
+    )
 
 
-@operator(grad=dict(input=lambda F, g: g * (np.pi / 180)), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g: g * (np.pi / 180)), promote="float", inplace=True, node="Deg2RadBackward0")
 def deg2rad(input: Array):
     """Degrees as radians."""
     if input.dtype.kind == "c":
@@ -182,7 +194,7 @@ def deg2rad(input: Array):
     return input * number(np.pi / 180, input.dtype)
 
 
-@operator(grad=dict(input=lambda F, g: g * (180 / np.pi)), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g: g * (180 / np.pi)), promote="float", inplace=True, node="Rad2DegBackward0")
 def rad2deg(input: Array):
     """Radians as degrees."""
     if input.dtype.kind == "c":

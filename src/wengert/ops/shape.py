@@ -149,6 +149,46 @@ def narrow(input: Array, dim, start, length):
     return input[_key(d, input.ndim, slice(start, start + length))]
 
 
+@operator(grad=dict(input=lambda F, g, dim, index, src_shape: F.select_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, index),
+                    src=lambda F, g, dim, index: F.select(g, dim, index)))  # fmt: skip
+def select_scatter(input: Array, src: Array, dim, index):
+    """A copy of ``input`` with ``src`` at ``index`` of dimension ``dim``."""
+    return written(input, src, lambda a: select.forward(a, dim, index))
+
+
+def written(input: Any, src: Any, part: Any) -> Any:
+    """A copy of ``input`` with ``src`` written to the view ``part(copy)``."""
+    out = np.array(input)
+    target = part(out)
+    if np.shape(src) != target.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(target.shape)}"
+        )
+    target[...] = src
+    return out
+
+
+def slice_key(dim: int, ndim: int, start: Any, end: Any, step: int) -> tuple[Any, ...]:
+    """``[start:end:step]`` along ``dim``."""
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    if not ndim:
+        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+    return _key(axis(dim, ndim), ndim, slice(start, end, step))
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, start, end, step),
+        src=lambda F, g, dim, start, end, step: F.basic_index(g, slice_key(dim, g.ndim, start, end, step)),
+    )
+)
+def slice_scatter(input: Array, src: Array, dim=0, start=None, end=None, step=1):
+    """A copy of ``input`` with ``src`` at ``[start:end:step]`` of dimension ``dim``."""
+    key = slice_key(dim, input.ndim, start, end, step)
+    return written(input, src, lambda a: a[key])
+
+
 # -- splitting ----------------------------------------------------------------------------------------------------------
 
 
@@ -205,16 +245,79 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
     return _cut(tensor, list(split_sizes), d)
 
 
+def _chunk_size(input: Any, chunks: int, dim: int) -> int:
+    if not input.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return -(-input.shape[axis(dim, input.ndim)] // chunks)
+
+
 @composite
 def chunk(F, input, chunks, dim=0):
     """At most ``chunks`` views of equal length along ``dim``, the last one shorter where needed."""
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    size = _chunk_size(input, chunks, dim)
+    return F.split(input, size, dim) if size else F.split_with_sizes(input, [0] * chunks, dim)
+
+
+@composite
+def unsafe_chunk(F, input, chunks, dim=0):
+    """``chunk`` into copies that may be written to."""
+    return F.unsafe_split(input, _chunk_size(input, chunks, dim), dim)
+
+
+@composite
+def tensor_split(F, input, indices_or_sections, dim=0):
+    """Views along ``dim``: so many of nearly equal length, or cut before the given places.
+
+    >>> import wengert as torch
+    >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), 3)]
+    [[0, 1], [2, 3], [4]]
+    >>> [part.tolist() for part in torch.tensor_split(torch.arange(5), [1, 3])]
+    [[0], [1, 2], [3, 4]]
+    """
     if not input.ndim:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    n = input.shape[axis(dim, input.ndim)]
-    size = -(-n // chunks)
-    return F.split(input, size, dim) if size or not n else F.split_with_sizes(input, [0] * chunks, dim)
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d, where = axis(dim, input.ndim), indices_or_sections
+    if hasattr(where, "tolist"):
+        if where.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor "
+                f"with {where.ndim} dims"
+            )
+        where = where.tolist()
+    n = input.shape[d]
+    if isinstance(where, int):
+        if where <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        small, longer = divmod(n, where)
+        where = [(i * small) + min(i, longer) for i in range(1, where)]
+    cuts = [0, *where, n]
+    return tuple(F.basic_index(input, _key(d, input.ndim, slice(a, b))) for a, b in zip(cuts, cuts[1:]))
+
+
+def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
+    @composite(name=name)
+    def cut(F, input, indices_or_sections):
+        if input.ndim < least:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with {input.ndim} dimensions!"
+            )
+        dim = dim_of(input.ndim)
+        n = input.shape[dim]
+        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the "
+                f"split_size {indices_or_sections}!"
+            )
+        return F.tensor_split(input, indices_or_sections, dim)
+
+    cut.doc = f"``tensor_split`` {text}."
+
+
+_directional("hsplit", 1, lambda ndim: int(ndim > 1), "along columns")
+_directional("vsplit", 2, lambda ndim: 0, "along rows")
+_directional("dsplit", 3, lambda ndim: 2, "along the third dimension")
 
 
 @operator(grad=dict(input=lambda F, g, dim: F.stack(_pieces(g), dim)), view=True)
@@ -227,7 +330,13 @@ def unbind(input: Array, dim=0):
     return [input[(*key, i, ...)] for i in range(input.shape[d])]
 
 
-for _op in (split, split_with_sizes, unbind):
+@operator(grad=dict(tensor=_split_back), places=("torch",))
+def unsafe_split(tensor: Array, split_size, dim=0):
+    """``split`` into copies that may be written to."""
+    return [a.copy() for a in split.forward(tensor, split_size, dim)]
+
+
+for _op in (unsafe_split, split, split_with_sizes, unbind):
     _op.outputs = ...  # type: ignore[assignment]  # as many as the arguments ask for
 
 
@@ -255,3 +364,69 @@ def flatten(F, input, start_dim=0, end_dim=-1):
     for m in shape[start : end + 1]:
         joined *= m
     return F.reshape(input, (*shape[:start], joined, *shape[end + 1 :]))
+
+
+@composite
+def ravel(F, input):
+    """All elements in one dimension; a view where the memory allows it."""
+    return F.reshape(input, (-1,))
+
+
+@composite
+def unflatten(F, input, dim, sizes):
+    """Dimension ``dim`` as several of the given ``sizes``, one of which may be -1.
+
+    >>> import wengert as torch
+    >>> torch.zeros(3, 8).unflatten(1, (2, -1)).shape
+    torch.Size([3, 2, 4])
+    """
+    if not len(sizes):
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    d, shape = axis(dim, input.ndim), tuple(input.shape)
+    try:
+        inner = resolve_shape(tuple(sizes), shape[d])
+    except RuntimeError as e:
+        if "invalid for input" not in str(e):
+            raise
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor"
+        ) from None
+    return F.view(input, (*shape[:d], *inner, *shape[d + 1 :]))
+
+
+@composite(aliases=("moveaxis",))
+def movedim(F, input, source, destination):
+    """The dimensions ``source`` moved to ``destination`` (ints, or as many of each), the others in order; a view."""
+    n = input.ndim
+    src = (source,) if isinstance(source, int) else tuple(source)
+    dst = (destination,) if isinstance(destination, int) else tuple(destination)
+    if len(src) != len(dst):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of dims as "
+            f"destination ({list(dst)} dims)"
+        )
+    src, dst = tuple(axis(d, n) for d in src), tuple(axis(d, n) for d in dst)
+    for name, row in (("source", src), ("destination", dst)):
+        if len(set(row)) != len(row):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(row)})")
+    if not n:
+        return F.permute(input, ())
+    order = [d for d in range(n) if d not in src]
+    for at, d in sorted(zip(dst, src)):
+        order.insert(at, d)
+    return F.permute(input, tuple(order))
+
+
+@composite(aliases=("swapdims",))
+def swapaxes(F, input, axis0, axis1):
+    """``transpose``."""
+    return F.transpose(input, axis0, axis1)
+
+
+@composite
+def adjoint(F, input):
+    """The matrices of ``input`` transposed and conjugated."""
+    if input.ndim < 2:
+        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
+    out = F.transpose(input, -2, -1)
+    return F.conj(out) if F.is_complex(out) else out

@@ -27,37 +27,55 @@ def cos(input: Array):
     return np.cos(input)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), promote="float", kernel=np.tan, inplace=True)
 def tan(input: Array):
     """Tangent, of radians."""
     return np.tan(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)), promote="float", inplace=True, aliases=("arcsin",))
+@operator(
+    grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)),
+    promote="float",
+    kernel=np.arcsin,
+    inplace=True,
+    aliases=("arcsin",),
+)
 def asin(input: Array):
     """Inverse of the sine; NaN outside [-1, 1]."""
     return np.arcsin(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)), promote="float", inplace=True, aliases=("arccos",))
+@operator(
+    grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)),
+    promote="float",
+    kernel=np.arccos,
+    inplace=True,
+    aliases=("arccos",),
+)
 def acos(input: Array):
     """Inverse of the cosine; NaN outside [-1, 1]."""
     return np.arccos(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / (input * input + 1)), promote="float", inplace=True, aliases=("arctan",))
+@operator(
+    grad=dict(input=lambda F, g, input: g / (input * input + 1)),
+    promote="float",
+    kernel=np.arctan,
+    inplace=True,
+    aliases=("arctan",),
+)
 def atan(input: Array):
     """Inverse of the tangent, in (-pi/2, pi/2)."""
     return np.arctan(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), promote="float", kernel=np.sinh, inplace=True)
 def sinh(input: Array):
     """Hyperbolic sine."""
     return np.sinh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), promote="float", kernel=np.cosh, inplace=True)
 def cosh(input: Array):
     """Hyperbolic cosine."""
     return np.cosh(input)
@@ -72,28 +90,50 @@ def tanh_grad(F, g, result):
     return _tanh_grad(F, g, result)
 
 
-@operator(grad=dict(input=lambda F, g, result: F.tanh_grad(g, result)), wirtinger=True, promote="float", kernel=np.tanh, inplace=True)
+@operator(
+    grad=dict(input=lambda F, g, result: F.tanh_grad(g, result)),
+    wirtinger=True,
+    promote="float",
+    kernel=np.tanh,
+    inplace=True,
+    places=("torch", "Tensor", "functional"),
+)
 def tanh(input: Array):
     """Hyperbolic tangent."""
     return np.tanh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(input * input + 1)), promote="float", inplace=True, aliases=("arcsinh",))
+@operator(
+    grad=dict(input=lambda F, g, input: g * F.rsqrt(input * input + 1)),
+    promote="float",
+    kernel=np.arcsinh,
+    inplace=True,
+    aliases=("arcsinh",),
+)
 def asinh(input: Array):
     """Inverse of the hyperbolic sine."""
     return np.arcsinh(input)
 
 
 @operator(
-    grad=dict(input=lambda F, g, input: g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))), promote="float", inplace=True,
+    grad=dict(input=lambda F, g, input: g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))),
+    promote="float",
+    kernel=np.arccosh,
+    inplace=True,
     aliases=("arccosh",),
-)  # fmt: skip
+)
 def acosh(input: Array):
     """Inverse of the hyperbolic cosine; NaN below 1."""
     return np.arccosh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / (1 - input * input)), promote="float", inplace=True, aliases=("arctanh",))
+@operator(
+    grad=dict(input=lambda F, g, input: g / (1 - input * input)),
+    promote="float",
+    kernel=np.arctanh,
+    inplace=True,
+    aliases=("arctanh",),
+)
 def atanh(input: Array):
     """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
     return np.arctanh(input)
@@ -106,9 +146,12 @@ def sigmoid_grad(F, g, result):
 
 
 @operator(
-    grad=dict(input=lambda F, g, result: F.sigmoid_grad(g, result)), wirtinger=True, promote="float", inplace=True,
+    grad=dict(input=lambda F, g, result: F.sigmoid_grad(g, result)),
+    wirtinger=True,
+    promote="float",
+    inplace=True,
     places=("torch", "Tensor", "functional"),
-)  # fmt: skip
+)
 def sigmoid(input: Array):
     """The logistic function ``1 / (1 + exp(-input))``.
 

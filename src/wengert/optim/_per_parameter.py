@@ -255,9 +255,9 @@ class PerParameter(Optimizer):
             for name, value in self._late_options.items():
                 group.setdefault(name, value)
             for p in group["params"]:
-                mine = self.state.get(p)
-                for name in self._scalars if mine else ():
-                    if not isinstance(mine[name], Tensor):  # state dicts of old hold plain numbers
+                mine: dict[str, Any] = self.state.get(p) or {}
+                for name in self._scalars:
+                    if name in mine and not isinstance(mine[name], Tensor):  # state dicts of old hold plain numbers
                         mine[name] = counter(float(mine[name]), bool(group.get("fused")))
 
 

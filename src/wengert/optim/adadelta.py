@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wengert.tensor import Tensor
 
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["Adadelta"]
 
@@ -27,7 +27,7 @@ class Adadelta(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,

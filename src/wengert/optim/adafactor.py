@@ -16,7 +16,7 @@ from .optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["Adafactor"]
 
@@ -39,7 +39,7 @@ class Adafactor(Optimizer):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),

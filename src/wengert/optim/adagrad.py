@@ -13,7 +13,7 @@ from ._per_parameter import PerParameter, check_at_least_zero, check_lr, counter
 
 if TYPE_CHECKING:
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["Adagrad"]
 
@@ -29,7 +29,7 @@ class Adagrad(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         lr_decay: float = 0,
         weight_decay: float = 0,

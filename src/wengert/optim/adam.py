@@ -11,7 +11,7 @@ from ._per_parameter import PerParameter, blended, check_at_least_zero, check_be
 
 if TYPE_CHECKING:
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["Adam"]
 
@@ -40,7 +40,7 @@ class Adam(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,

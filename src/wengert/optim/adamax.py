@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wengert.tensor import Tensor
 
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["Adamax"]
 
@@ -27,7 +27,7 @@ class Adamax(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 2e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -9,7 +9,7 @@ from .adam import Adam
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
 
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["AdamW"]
 
@@ -30,7 +30,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,

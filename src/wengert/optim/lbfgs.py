@@ -15,7 +15,7 @@ from .optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
     Objective = Callable[[Any], tuple[float, np.ndarray]]
 
@@ -161,7 +161,7 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,
@@ -286,8 +286,7 @@ class LBFGS(Optimizer):
                 break
             if abs(loss - previous_loss) < tolerance_change:
                 break
-        memory.store(state)
-        state["t"] = _tensor(t)
+        memory.store(state, t)
         state["prev_loss"] = previous_loss
         return first_loss
 
@@ -342,11 +341,12 @@ class _Memory:
         self.d = q
         return q
 
-    def store(self, state: dict[str, Any]) -> None:
-        """Put everything into the optimizer's state, as tensors."""
+    def store(self, state: dict[str, Any], t: Any) -> None:
+        """Put everything, and the length of the last step, into the optimizer's state, as tensors."""
         if self.al:
             state["al"] = [_tensor(x) for x in self.al]
         state["d"] = _tensor(self.d)
+        state["t"] = _tensor(t)
         state["old_dirs"] = [_tensor(x) for x in self.dirs]
         state["old_stps"] = [_tensor(x) for x in self.stps]
         state["ro"] = [_tensor(x) for x in self.ro]

@@ -15,7 +15,7 @@ from .optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["Muon"]
 
@@ -42,7 +42,7 @@ class Muon(Optimizer):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wengert.tensor import Tensor
 
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["RAdam"]
 
@@ -30,7 +30,7 @@ class RAdam(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wengert.tensor import Tensor
 
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["RMSprop"]
 
@@ -31,7 +31,7 @@ class RMSprop(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,

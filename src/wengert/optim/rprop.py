@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wengert.tensor import Tensor
 
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["Rprop"]
 
@@ -37,7 +37,7 @@ class Rprop(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),

@@ -14,7 +14,7 @@ from ._per_parameter import PerParameter, check_at_least_zero, check_fused, chec
 
 if TYPE_CHECKING:
     from ._per_parameter import Arrays
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["SGD"]
 
@@ -40,7 +40,7 @@ class SGD(PerParameter):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,

@@ -14,7 +14,7 @@ from .optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .optimizer import Params
+    from .optimizer import ParamsT
 
 __all__ = ["SparseAdam"]
 
@@ -27,7 +27,7 @@ class SparseAdam(Optimizer):
 
     def __init__(
         self,
-        params: Params,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

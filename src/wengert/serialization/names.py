@@ -69,7 +69,7 @@ def known() -> dict[str, Any]:
     for full, thing in ours.items():
         module, _, name = full.rpartition(".")
         _by_object[id(thing)] = (module, name)
-    plain: tuple[type, ...] = (list, dict, tuple, set, frozenset, int, float, complex, bool, str, bytearray)
+    plain: tuple[type, ...] = (list, dict, tuple, set, frozenset, int, float, complex, bool, str, bytes, bytearray)
     for kind in (*plain, OrderedDict, Counter, defaultdict):
         ours[f"{kind.__module__}.{kind.__name__}"] = kind
     ours["_codecs.encode"] = rebuild.encode

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter, OrderedDict, defaultdict
+from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from ..tensor.tensor import Parameter, Tensor
@@ -22,7 +23,7 @@ _MAPPINGS = (dict, OrderedDict, Counter, defaultdict)
 # Instructions that only move plain data: numbers, text, containers, the stack and the memo.
 _DATA = (
     "PROTO FRAME STOP MARK POP POP_MARK DUP NONE NEWFALSE NEWTRUE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT "
-    "BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8 UNICODE BINUNICODE "
+    "BINFLOAT STRING BINSTRING SHORT_BINSTRING BINBYTES SHORT_BINBYTES BINBYTES8 UNICODE BINUNICODE "
     "SHORT_BINUNICODE BINUNICODE8 EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST EMPTY_DICT DICT EMPTY_SET "
     "FROZENSET GET BINGET LONG_BINGET PUT BINPUT LONG_BINPUT MEMOIZE GLOBAL STACK_GLOBAL"
 )  # fmt: skip
@@ -100,8 +101,8 @@ class Unpickler(_Machine):
     def load(self) -> Any:
         try:
             return super().load()
-        except IndexError as error:
-            raise UnpicklingError(f"the pickle takes more from its stack than it put there ({error})") from error
+        except (IndexError, StructError) as error:  # more taken from the stack than put there; numbers cut short
+            raise UnpicklingError(f"the pickle is damaged ({error})") from error
 
     # -- the instructions that could do more than build data ------------------------------------------------------
 
@@ -182,6 +183,9 @@ class Unpickler(_Machine):
             raise UnpicklingError(f"Can only ADDITEMS for sets, but got {type(self.stack[-1])}")
         self.stack[-1].update(items)
 
+    def load_bytearray8(self) -> None:
+        self.stack.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))
+
     def load_binpersid(self) -> None:
         identifier = self.stack.pop()
         if type(identifier) is not tuple or not identifier:
@@ -198,7 +202,7 @@ class Unpickler(_Machine):
         pickle.REDUCE[0]: load_reduce, pickle.NEWOBJ[0]: load_newobj, pickle.NEWOBJ_EX[0]: load_newobj_ex,
         pickle.BUILD[0]: load_build, pickle.APPEND[0]: load_append, pickle.APPENDS[0]: load_appends,
         pickle.SETITEM[0]: load_setitem, pickle.SETITEMS[0]: load_setitems, pickle.ADDITEMS[0]: load_additems,
-        pickle.BINPERSID[0]: load_binpersid,
+        pickle.BINPERSID[0]: load_binpersid, pickle.BYTEARRAY8[0]: load_bytearray8,
     }  # fmt: skip
 
 

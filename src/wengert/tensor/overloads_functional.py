@@ -330,6 +330,8 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     """
     from ..ops.norm import Fixed
 
+    if input.ndim < 2:  # nothing to tell channels from samples by: only an empty input gets through
+        return input * 1
     if training:
         size = input.numel() // input.shape[1] if input.shape[1] else 0
         if size == 1:
@@ -422,3 +424,52 @@ def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
     """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
     return function("unfold_windows")(input, kernel_size, dilation, padding, stride)
+
+
+@overload("functional")
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+                                 scale: float | None = None, enable_gqa: bool = False) -> Any:  # fmt: skip
+    """``softmax(query key^T / sqrt(d) + mask) value``, ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``."""
+    return function("scaled_dot_product_attention")(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, dropout=dropout)
+
+
+def _fractional(n: int) -> None:
+    def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+                _random_samples: Any = None) -> Any:  # fmt: skip
+        from ..ops.pooling import window
+        from .random import default_generator
+
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
+        whole = input.ndim == n + 2
+        x = input if whole else input.unsqueeze(0)
+        space = x.shape[2:]
+        if output_size is None:
+            ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
+            size = tuple(int(s * r) for s, r in zip(space, ratio))
+        else:
+            size = window(output_size, n, "output_size")
+        kernel = window(kernel_size, n, "kernel_size")
+        for s, k, o in zip(space, kernel, size):
+            if o + k - 1 > s:
+                raise RuntimeError(f"fractional_max_pool{n}d(): pool size ({k}) too large relative to input size ({s})")
+        if _random_samples is None:
+            samples = default_generator.uniform((x.shape[0], x.shape[1], n), x._data.dtype)
+        else:
+            samples = _random_samples._data
+        order = samples[..., ::-1] if n == 2 else samples
+        values, indices = function("fractional_windows")(x, kernel, size, order)
+        return (values, indices) if whole else (values.squeeze(0), indices.squeeze(0))
+
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        wanted = kwargs.get("return_indices", args[4] if len(args) > 4 else False)
+        found = indexed(*args, **kwargs)
+        return found if wanted else found[0]
+
+    plain.__name__, indexed.__name__ = f"fractional_max_pool{n}d", f"fractional_max_pool{n}d_with_indices"
+    plain.__doc__ = indexed.__doc__ = "Maxima of windows placed by random numbers. Graham, 2014."
+    FUNCTIONAL[plain.__name__], FUNCTIONAL[indexed.__name__] = plain, indexed
+
+
+for _n in (2, 3):
+    _fractional(_n)

@@ -4,36 +4,186 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..arrays import dtypes as dt
 from .functions import function, inplace_function
-from .overloads import METHODS, overload
-from .tensor import Tensor
+from .overloads import FUNCTIONS, METHODS, overload
+from .tensor import Tensor, wrap
+
+_clamp, _clamp_tensor = function("clamp"), function("clamp_tensor")
+_div, _div_rounded = function("div"), function("div_rounded")
+_lerp, _lerp_tensor = function("lerp"), function("lerp_tensor")
+_where, _isclose = function("where"), function("isclose")
 
 
-def _limits(input: Any, min: Any, max: Any) -> Any:
-    """The name of the primitive for limits of these kinds."""
-    return "clamp_tensor" if isinstance(min, Tensor) or isinstance(max, Tensor) else "clamp"
+def _form(name: str, *values: Any) -> str:
+    """The primitive of ``name`` for these limits or weights: numbers, or tensors among them."""
+    return name + "_tensor" if any(isinstance(v, Tensor) for v in values) else name
 
 
 @overload("torch", "Tensor")
-def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
-    """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside."""
-    f = function(_limits(input, min, max))
-    return f(input, min, max) if out is None else f(input, min, max, out=out)
+def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
+    """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
+
+    >>> import wengert as torch
+    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return _clamp_tensor(input, min, max, **more)
+    return _clamp(input, min, max, **more)
 
 
 @overload("torch", "Tensor")
 def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
     """``clamp`` in place."""
-    return inplace_function(_limits(input, min, max))(input, min, max)
+    return inplace_function(_form("clamp", min, max))(input, min, max)
 
 
 @overload("torch", "Tensor")
-def clamp_min(input: Any, min: Any, *, out: Any = None) -> Any:
+def clamp_min(input: Any, min: Any, **more: Any) -> Any:
     """The larger of each element and ``min``, a number or a tensor."""
-    return clamp(input, min, None, out=out)
+    return function(_form("clamp_min", min))(input, min, **more)
 
 
 @overload("torch", "Tensor")
-def clamp_max(input: Any, max: Any, *, out: Any = None) -> Any:
+def clamp_min_(input: Any, min: Any) -> Any:
+    """``clamp_min`` in place."""
+    return inplace_function(_form("clamp_min", min))(input, min)
+
+
+@overload("torch", "Tensor")
+def clamp_max(input: Any, max: Any, **more: Any) -> Any:
     """The smaller of each element and ``max``, a number or a tensor."""
-    return clamp(input, None, max, out=out)
+    return function(_form("clamp_max", max))(input, max, **more)
+
+
+@overload("torch", "Tensor")
+def clamp_max_(input: Any, max: Any) -> Any:
+    """``clamp_max`` in place."""
+    return inplace_function(_form("clamp_max", max))(input, max)
+
+
+@overload("torch", "Tensor")
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Any:
+    """``input / other``, broadcast; integers divide to the default floating type.
+
+    ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
+
+    >>> import wengert as torch
+    >>> torch.div(torch.tensor([-3, 4]), 2, rounding_mode="floor")
+    tensor([-2,  2])
+    """
+    return _div(input, other, **more) if rounding_mode is None else _div_rounded(input, other, rounding_mode, **more)
+
+
+@overload("Tensor")
+def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """``div`` in place."""
+    if rounding_mode is None:
+        return inplace_function("div")(input, other)
+    return inplace_function("div_rounded")(input, other, rounding_mode)
+
+
+@overload("torch", "Tensor")
+def lerp(input: Any, end: Any, weight: Any, **more: Any) -> Any:
+    """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor."""
+    return _lerp_tensor(input, end, weight, **more) if isinstance(weight, Tensor) else _lerp(input, end, weight, **more)
+
+
+@overload("Tensor")
+def lerp_(input: Any, end: Any, weight: Any) -> Any:
+    """``lerp`` in place."""
+    return inplace_function(_form("lerp", weight))(input, end, weight)
+
+
+@overload("torch")
+def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> Any:
+    """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast. With ``condition`` alone: its true places.
+
+    The true places are a tuple with one index tensor for each dimension.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    >>> torch.where(x > 0)
+    (tensor([1]),)
+    """
+    if input is None and other is None and isinstance(condition, Tensor):
+        return tuple(wrap(i) for i in np.atleast_1d(condition._data).nonzero())
+    return _where(condition, input, other, **more)
+
+
+def _where_method(self: Any, condition: Any, other: Any) -> Any:
+    """``self`` where ``condition`` holds, ``other`` elsewhere."""
+    return _where(condition, self, other)
+
+
+@overload("torch", "Tensor")
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see ``isclose``), as a Python truth value."""
+    return bool(_isclose(input, other, rtol, atol, equal_nan)._data.all())
+
+
+def _tensors(name: str, **given: Any) -> None:
+    for i, (key, x) in enumerate(given.items()):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
+
+
+@overload("torch", "Tensor")
+def equal(input: Any, other: Any) -> bool:
+    """Whether both tensors have the same shape and the same elements, as a Python truth value."""
+    _tensors("equal", input=input, other=other)
+    return np.array_equal(input._data, other._data)
+
+
+@overload("torch", "Tensor")
+def is_same_size(input: Any, other: Any) -> bool:
+    """Whether both tensors have the same shape."""
+    _tensors("is_same_size", input=input, other=other)
+    return input._data.shape == other._data.shape
+
+
+@overload("torch", "Tensor")
+def is_nonzero(input: Any) -> bool:
+    """Whether the tensor's one element is not zero; ``RuntimeError`` unless it has exactly one."""
+    return bool(input)
+
+
+def _polygamma(self: Any, n: int) -> Any:
+    """Derivative of order ``n`` >= 0 of ``digamma``."""
+    return function("polygamma")(n, self)
+
+
+def _polygamma_in_place(self: Any, n: int) -> Any:
+    """``polygamma`` in place."""
+    return self.copy_(function("polygamma")(n, self))
+
+
+def _float_power_in_place(self: Any, exponent: Any) -> Any:
+    """``float_power`` in place, for float64 and complex128 tensors alone."""
+    wide = function("float_power")(self, exponent)
+    if wide.dtype is not self.dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {dt.scalar_name(self._data.dtype)} but the operation's result requires dtype "
+            f"{dt.scalar_name(wide._data.dtype)}"
+        )
+    return inplace_function("pow")(self, exponent)
+
+
+for _name, _f in {"clip": clamp, "clip_": clamp_, "divide": div}.items():
+    FUNCTIONS[_name] = METHODS[_name] = _f
+FUNCTIONS.update({n + "_": inplace_function(n) for n in ("gcd", "lcm", "ldexp", "xlogy")})
+METHODS.update(
+    divide_=div_,
+    where=_where_method,
+    polygamma=_polygamma,
+    polygamma_=_polygamma_in_place,
+    float_power_=_float_power_in_place,
+    __div__=function("div"),
+    __rdiv__=lambda self, other: function("div")(other, self),
+    __idiv__=inplace_function("div"),
+)

@@ -90,3 +90,33 @@ _SPREADS = {
 }  # fmt: skip
 var, std = (overload("torch", "Tensor")(_spread(n)) for n in ("var", "std"))
 var_mean, std_mean = (overload("torch")(_spread(n)) for n in ("var_mean", "std_mean"))
+
+
+def _middle(name: str) -> Any:
+    along, everything = function(name), function(name + "_all")
+
+    def choose(input: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+        return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
+
+    choose.__name__ = name
+    choose.__doc__ = (
+        "The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower."
+        + (" NaN does not count." if name == "nanmedian" else "")
+    )
+    return choose
+
+
+median, nanmedian = (overload("torch", "Tensor")(_middle(n)) for n in ("median", "nanmedian"))
+
+
+@overload("torch", "Tensor")
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
+    """The product of all elements, or over ``dim``; integers give int64.
+
+    >>> import wengert as torch
+    >>> torch.prod(torch.tensor([2, 3, 4]))
+    tensor(24)
+    """
+    if dim is None and "axis" not in more:
+        return function("prod")(input, dtype=dtype, **more)
+    return function("prod_dim")(input, dim, keepdim, dtype=dtype, **more)

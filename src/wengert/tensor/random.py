@@ -161,7 +161,8 @@ def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: A
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers in the shape and type of ``input``."""
-    return _like(lambda s, d: _stream(generator).normal(s, d), input, dtype, requires_grad)
+    whole = input._data.flags.c_contiguous
+    return _like(lambda s, d: _stream(generator).normal(s, d, contiguous=whole), input, dtype, requires_grad)
 
 
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -255,7 +256,9 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """Fill with normal numbers."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    return _filled(self, lambda s: _stream(generator).normal(s, self._data.dtype, float(mean), float(std)))
+    a = self._data
+    whole = a.flags.c_contiguous
+    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole))
 
 
 def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
@@ -271,7 +274,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     s = _stream(generator)
     if isinstance(p, Tensor):
         probabilities = np.broadcast_to(p._data, self._data.shape)
-        return inplace_function("assign")(self, s.bernoulli_array(probabilities).astype(self._data.dtype))
+        return inplace_function("assign")(self, s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype))
     return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype))
 
 

@@ -36,7 +36,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         op=op, attach_view=attach_view, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED, renamed=_renamed,
         number=dt.of_python, reflected_general=_reflected_general,
     )  # fmt: skip
-    if fast(op):
+    if fast(op) and op.wrt:
         scope["NodeClass"] = fast_node(op)
     exec(compile(source(op, kind), f"<wengert operator {op.name}>", "exec"), scope)
     made = scope.pop("_made")

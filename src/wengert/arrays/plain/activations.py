@@ -125,9 +125,7 @@ def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | 
     return _softplus(x, beta=beta, threshold=threshold, out=out)
 
 
-def softplus_grad(
-    g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None
-) -> Array:
+def softplus_grad(g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     """``g`` times the derivative of ``softplus`` at ``x``."""
     return _softplus_grad(g, x, beta=beta, threshold=threshold, out=out)
 

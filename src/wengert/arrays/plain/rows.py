@@ -64,9 +64,7 @@ def _trailing(x: Array, dims: int) -> tuple[int, ...]:
     return tuple(range(x.ndim - dims, x.ndim))
 
 
-def layer_norm(
-    x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float
-) -> tuple[Array, Array, Array]:
+def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
     """Normalise over the last ``dims`` axes, then scale and shift.
 
     Returns ``(out, mean, rstd)``; the statistics keep the reduced axes as 1 and are float32 for half precision.

@@ -380,6 +380,4 @@ def trigamma(x: Array) -> Array:
         series = _poly(z, tuple(2.0 * (k + 1) * c for k, c in enumerate(_DIGAMMA_FAR)))
         return total + 1.0 / x + 0.5 * z + z / x * series
 
-    return _pieces(
-        x, (x > 0.0, positive), (x <= 0.0, lambda x: (PI / _sin_pi(x)) ** 2 - positive(1.0 - x))
-    )
+    return _pieces(x, (x > 0.0, positive), (x <= 0.0, lambda x: (PI / _sin_pi(x)) ** 2 - positive(1.0 - x)))

@@ -16,9 +16,10 @@ room            holds
 ==============  ================================================================================
 
 What is exact and what is to rounding: everything made from integers and single multiply-adds (uniforms, integers,
-permutations, Bernoulli, dropout) is equal bit for bit. Values that pass through ``log`` or ``sin`` agree to a few units
-in the last place, since libraries round those differently. PyTorch itself draws other Bernoulli and exponential
-numbers on Intel processors, where it asks MKL for them: these streams are those of all other processors.
+permutations, Bernoulli, dropout) is equal bit for bit, and so is the state of the stream after any draw. Values that
+pass through ``log``, ``sin`` or ``tan`` agree to a few units in the last place: libraries round those differently.
+Not matched: which of two equal scores of half precision ``multinomial`` prefers, and the Bernoulli and exponential
+numbers of PyTorch on Intel processors, where its sources hand them to MKL.
 """
 
 from __future__ import annotations
@@ -26,7 +27,4 @@ from __future__ import annotations
 from .generator import Generator, in_memory_order
 from .stream import entropy
 
-#: The generator that functions use when they are given none. Like PyTorch's, it starts from the system's entropy.
-default_generator = Generator(entropy())
-
-__all__ = ["Generator", "default_generator", "in_memory_order"]
+__all__ = ["Generator", "entropy", "in_memory_order"]

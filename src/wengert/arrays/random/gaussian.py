@@ -71,21 +71,20 @@ def serial(stream: Stream, count: int) -> NDArray[np.float64]:
     if count and stream.spare is not None:
         normals[0], stream.spare, filled = stream.spare, None, 1
     missing = count - filled
-    if 0 < missing <= LANES:
-        uniforms = stream.doubles(missing + missing % 2).tolist()
-        made = np.array([pair(uniforms[k + 1], uniforms[k]) for k in range(0, len(uniforms), 2)]).ravel()
-        normals[filled:] = made[:missing]
-    else:
-        for start, stop in pieces(missing):
-            made = _pairs(stream.doubles(stop - start + (stop - start) % 2))
-            normals[filled + start : filled + stop] = made[: stop - start]
-    if missing % 2:
-        stream.spare = float(made[-1])
+    for start, stop in pieces(missing):
+        size = stop - start
+        uniforms = stream.doubles(size + size % 2)
+        normals[filled + start : filled + stop] = _pairs(uniforms)[:size]
+        if size % 2:
+            stream.spare = pair(uniforms[-1], uniforms[-2])[1]
     return normals
 
 
 def _pairs(uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """:func:`pair` for an array of consecutive uniforms."""
+    """:func:`pair` for an array of consecutive uniforms: an angle, a radius, an angle ..."""
+    if uniforms.size <= LANES:
+        by_two = uniforms.reshape(-1, 2).tolist()
+        return np.array([pair(radial, angular) for angular, radial in by_two]).ravel()
     radius = np.sqrt(-2.0 * np.log1p(-uniforms[1::2]))
     angle = (2.0 * pi) * uniforms[0::2]
     normals = np.empty(uniforms.size, np.float64)

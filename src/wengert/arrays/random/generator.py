@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock  # what threading.Lock is, without importing threading
 from contextlib import contextmanager
+from functools import partial
 from math import isfinite, log1p, pi, prod, sqrt
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import gaussian, integers, rejection
+from . import gaussian, integers
 from .names import COUNTABLE, FLOATS, Kind, kind_of, require
 from .rounding import fused, fused_double, narrow
 from .stream import PIECE, Doubles, Stream, entropy, pieces
@@ -60,17 +61,17 @@ class Generator:
     >>> from wengert.arrays.random import Generator
     >>> generator = Generator().manual_seed(0)
     >>> generator.uniform((2, 2), np.float32)
-    array([[0.49625659, 0.7682218 ],
+    array([[0.4962566 , 0.7682218 ],
            [0.08847743, 0.13203049]], dtype=float32)
     >>> generator.randperm(5)
-    array([2, 0, 4, 1, 3])
+    array([3, 4, 0, 1, 2])
     """
 
     __slots__ = ("__weakref__", "_lock", "_stream")
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
         self._stream = Stream(seed)
-        self._lock = Lock()
+        self._lock = allocate_lock()
 
     # ---- seed and state
 
@@ -302,10 +303,10 @@ class Generator:
         rows = p.reshape(-1, p.shape[-1])
         rows = rows if rows.dtype == np.float64 else rows.astype(np.float32)
         problem = None
-        if not np.isfinite(rows).all():
-            problem = "encountering probability entry = infinity or NaN"
-        elif (rows < 0).any():
+        if not (rows >= 0).all():  # NaN too
             problem = "encountering probability entry < 0"
+        elif not (rows < np.inf).all():
+            problem = "encountering probability entry = infinity or NaN"
         elif not rows.any(-1).all():
             problem = "sum of probabilities <= 0"
         if problem:
@@ -367,19 +368,18 @@ class Generator:
         require(kind_of(rates.dtype), FLOATS, "poisson_cpu")
         if not (rates >= 0).all():
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-        return self._one_by_one(rejection.poisson, rates)
+        return self._one_by_one("poisson", rates)
 
     def standard_gamma(self, shapes: NDArray) -> NDArray:
         """Gamma numbers of unit scale, one for each shape parameter; never below the type's least normal number."""
         require(kind_of(shapes.dtype), ("float32", "float64"), "gamma_cpu")
-        stream, single = self._stream, shapes.dtype == np.float32
-        values = self._one_by_one(lambda shape, uniform: rejection.gamma(shape, single, uniform, stream), shapes)
+        values = self._one_by_one("gamma", shapes)
         return np.asarray(np.maximum(values, np.finfo(values.dtype).tiny))
 
     def binomial(self, counts: NDArray, probabilities: NDArray) -> NDArray:
         """Successes in each number of trials, at each probability (same type, broadcast together)."""
         require(kind_of(counts.dtype), ("float32", "float64"), "binomial_cpu")
-        return self._one_by_one(rejection.binomial, *np.broadcast_arrays(counts, probabilities))
+        return self._one_by_one("binomial", *np.broadcast_arrays(counts, probabilities))
 
     def dirichlet(self, concentrations: NDArray) -> NDArray:
         """Points of the simplex: gamma numbers over their sum along the last axis."""
@@ -389,8 +389,13 @@ class Generator:
         type_info = np.finfo(shares.dtype)
         return np.asarray(np.clip(shares, type_info.tiny, 1 - type_info.epsneg))
 
-    def _one_by_one(self, sample: Callable[..., float], *parameters: NDArray) -> NDArray:
+    def _one_by_one(self, name: str, *parameters: NDArray) -> NDArray:
+        from . import rejection  # seldom needed
+
+        sample: Callable[..., float] = getattr(rejection, name)
         first = parameters[0]
+        if name == "gamma":
+            sample = partial(sample, stream=self._stream, single=first.dtype == np.float32)
         lists = [parameter.astype(np.float64).ravel().tolist() for parameter in parameters]
         with self._lock, Doubles(self._stream) as uniform:
             values = [sample(*each, uniform) for each in zip(*lists)]

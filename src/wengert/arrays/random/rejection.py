@@ -28,6 +28,8 @@ def poisson(rate: float, uniform: Doubles) -> float:
 
 
 def _poisson_large(rate: float, uniform: Doubles) -> float:
+    if rate == inf:
+        return inf
     log_rate = log(rate)
     b = 0.931 + 2.53 * sqrt(rate)
     a = -0.059 + 0.02483 * b
@@ -52,7 +54,7 @@ _THIRD = 0.3333333432674408
 _SQUEEZE = 0.03310000151395798
 
 
-def gamma(shape: float, single: bool, uniform: Doubles, stream: Stream) -> float:
+def gamma(shape: float, uniform: Doubles, stream: Stream, single: bool = False) -> float:
     """One gamma number of unit scale (Marsaglia and Tsang, 2000). ``single``: the parameter is a float32."""
 
     def held(value: float) -> float:

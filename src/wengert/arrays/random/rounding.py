@@ -1,7 +1,7 @@
 """Roundings that NumPy has no operator for: fused multiply-add, and narrowing by way of float32.
 
 PyTorch's compiler contracts ``x * width + low`` into one fused operation, which rounds once. Rounding twice gives other
-bits in up to half of the values, so it is reproduced here, exactly.
+bits in up to half of the values, so it is reproduced here: exactly, but for subnormal results and widths above 2**900.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def fused_single(x: NDArray[np.float32], width: float, low: float) -> NDArray[np
 
 def fused_double(x: NDArray[np.float64], width: float, low: float) -> NDArray[np.float64]:
     """``x * width + low`` in float64, rounded once (Boldo and Melquiond, "Emulation of a FMA", 2008)."""
-    if low == 0.0 or not abs(width) < 2.0**900:  # one rounding anyway, or beyond where the splitting is safe
+    if low == 0.0 or not abs(width) < 2.0**900:  # one rounding anyway, or where splitting would overflow
         return x * width + low
     product, tail = _two_product(x, width)
     middle, rest = _two_sum(tail, low)

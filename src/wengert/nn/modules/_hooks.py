@@ -16,7 +16,7 @@ from wengert.tensor import Tensor
 from ._backward_hook import BackwardHook, warn_if_partial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .module import Module
 
@@ -36,16 +36,16 @@ _global_parameter_registration_hooks: Hooks = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
 
 
-def _register(hooks: Hooks, hook: Callable[..., Any], prepend: bool = False, **flagged: Flags) -> RemovableHandle:
+def _register(
+    hooks: Hooks, hook: Callable[..., Any], prepend: bool = False, flagged: Sequence[Flags] = ()
+) -> RemovableHandle:
     """Enter ``hook``, and mark it in each of the ``flagged`` sets."""
-    handle = RemovableHandle(hooks, extra_dict=list(flagged.values()))
+    handle = RemovableHandle(hooks, extra_dict=list(flagged))
     hooks[handle.id] = hook
-    for flags in flagged.values():
+    for flags in flagged:
         flags[handle.id] = True
     if prepend:
         hooks.move_to_end(handle.id, last=False)
-        for flags in flagged.values():
-            flags.move_to_end(handle.id, last=False)
     return handle
 
 
@@ -73,12 +73,10 @@ def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """``hook(module, args, [kwargs,] output) -> None or a new output`` after every module's ``forward``."""
-    flagged = {}
-    if with_kwargs:
-        flagged["kwargs"] = _global_forward_hooks_with_kwargs
+    flagged = [_global_forward_hooks_with_kwargs] if with_kwargs else []
     if always_call:
-        flagged["always"] = _global_forward_hooks_always_called
-    return _register(_global_forward_hooks, hook, **flagged)
+        flagged.append(_global_forward_hooks_always_called)
+    return _register(_global_forward_hooks, hook, flagged=flagged)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -167,8 +165,8 @@ class HookMethods:
         >>> m(torch.zeros(2))
         tensor([1., 1.])
         """
-        flagged = {"kwargs": self._forward_pre_hooks_with_kwargs} if with_kwargs else {}
-        return _register(self._forward_pre_hooks, hook, prepend, **flagged)
+        flagged = [self._forward_pre_hooks_with_kwargs] if with_kwargs else []
+        return _register(self._forward_pre_hooks, hook, prepend, flagged)
 
     def register_forward_hook(
         self,
@@ -183,12 +181,10 @@ class HookMethods:
         With ``with_kwargs`` it is ``hook(module, args, kwargs, output)``. With ``always_call`` it also runs when
         ``forward`` raised (its output is then what there is so far, or None).
         """
-        flagged = {}
-        if with_kwargs:
-            flagged["kwargs"] = self._forward_hooks_with_kwargs
+        flagged = [self._forward_hooks_with_kwargs] if with_kwargs else []
         if always_call:
-            flagged["always"] = self._forward_hooks_always_called
-        return _register(self._forward_hooks, hook, prepend, **flagged)
+            flagged.append(self._forward_hooks_always_called)
+        return _register(self._forward_hooks, hook, prepend, flagged)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output) -> None or a new grad_output`` when the outputs' gradients are known."""

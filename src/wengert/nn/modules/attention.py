@@ -94,7 +94,7 @@ class MultiheadAttention(Module):
                 xavier_uniform_(weight)
         if self.in_proj_bias is not None:
             constant_(self.in_proj_bias, 0.0)
-            constant_(self.out_proj.bias, 0.0)
+            constant_(self.out_proj.bias, 0.0)  # type: ignore[arg-type]
         for bias in (self.bias_k, self.bias_v):
             if bias is not None:
                 xavier_normal_(bias)

@@ -12,7 +12,7 @@ from wengert.nn.parameter import Parameter, UninitializedBuffer, UninitializedPa
 from wengert.tensor import int64
 
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, weight_and_bias
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
@@ -123,12 +123,13 @@ class _BatchNorm(_NormBase):
                     momentum = 1.0 / float(count)
         elif training:
             mean = var = None
+        weight, bias = weight_and_bias(self)
         return F.batch_norm(
             input,
             mean,
             var,
-            self.weight,
-            self.bias,
+            weight,
+            bias,
             training or (mean is None and var is None),
             momentum,
             self.eps,

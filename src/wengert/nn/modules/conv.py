@@ -11,7 +11,7 @@ from wengert.nn.parameter import Parameter, UninitializedParameter
 
 from .lazy import LazyModuleMixin
 from .linear import _add_bias, _init_like_linear
-from .module import Module
+from .module import Module, weight_and_bias
 from .utils import _ntuple, _reverse_repeat_tuple, _single
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ class _Conv(_ConvNd):
         return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight, self.bias)
+        weight, bias = weight_and_bias(self)
+        return self._conv_forward(input, weight, bias)
 
 
 class Conv1d(_Conv):

@@ -12,7 +12,7 @@ from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter, UninitializedParameter
 
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, weight_and_bias
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
@@ -77,7 +77,8 @@ class Linear(Module):
         _init_like_linear(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.linear(input, self.weight, self.bias)
+        weight, bias = weight_and_bias(self)
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -12,7 +12,7 @@ from wengert.nn.parameter import Parameter
 
 from ._declared import Declared
 from .batchnorm import _add_scale_and_shift, _reset_scale_and_shift
-from .module import Module
+from .module import Module, weight_and_bias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,8 @@ class LayerNorm(Module):
         _reset_scale_and_shift(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        weight, bias = weight_and_bias(self)
+        return F.layer_norm(input, self.normalized_shape, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -96,7 +97,8 @@ class GroupNorm(Module):
         _reset_scale_and_shift(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        weight, bias = weight_and_bias(self)
+        return F.group_norm(input, self.num_groups, weight, bias, self.eps)
 
     def extra_repr(self) -> str:
         return (

@@ -66,8 +66,7 @@ class _Table(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **settings: Any) -> Self:
-        """A table that holds the rows of ``embeddings``; they are not trained unless ``freeze=False``."""
+    def _holding(cls, embeddings: Tensor, freeze: bool, **settings: Any) -> Self:
         if embeddings.dim() != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         table = cls(*embeddings.shape, _weight=embeddings, **settings)  # type: ignore[call-arg]
@@ -152,7 +151,7 @@ class Embedding(_Table):
         sparse: bool = False,
     ) -> Self:
         """A table that holds the rows of ``embeddings``; they are not trained unless ``freeze=False``."""
-        return super().from_pretrained(
+        return cls._holding(
             embeddings,
             freeze,
             padding_idx=padding_idx,
@@ -230,7 +229,7 @@ class EmbeddingBag(_Table):
         padding_idx: int | None = None,
     ) -> Self:
         """A table that holds the rows of ``embeddings``; they are not trained unless ``freeze=False``."""
-        return super().from_pretrained(
+        return cls._holding(
             embeddings,
             freeze,
             max_norm=max_norm,

@@ -79,9 +79,9 @@ class ParametrizationList(ModuleList):
                         new = module.right_inverse(new)
                     except NotImplementedError:
                         pass  # then the tensor as it is becomes the original
-        if not isinstance(new, (Tensor, Sequence)):
-            raise _sequence_error(f"Got {type(new).__name__}.")
         self.is_tensor = isinstance(new, Tensor)
+        if not self.is_tensor and not isinstance(new, Sequence):
+            raise _sequence_error(f"Got {type(new).__name__}.")
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
             _check_inverse(original, new)
@@ -234,7 +234,7 @@ def _inject_class(module: Module) -> None:
         from copy import deepcopy
 
         if id(self) not in memo:
-            twin = memo[id(self)] = type(self).__new__(type(self))
+            twin = memo[id(self)] = object.__new__(type(self))
             twin.__dict__.update(deepcopy(self.__dict__, memo))
         return memo[id(self)]
 

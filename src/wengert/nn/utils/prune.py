@@ -215,6 +215,8 @@ class Identity(BasePruningMethod):
 class _Amount(BasePruningMethod):
     """Prunes ``amount``: a fraction, or a number of elements (or channels)."""
 
+    amount: float
+
     def __init__(self, amount: float) -> None:
         if not isinstance(amount, Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")

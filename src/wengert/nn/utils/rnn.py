@@ -183,15 +183,15 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([4, 1, 3, 5, 2, 6]), tensor([3, 2, 1]))
     """
-    lengths = lengths.to(dtype=int64) if isinstance(lengths, Tensor) else as_tensor(lengths, dtype=int64)
+    counts: Any = lengths.to(dtype=int64) if isinstance(lengths, Tensor) else as_tensor(lengths, dtype=int64)
     order = None
     if not enforce_sorted:
-        lengths, order = lengths.sort(descending=True)
+        counts, order = counts.sort(descending=True)
         order = order.to(input.device)
         input = input.index_select(0 if batch_first else 1, order)
     steps = input.transpose(0, 1) if batch_first else input
     time, batch = steps.shape[:2]
-    listed = _check_lengths(lengths, batch, time)
+    listed = _check_lengths(counts, batch, time)
     sizes = [sum(length > step for length in listed) for step in range(max(listed, default=0))]
     rows = _rows(sizes, batch).to(input.device)
     data = steps.reshape(time * batch, *steps.shape[2:]).index_select(0, rows)

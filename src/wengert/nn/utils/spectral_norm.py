@@ -171,5 +171,5 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
 def _drop(hooks: Any, kind: type, name: str) -> None:
     for key, hook in list(hooks.items()):
         hook = getattr(hook, "hook", hook)  # as the load hooks are wrapped
-        if isinstance(hook, kind) and hook.fn.name == name:
+        if isinstance(hook, kind) and hook.fn.name == name:  # type: ignore[attr-defined]
             del hooks[key]

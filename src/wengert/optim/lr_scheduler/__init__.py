@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import LRScheduler, _LRScheduler
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
 from .composite import ChainedScheduler, SequentialLR
 from .cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cyclic import CyclicLR, OneCycleLR
@@ -19,6 +19,7 @@ from .factors import (
 from .plateau import ReduceLROnPlateau
 
 __all__ = [
+    "EPOCH_DEPRECATION_WARNING",
     "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",

@@ -14,7 +14,7 @@ from ..optimizer import Optimizer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_EPOCH_DEPRECATED = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
     "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
@@ -62,7 +62,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 def warn_epoch() -> None:
     """Warn that ``step`` was given an epoch."""
-    warnings.warn(_EPOCH_DEPRECATED, UserWarning, stacklevel=3)
+    warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
 
 
 class LRScheduler:

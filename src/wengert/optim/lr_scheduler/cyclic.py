@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .base import LRScheduler, assign, check_optimizer, per_group
@@ -98,16 +99,30 @@ class CyclicLR(_Cycling):
         self.base_lrs = base_lrs
 
     def _init_scale_fn(self) -> None:
-        if self._scale_fn_custom is None:
-            self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
+        if self._scale_fn_custom is not None:
+            return
+        self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
+        self._scale_fn_ref: Callable[[float], float]
+        if self.mode == "exp_range":
+            self._scale_fn_ref = partial(self._exp_range_scale_fn, self.gamma)
+        else:
+            self._scale_fn_ref = self._triangular_scale_fn if self.mode == "triangular" else self._triangular2_scale_fn
 
     def scale_fn(self, x: float) -> float:
         """The amplitude in cycle (or iteration) ``x``."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
-        if self.mode == "exp_range":
-            return self.gamma**x
-        return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else 1.0
+        return self._scale_fn_ref(x) if self._scale_fn_custom is None else self._scale_fn_custom(x)
+
+    @staticmethod
+    def _triangular_scale_fn(x: float) -> float:
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x: float) -> float:
+        return 1 / (2.0 ** (x - 1))
+
+    @staticmethod
+    def _exp_range_scale_fn(gamma: float, x: float) -> float:
+        return gamma**x
 
     def _lrs(self) -> list[Any]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
@@ -125,7 +140,8 @@ class CyclicLR(_Cycling):
         from types import FunctionType
 
         state = super().state_dict()
-        f = state["_scale_fn_custom"]
+        state.pop("_scale_fn_ref", None)
+        f = state.pop("_scale_fn_custom")
         state["_scale_fn_custom"] = None if f is None or isinstance(f, FunctionType) else f.__dict__.copy()
         return state
 

@@ -41,7 +41,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _start_workers(self, loader: DataLoader) -> None:
         context = loader.multiprocessing_context
         if context is None:
-            import multiprocessing as context
+            from wengert import multiprocessing as context
         self._stop = context.Event()
         self._home = os.getpid()
         self._closed = False

@@ -166,9 +166,9 @@ class _Server:
 
         result = self.failure or self._fetch(epoch, index)
         try:
-            return ForkingPickler.dumps((epoch, task, result))
+            return ForkingPickler.dumps((epoch, task, result), 5)
         except Exception:
-            return ForkingPickler.dumps((epoch, task, _portable(result, self.where)))
+            return ForkingPickler.dumps((epoch, task, _portable(result, self.where)), 5)
 
     def _fetch(self, epoch: int, index: Any) -> Any:
         settings = self.settings

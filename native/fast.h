@@ -1,0 +1,36 @@
+/* Running a loop over operands that broadcast: what fast.c and shortcuts.c share. */
+#ifndef WENGERT_FAST_H
+#define WENGERT_FAST_H
+
+#include "wengert.h"
+
+enum { MAX_OPERANDS = 4, MAX_AXES = 8 };
+
+/* A loop as NumPy writes them: pointers, count, steps, data. */
+struct loop {
+    PyUFuncGenericFunction function;
+    void *data;
+    int out_type;
+};
+
+/* One run of a loop; the output is the last operand. */
+struct fast_job {
+    const struct loop *loop;
+    int operands, axes;
+    npy_intp shape[MAX_AXES];
+    char *data[MAX_OPERANDS];
+    npy_intp strides[MAX_OPERANDS][MAX_AXES];
+    int split_inner; /* whether chunks are parts of the last axis, there being no other */
+};
+
+/* Take `shape` and the strides, which cover `ndim` axes, and leave them in the job with axes of length one dropped and
+ * neighbours joined that lie in memory like one axis for all operands. */
+void fast_join_axes(struct fast_job *job, int ndim, const npy_intp *shape);
+
+/* Run over all `total` elements; `bytes` (of the result) decides whether the GIL is released. */
+void fast_run(struct fast_job *job, double cost, size total, size bytes);
+
+/* A Python number as an element of `type` (float32 or float64); -1 if it is something else. */
+int fast_write_number(PyObject *number, int type, void *to);
+
+#endif

@@ -1,0 +1,444 @@
+/* Short ways for what a training step calls most, where NumPy's own way is long: sums, choices, broadcasting, matrix
+ * products, linear layers, and the cross-entropy loss. */
+#include "wengert.h"
+
+#include "fast.h"
+#include "pool.h"
+
+/* ---- sums and means ---- */
+
+enum { TILE = 64 };
+
+struct sum_job {
+    int type;
+    const char *x;
+    double *out;
+    size n, inner; /* x is (outer, n, inner) */
+};
+
+static void sum_task(void *context, size begin, size end, int chunk)
+{
+    const struct sum_job *job = context;
+    (void)chunk;
+    if (job->inner == 1) {
+        if (job->type == NPY_FLOAT)
+            kernels->sum_rows_f32(job->out + begin, (const float *)job->x + begin * job->n, end - begin, job->n);
+        else
+            kernels->sum_rows_f64(job->out + begin, (const double *)job->x + begin * job->n, end - begin, job->n);
+        return;
+    }
+    const size tiles = (job->inner + TILE - 1) / TILE;
+    for (size item = begin; item < end; item++) {
+        const size outer = item / tiles, first = item % tiles * TILE;
+        const size count = job->inner - first < TILE ? job->inner - first : TILE;
+        const size at = outer * job->n * job->inner + first;
+        double *out = job->out + outer * job->inner + first;
+        if (job->type == NPY_FLOAT) kernels->sum_columns_f32(out, (const float *)job->x + at, job->n, job->inner, count);
+        else kernels->sum_columns_f64(out, (const double *)job->x + at, job->n, job->inner, count);
+    }
+}
+
+/* Mark the axes that `axes` (None, an integer or a tuple) names; -1 if it names none that exist, or one twice. */
+static int mark_axes(PyObject *axes, int ndim, char *marked)
+{
+    memset(marked, axes == Py_None, ndim);
+    if (axes == Py_None) return 0;
+    const Py_ssize_t count = PyTuple_Check(axes) ? PyTuple_GET_SIZE(axes) : 1;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        long axis = PyLong_AsLong(PyTuple_Check(axes) ? PyTuple_GET_ITEM(axes, k) : axes);
+        if (axis == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return -1;
+        }
+        if (axis < 0) axis += ndim;
+        if (axis < 0 || axis >= ndim || marked[axis]) return -1;
+        marked[axis] = 1;
+    }
+    return 0;
+}
+
+/* (x, axes, keepdims) -> sum, divided by the number of elements summed when `average` */
+static PyObject *reduce(PyObject *const *args, Py_ssize_t count, int average)
+{
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    char marked[NPY_MAXDIMS];
+    if (!is_real(args[0]) || !PyArray_ISCARRAY_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0) NOT_HANDLED();
+    const int ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
+    npy_intp shape[NPY_MAXDIMS];
+    size outer = 1, n = 1, inner = 1;
+    int out_ndim = 0, stage = 0; /* 0: before the summed axes, 1: among them, 2: behind */
+    for (int axis = 0; axis < ndim; axis++) {
+        const npy_intp length = PyArray_DIM(x, axis);
+        if (!marked[axis]) shape[out_ndim++] = length;
+        else if (keep) shape[out_ndim++] = 1;
+        if (length == 1) continue;
+        if (marked[axis]) {
+            if (stage == 2) NOT_HANDLED(); /* summed axes that are not neighbours */
+            stage = 1, n *= length;
+        } else if (stage == 0) outer *= length;
+        else stage = 2, inner *= length;
+    }
+    if (PyArray_SIZE(x) == 0) NOT_HANDLED();
+    PyArrayObject *out = new_like(x, out_ndim, shape);
+    if (!out) return NULL;
+    const double divisor = average ? (double)n : 1;
+    const size results = outer * inner;
+    double few[64], *sums = results <= 64 ? few : malloc(results * sizeof *sums);
+    if (!sums) {
+        Py_DECREF(out);
+        return PyErr_NoMemory();
+    }
+    struct sum_job job = {PyArray_TYPE(x), PyArray_BYTES(x), sums, n, inner};
+    if (PyArray_SIZE(x) < 8192) {
+        sum_task(&job, 0, inner == 1 ? outer : outer * ((inner + TILE - 1) / TILE), 0);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        if (inner == 1 && outer == 1) { /* one long row: its pieces are summed as rows, and then the sums */
+            const size piece = 1 << 14, pieces = n / piece;
+            double *parts = pieces ? malloc(pieces * sizeof *parts) : NULL;
+            double total = 0;
+            size done = 0;
+            if (parts) {
+                struct sum_job rows = {job.type, job.x, parts, piece, 1};
+                pool_run(sum_task, &rows, pieces, pool_chunks(pieces, 0.08 * piece));
+                for (size k = 0; k < pieces; k++) total += parts[k];
+                done = pieces * piece;
+                free(parts);
+            }
+            struct sum_job rest = {job.type, job.x + done * (job.type == NPY_FLOAT ? 4 : 8), sums, n - done, 1};
+            sum_task(&rest, 0, 1, 0);
+            sums[0] += total;
+        } else {
+            const size items = inner == 1 ? outer : outer * ((inner + TILE - 1) / TILE);
+            pool_run(sum_task, &job, items, pool_chunks(items, 0.1 * n * (inner == 1 ? 1 : TILE)));
+        }
+        Py_END_ALLOW_THREADS
+    }
+    if (job.type == NPY_FLOAT)
+        for (size k = 0; k < results; k++) ((float *)PyArray_DATA(out))[k] = (float)(sums[k] / divisor);
+    else
+        for (size k = 0; k < results; k++) ((double *)PyArray_DATA(out))[k] = sums[k] / divisor;
+    if (sums != few) free(sums);
+    return (PyObject *)out;
+}
+
+static PyObject *sum(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return reduce(args, count, 0);
+}
+static PyObject *mean(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return reduce(args, count, 1);
+}
+
+/* ---- choices ---- */
+
+#define WHERE_LOOP(bits)                                                                                      \
+    static void where_##bits(char **data, const npy_intp *count, const npy_intp *steps, void *unused)         \
+    {                                                                                                         \
+        const char *condition = data[0], *a = data[1], *b = data[2];                                          \
+        char *out = data[3];                                                                                  \
+        (void)unused;                                                                                         \
+        if (steps[0] == 1 && steps[1] == bits / 8 && steps[2] == bits / 8) {                                  \
+            for (npy_intp i = 0; i < *count; i++)                                                             \
+                ((uint##bits##_t *)out)[i] =                                                                  \
+                    condition[i] ? ((const uint##bits##_t *)a)[i] : ((const uint##bits##_t *)b)[i];           \
+            return;                                                                                           \
+        }                                                                                                     \
+        for (npy_intp i = 0; i < *count; i++)                                                                 \
+            *(uint##bits##_t *)(out + i * steps[3]) = condition[i * steps[0]]                                 \
+                                                          ? *(const uint##bits##_t *)(a + i * steps[1])       \
+                                                          : *(const uint##bits##_t *)(b + i * steps[2]);      \
+    }
+WHERE_LOOP(8)
+WHERE_LOOP(16)
+WHERE_LOOP(32)
+WHERE_LOOP(64)
+
+/* where(condition, a, b): arrays in C order, a and b of one type; one of them may be a Python number */
+static PyObject *where(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    static const struct loop loops[] = {{where_8, NULL, 0}, {where_16, NULL, 0}, {where_32, NULL, 0}, {where_64, NULL, 0}};
+    union { double d; float f; } number[3];
+    struct fast_job job = {.operands = 4};
+    PyArrayObject *model = NULL;
+    int ndim = 0;
+    for (int k = 0; k < 3; k++) {
+        if (!PyArray_CheckExact(args[k])) {
+            if (k == 0) NOT_HANDLED();
+            continue;
+        }
+        PyArrayObject *x = (PyArrayObject *)args[k];
+        if (!PyArray_ISCARRAY_RO(x)) NOT_HANDLED();
+        if (k && model && PyArray_TYPE(x) != PyArray_TYPE(model)) NOT_HANDLED();
+        if (k) model = x;
+        else if (PyArray_TYPE(x) != NPY_BOOL) NOT_HANDLED();
+        if (PyArray_NDIM(x) > ndim) ndim = PyArray_NDIM(x);
+    }
+    if (!model || ndim > MAX_AXES || PyArray_TYPE(model) >= NPY_OBJECT) NOT_HANDLED();
+    const int width = PyArray_ITEMSIZE(model), which = width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3;
+    if (width > 8) NOT_HANDLED();
+    job.loop = &loops[which];
+    npy_intp shape[MAX_AXES];
+    for (int axis = 0; axis < ndim; axis++) shape[axis] = 1;
+    for (int k = 0; k < 3; k++) {
+        if (!PyArray_CheckExact(args[k])) {
+            if (fast_write_number(args[k], PyArray_TYPE(model), &number[k]) < 0) NOT_HANDLED();
+            job.data[k] = (char *)&number[k];
+            for (int axis = 0; axis < ndim; axis++) job.strides[k][axis] = 0;
+            continue;
+        }
+        PyArrayObject *x = (PyArrayObject *)args[k];
+        job.data[k] = PyArray_BYTES(x);
+        for (int axis = 0; axis < ndim; axis++) {
+            const int own = axis - (ndim - PyArray_NDIM(x));
+            const npy_intp length = own < 0 ? 1 : PyArray_DIM(x, own);
+            job.strides[k][axis] = length == 1 ? 0 : PyArray_STRIDE(x, own);
+            if (length != 1 && shape[axis] != 1 && shape[axis] != length) NOT_HANDLED();
+            if (length != 1) shape[axis] = length;
+        }
+    }
+    PyArrayObject *out = new_like(model, ndim, shape);
+    if (!out) return NULL;
+    job.data[3] = PyArray_BYTES(out);
+    for (int axis = 0; axis < ndim; axis++) job.strides[3][axis] = PyArray_STRIDE(out, axis);
+    fast_join_axes(&job, ndim, shape);
+    fast_run(&job, 0.2, PyArray_SIZE(out), PyArray_NBYTES(out));
+    return (PyObject *)out;
+}
+
+/* broadcast_to(x, shape): a read-only view */
+static PyObject *broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (!PyArray_CheckExact(args[0]) || !PyTuple_Check(args[1])) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    const int ndim = (int)PyTuple_GET_SIZE(args[1]), lead = ndim - PyArray_NDIM(x);
+    if (lead < 0 || ndim > NPY_MAXDIMS) NOT_HANDLED();
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    for (int axis = 0; axis < ndim; axis++) {
+        shape[axis] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[1], axis));
+        if (shape[axis] == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            NOT_HANDLED();
+        }
+        const npy_intp length = axis < lead ? 1 : PyArray_DIM(x, axis - lead);
+        if (shape[axis] < 0 || (length != shape[axis] && length != 1)) NOT_HANDLED();
+        strides[axis] = length == 1 ? 0 : PyArray_STRIDE(x, axis - lead);
+    }
+    Py_INCREF(PyArray_DESCR(x));
+    PyArrayObject *view = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, shape, strides,
+                                                                PyArray_DATA(x), 0, NULL);
+    if (!view) return NULL;
+    Py_INCREF(x);
+    if (PyArray_SetBaseObject(view, (PyObject *)x) < 0) {
+        Py_DECREF(view);
+        return NULL;
+    }
+    PyArray_UpdateFlags(view, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+    return (PyObject *)view;
+}
+
+/* ---- matrix products ---- */
+
+/* Whether an array goes to BLAS as it is: float or double, at least two axes. */
+static int is_matrix(PyObject *object)
+{
+    return PyArray_CheckExact(object) && is_real(object) && PyArray_NDIM((PyArrayObject *)object) >= 2;
+}
+
+/* x as (rows, columns): a view where its layout allows, else a copy. */
+static PyArrayObject *as_matrix(PyArrayObject *x)
+{
+    if (PyArray_NDIM(x) == 2) return (PyArrayObject *)Py_NewRef((PyObject *)x);
+    const npy_intp columns = PyArray_DIM(x, PyArray_NDIM(x) - 1);
+    npy_intp shape[] = {columns ? PyArray_SIZE(x) / columns : 0, columns};
+    if (!columns) {
+        shape[0] = 1;
+        for (int axis = 0; axis < PyArray_NDIM(x) - 1; axis++) shape[0] *= PyArray_DIM(x, axis);
+    }
+    PyArray_Dims dims = {shape, 2};
+    return (PyArrayObject *)PyArray_Newshape(x, &dims, NPY_CORDER);
+}
+
+/* (..., n) @ (n, m), the matrix given as it is or as its transpose, as one product; plus a bias of m where given. */
+static PyObject *product(PyArrayObject *x, PyArrayObject *matrix, int transposed, PyObject *bias)
+{
+    const int ndim = PyArray_NDIM(x);
+    PyArrayObject *flat = as_matrix(x), *right = NULL, *out = NULL, *flat_out = NULL;
+    if (!flat) return NULL;
+    right = transposed ? (PyArrayObject *)PyArray_Transpose(matrix, NULL) : (PyArrayObject *)Py_NewRef((PyObject *)matrix);
+    if (!right) goto done;
+    npy_intp shape[NPY_MAXDIMS];
+    memcpy(shape, PyArray_DIMS(x), ndim * sizeof *shape);
+    shape[ndim - 1] = PyArray_DIM(right, 1);
+    if (!(out = new_like(x, ndim, shape))) goto done;
+    flat_out = as_matrix(out);
+    PyObject *result = flat_out ? PyArray_MatrixProduct2((PyObject *)flat, (PyObject *)right, flat_out) : NULL;
+    if (!result) {
+        Py_CLEAR(out);
+        goto done;
+    }
+    Py_DECREF(result);
+    if (bias) {
+        const size rows = PyArray_DIM(flat, 0), columns = shape[ndim - 1];
+        char *data = PyArray_BYTES(out);
+        const char *add = PyArray_BYTES((PyArrayObject *)bias);
+        Py_BEGIN_ALLOW_THREADS
+        for (size r = 0; r < rows; r++)
+            if (PyArray_TYPE(out) == NPY_FLOAT) kernels->add_f32((float *)data + r * columns, (const float *)add, columns);
+            else kernels->add_f64((double *)data + r * columns, (const double *)add, columns);
+        Py_END_ALLOW_THREADS
+    }
+done:
+    Py_XDECREF(flat);
+    Py_XDECREF(right);
+    Py_XDECREF(flat_out);
+    return (PyObject *)out;
+}
+
+/* matmul(a, b): a of two axes or more, b of two */
+static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+    if (!is_matrix(args[0]) || !is_matrix(args[1]) || PyArray_TYPE(a) != PyArray_TYPE(b) || PyArray_NDIM(b) != 2 ||
+        PyArray_DIM(a, PyArray_NDIM(a) - 1) != PyArray_DIM(b, 0))
+        NOT_HANDLED();
+    if (PyArray_NDIM(a) == 2) return PyArray_MatrixProduct2(args[0], args[1], NULL);
+    return product(a, b, 0, NULL);
+}
+
+/* linear(x, weight, bias | None): x of two axes or more */
+static PyObject *linear(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0], *weight = (PyArrayObject *)args[1], *bias = (PyArrayObject *)args[2];
+    if (!is_matrix(args[0]) || !is_matrix(args[1]) || PyArray_TYPE(x) != PyArray_TYPE(weight) ||
+        PyArray_NDIM(weight) != 2 || PyArray_DIM(x, PyArray_NDIM(x) - 1) != PyArray_DIM(weight, 1))
+        NOT_HANDLED();
+    if (args[2] != Py_None && (!PyArray_CheckExact(args[2]) || !is_like(args[2], args[0]) || PyArray_NDIM(bias) != 1 ||
+                               PyArray_DIM(bias, 0) != PyArray_DIM(weight, 0) || !PyArray_ISCARRAY_RO(bias)))
+        NOT_HANDLED();
+    return product(x, weight, 1, args[2] == Py_None ? NULL : args[2]);
+}
+
+/* ---- cross entropy ---- */
+
+struct loss_job {
+    int type;
+    const char *x, *scale;
+    char *out, *lse;
+    const int64_t *target;
+    size n;
+};
+
+static void lse_task(void *context, size begin, size end, int chunk)
+{
+    const struct loss_job *job = context;
+    (void)chunk;
+    if (job->type == NPY_FLOAT)
+        kernels->logsumexp_f32((float *)job->lse + begin, (const float *)job->x + begin * job->n, end - begin, job->n);
+    else
+        kernels->logsumexp_f64((double *)job->lse + begin, (const double *)job->x + begin * job->n, end - begin, job->n);
+}
+
+static void loss_grad_task(void *context, size begin, size end, int chunk)
+{
+    const struct loss_job *job = context;
+    const size n = job->n;
+    (void)chunk;
+    if (job->type == NPY_FLOAT)
+        kernels->cross_entropy_grad_f32((float *)job->out + begin * n, (const float *)job->x + begin * n,
+                                        (const float *)job->lse + begin, (const float *)job->scale + begin,
+                                        job->target + begin, end - begin, n);
+    else
+        kernels->cross_entropy_grad_f64((double *)job->out + begin * n, (const double *)job->x + begin * n,
+                                        (const double *)job->lse + begin, (const double *)job->scale + begin,
+                                        job->target + begin, end - begin, n);
+}
+
+static void run_loss(pool_task task, struct loss_job *job, size rows)
+{
+    const int chunks = pool_chunks(rows, 0.6 * job->n);
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(task, job, rows, chunks);
+    Py_END_ALLOW_THREADS
+}
+
+/* Whether x is (rows, n) and target (rows) of int64 in [0, n), or negative where a row does not count. */
+static int is_classification(PyObject *x, PyObject *target)
+{
+    PyArrayObject *t = (PyArrayObject *)target, *logits = (PyArrayObject *)x;
+    return is_real(x) && PyArray_NDIM(logits) == 2 && PyArray_DIM(logits, 1) > 0 && PyArray_Check(target) &&
+           PyArray_TYPE(t) == NPY_INT64 && PyArray_NDIM(t) == 1 && PyArray_DIM(t, 0) == PyArray_DIM(logits, 0) &&
+           PyArray_ISCARRAY_RO(t);
+}
+
+/* cross_entropy(x, target) -> (loss of each row, logsumexp of each row); rows of negative target lose nothing */
+static PyObject *cross_entropy(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (!is_classification(args[0], args[1])) NOT_HANDLED();
+    const int64_t *target = PyArray_DATA((PyArrayObject *)args[1]);
+    const size rows = PyArray_DIM((PyArrayObject *)args[0], 0), n = PyArray_DIM((PyArrayObject *)args[0], 1);
+    for (size r = 0; r < rows; r++)
+        if (target[r] >= n) return PyErr_Format(PyExc_IndexError, "Target %lld is out of bounds.", (long long)target[r]);
+    PyArrayObject *x = contiguous(args[0]), *loss = x ? new_like(x, 1, &rows) : NULL, *lse = loss ? new_like(x, 1, &rows) : NULL;
+    if (!lse) {
+        Py_XDECREF(x);
+        Py_XDECREF(loss);
+        return NULL;
+    }
+    struct loss_job job = {.type = PyArray_TYPE(x), .x = PyArray_BYTES(x), .lse = PyArray_BYTES(lse), .n = n};
+    run_loss(lse_task, &job, rows);
+#define FILL(REAL)                                                                                     \
+    for (size r = 0; r < rows; r++)                                                                    \
+        ((REAL *)PyArray_DATA(loss))[r] =                                                              \
+            target[r] < 0 ? 0 : ((const REAL *)job.lse)[r] - ((const REAL *)job.x)[r * n + target[r]];
+    if (job.type == NPY_FLOAT) { FILL(float) } else { FILL(double) }
+#undef FILL
+    Py_DECREF(x);
+    return Py_BuildValue("NN", loss, lse);
+}
+
+/* cross_entropy_grad(g of each row, x, target, lse) -> gradient of x */
+static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    if (!is_classification(args[1], args[2])) NOT_HANDLED();
+    const size rows = PyArray_DIM((PyArrayObject *)args[1], 0), n = PyArray_DIM((PyArrayObject *)args[1], 1);
+    const int64_t *target = PyArray_DATA((PyArrayObject *)args[2]);
+    for (size r = 0; r < rows; r++)
+        if (target[r] >= n) return PyErr_Format(PyExc_IndexError, "Target %lld is out of bounds.", (long long)target[r]);
+    for (int k = 0; k < 4; k += 3)
+        if (!is_like(args[k], args[1]) || PyArray_NDIM((PyArrayObject *)args[k]) != 1 ||
+            PyArray_DIM((PyArrayObject *)args[k], 0) != rows)
+            NOT_HANDLED();
+    PyArrayObject *scale = contiguous(args[0]), *x = contiguous(args[1]), *lse = contiguous(args[3]), *out = NULL;
+    if (scale && x && lse && (out = new_like(x, 2, PyArray_DIMS(x)))) {
+        struct loss_job job = {PyArray_TYPE(x), PyArray_BYTES(x), PyArray_BYTES(scale), PyArray_BYTES(out),
+                               PyArray_BYTES(lse), target, n};
+        run_loss(loss_grad_task, &job, rows);
+    }
+    Py_XDECREF(scale);
+    Py_XDECREF(x);
+    Py_XDECREF(lse);
+    return (PyObject *)out;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef shortcuts_methods[] = {
+    METHOD(sum), METHOD(mean), METHOD(where), METHOD(broadcast_to), METHOD(matmul), METHOD(linear),
+    METHOD(cross_entropy), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL},
+};

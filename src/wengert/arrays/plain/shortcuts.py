@@ -1,0 +1,92 @@
+"""What a training step calls most: sums, choices, broadcasting, matrix products, linear layers, cross entropy.
+
+NumPy has the first five; the definitions here fix the details (precision of sums, always an array). Natively they have
+a much shorter way in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wengert.arrays.plain.widen import wide
+
+if TYPE_CHECKING:
+    from wengert.arrays.plain.widen import Array
+
+    Axes = int | tuple[int, ...] | None
+
+
+def _total(x: Array) -> type[np.generic]:
+    """Sum in double precision: along any axis but the last one NumPy adds up one by one."""
+    return np.complex128 if x.dtype.kind == "c" else np.float64
+
+
+def sum(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """Sum over the axes; integers and booleans give int64, the rest is added up in double precision."""
+    if x.dtype.kind in "biu":
+        return np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=np.int64))
+    return np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=_total(x))).astype(x.dtype, copy=False)
+
+
+def mean(x: Array, axis: Axes = None, keepdims: bool = False) -> Array:
+    """Mean of floating-point or complex numbers over the axes; NaN where there are none."""
+    with np.errstate(all="ignore"):
+        total = np.asarray(x.sum(axis=axis, keepdims=keepdims, dtype=_total(x)))
+        count = x.size // total.size if total.size else 1
+        return np.asarray(total / total.dtype.type(count)).astype(x.dtype, copy=False)
+
+
+def where(condition: Array, a: Array | float, b: Array | float) -> Array:
+    """``a`` where the condition holds, else ``b``; the three broadcast. Numbers take the type of the other array."""
+    return np.where(condition, a, b)
+
+
+def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
+    """Return a read-only view of ``x`` with the shape."""
+    return np.broadcast_to(x, shape)
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Matrix product as ``a @ b``; always an array."""
+    return np.asarray(np.matmul(a, b))
+
+
+def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    """``x @ weight.T + bias`` for ``x`` of shape ``(..., n)`` and ``weight`` of shape ``(m, n)``."""
+    flat = np.matmul(x.reshape(-1, x.shape[-1]) if x.ndim > 2 and x.size else x, weight.T)
+    if bias is not None:
+        flat += bias
+    return np.asarray(flat).reshape(*x.shape[:-1], weight.shape[0])
+
+
+def cross_entropy(x: Array, target: Array) -> tuple[Array, Array]:
+    """Negative log-likelihood of ``target`` under softmax, for each row.
+
+    ``x`` is ``(rows, classes)``, ``target`` int64 ``(rows,)``, negative where a row does not count (its loss is 0).
+    Returns the losses and the log-sum-exp of each row, which the gradient needs; ``IndexError`` for a target out of
+    bounds.
+    """
+    if (target >= x.shape[1]).any():
+        raise IndexError(f"Target {target[target >= x.shape[1]][0]} is out of bounds.")
+    z = wide(x)
+    with np.errstate(all="ignore"):
+        top = z.max(axis=1, keepdims=True) if z.size else np.zeros((len(z), 1), z.dtype)
+        total = np.log(np.exp(z - top).sum(axis=1)) + top[:, 0]
+        picked = np.take_along_axis(z, np.maximum(target, 0)[:, None], axis=1)[:, 0]
+        loss = np.where(target < 0, z.dtype.type(0), total - picked)
+    return loss.astype(x.dtype, copy=False), total.astype(x.dtype, copy=False)
+
+
+def cross_entropy_grad(g: Array, x: Array, target: Array, lse: Array) -> Array:
+    """``g * (softmax(x) - onehot(target))`` for each row; ``g`` is zero for rows that do not count."""
+    if (target >= x.shape[1]).any():
+        raise IndexError(f"Target {target[target >= x.shape[1]][0]} is out of bounds.")
+    with np.errstate(all="ignore"):
+        grad = np.exp(wide(x) - wide(lse)[:, None])
+        grad *= wide(g)[:, None]
+    grad[g == 0] = 0
+    rows = np.flatnonzero(target >= 0)
+    grad[rows, target[rows]] -= wide(g)[rows]
+    return grad.astype(x.dtype, copy=False)

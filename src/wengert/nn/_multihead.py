@@ -1,0 +1,259 @@
+"""Multi-head attention as one function, and other functions of ``nn.functional`` that are made of whole operators."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..tensor import PLACES, Tensor
+from ..tensor.functions import function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _need(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def _float_mask(mask: Any, like: Any) -> Any:
+    """A boolean mask (True: hidden) as numbers to add."""
+    if mask is None or mask.is_floating_point():
+        return mask
+    a = np.zeros(mask.shape, like._data.dtype)
+    a[mask._data] = -np.inf
+    return Tensor._wrap(a)
+
+
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Attention of several heads: project, attend, project. Vaswani et al., 2017.
+
+    Shapes: ``query (L, N, E)``, ``key (S, N, E_k)``, ``value (S, N, E_v)``; ``N`` may be left out of all three.
+    """
+    F = PLACES["functional"]
+    batched = query.dim() == 3
+    _need(query.dim() in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")
+    if not batched:
+        query, key, value = (t.unsqueeze(1) for t in (query, key, value))
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    length, batch, width = query.shape
+    source = key.shape[0]
+    _need(width == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+    head = width // num_heads
+    _need(head * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    if use_separate_proj_weight:
+        weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
+        _need(all(w is not None for w in weights), "use_separate_proj_weight is True but q_proj_weight is None")
+    else:
+        _need(in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None")
+        _need(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
+        weights = None
+    linear = F["linear"]
+    if weights is None:
+        if query is key and key is value:
+            q, k, v = linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
+        else:
+            ws = in_proj_weight.chunk(3)  # type: ignore[union-attr]
+            bs = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+            q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), ws, bs))
+    else:
+        bs = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+        q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, bs))
+    mask, padding = _float_mask(attn_mask, q), _float_mask(key_padding_mask, q)
+    if mask is not None:
+        shape = (length, source) if mask.dim() == 2 else (batch * num_heads, length, source)
+        if tuple(mask.shape) != shape:
+            raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {shape}.")
+        mask = mask.unsqueeze(0) if mask.dim() == 2 else mask
+    pad = F["pad"]
+    if bias_k is not None and bias_v is not None:
+        k, v = function("cat")([k, bias_k.expand(1, batch, -1)]), function("cat")([v, bias_v.expand(1, batch, -1)])
+        mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
+    q = q.reshape(length, batch * num_heads, head).transpose(0, 1)
+    k = k.reshape(k.shape[0], batch * num_heads, head).transpose(0, 1) if static_k is None else static_k
+    v = v.reshape(v.shape[0], batch * num_heads, head).transpose(0, 1) if static_v is None else static_v
+    if add_zero_attn:
+        zero = Tensor._wrap(np.zeros((batch * num_heads, 1, head), k._data.dtype))
+        k, v = function("cat")([k, zero], 1), function("cat")([v, zero], 1)
+        mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
+    source = k.shape[1]
+    if padding is not None:
+        _need(tuple(padding.shape) == (batch, source), f"expecting key_padding_mask shape of {(batch, source)}, but got {padding.shape}")
+        spread = padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
+        mask = spread if mask is None else mask + spread
+    p = dropout_p if training else 0.0
+    found = None
+    if need_weights:
+        scores = (q * math.sqrt(1.0 / head)) @ k.transpose(-2, -1)
+        found = function("softmax")(scores if mask is None else scores + mask, -1)
+        found = F["dropout"](found, p) if p > 0.0 else found
+        out = (found @ v).transpose(0, 1).reshape(length * batch, width)
+    else:
+        if mask is not None:
+            mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, num_heads, -1, source)
+        q, k, v = (t.view(batch, num_heads, t.shape[1], head) for t in (q, k, v))
+        out = F["scaled_dot_product_attention"](q, k, v, mask, p).permute(2, 0, 1, 3).reshape(length * batch, width)
+    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    if found is not None:
+        found = found.view(batch, num_heads, length, source)
+        found = found.mean(1) if average_attn_weights else found
+        found = found if batched else found.squeeze(0)
+    return (out if batched else out.squeeze(1)), found
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``max(0, d(a, p) - d(a, n) + margin)`` with any distance."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    distance = PLACES["functional"]["pairwise_distance"] if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = function("minimum")(far, distance(positive, negative))
+    values = (margin + near - far).clamp(min=0)
+    return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
+
+
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Sums, means or maxima of bags of rows of ``weight``: ``(bags, d)``."""
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must have the same shape as "
+            f"the input ({tuple(input.shape)})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type Tensor")  # fmt: skip
+        count, each = input.shape
+        starts = np.arange(count) * each
+        input = input.reshape(-1)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        starts = offsets._data[:-1] if include_last_offset else offsets._data
+        count = len(starts)
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")  # fmt: skip
+    total = input.numel()
+    bag = np.searchsorted(starts, np.arange(total), side="right") - 1
+    rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    if padding_idx is not None:
+        kept = np.flatnonzero(input._data != padding_idx % weight.shape[0])
+        rows, bag = rows.index_select(0, Tensor._wrap(kept)), bag[kept]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.index_select(0, Tensor._wrap(kept))
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(1)
+    zeros = Tensor._wrap(np.zeros((count, weight.shape[1]), weight._data.dtype))
+    if mode == "max":
+        place = Tensor._wrap(np.broadcast_to(bag[:, None], rows.shape).copy())
+        return function("scatter_reduce")(zeros, 0, place, rows, "amax", include_self=False)
+    out = zeros.index_add(0, Tensor._wrap(bag), rows)
+    if mode == "sum":
+        return out
+    sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._data.dtype)
+    return out / Tensor._wrap(sizes[:, None])
+
+
+_IMPOSSIBLE = -1e30  # the logarithm of no chance at all, kept finite so that gradients stay numbers
+
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """Connectionist temporal classification: minus the log-probability of all alignments. Graves et al., 2006.
+
+    Shapes: ``log_probs (T, N, C)`` or ``(T, C)``; ``targets (N, S)`` or all targets in one row.
+    """
+    single = log_probs.dim() == 2
+    if single:
+        log_probs = log_probs.unsqueeze(1)
+    steps, batch, classes = log_probs.shape
+    lengths = np.atleast_1d(np.asarray(input_lengths.tolist() if isinstance(input_lengths, Tensor) else input_lengths))
+    sizes = np.atleast_1d(np.asarray(target_lengths.tolist() if isinstance(target_lengths, Tensor) else target_lengths))
+    if not 0 <= blank < classes:
+        raise RuntimeError("blank must be in label range")
+    if len(lengths) != batch:
+        raise RuntimeError(f"input_lengths must be of size batch_size ({batch})")
+    if len(sizes) != batch:
+        raise RuntimeError(f"target_lengths must be of size batch_size ({batch})")
+    if lengths.size and lengths.max() > steps:
+        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} (while checking arguments for ctc_loss_cpu)")
+    longest = int(sizes.max()) if sizes.size else 0
+    labels = np.full((batch, longest), blank, np.int64)
+    flat = targets._data if targets.dim() == 1 else None
+    at = 0
+    for i, n in enumerate(sizes):
+        labels[i, :n] = flat[at : at + n] if flat is not None else targets._data[i, :n]
+        at += n
+    width = 2 * longest + 1
+    states = np.full((batch, width), blank, np.int64)
+    states[:, 1::2] = labels
+    skips = np.zeros((batch, width), bool)
+    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    wide = Tensor._wrap(np.broadcast_to(states, (steps, batch, width)).copy())
+    emitted = log_probs.gather(2, wide)
+    dtype = log_probs._data.dtype
+    low = Tensor._wrap(np.asarray(_IMPOSSIBLE, dtype))
+    start = np.zeros((batch, width), bool)
+    start[:, 0] = True
+    start[:, 1:2] = (sizes > 0)[:, None]
+    alpha = function("where")(Tensor._wrap(start), emitted[0], low) if steps else Tensor._wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype))
+    pad, logsumexp, stack, where = PLACES["functional"]["pad"], function("logsumexp"), function("stack"), function("where")
+    rows = [alpha]
+    for t in range(1, steps):
+        one = pad(alpha, (1, 0), value=_IMPOSSIBLE)[:, :width]
+        two = where(Tensor._wrap(skips), pad(alpha, (2, 0), value=_IMPOSSIBLE)[:, :width], low)
+        alpha = (logsumexp(stack([alpha, one, two]), 0) + emitted[t]).clamp(min=_IMPOSSIBLE)
+        rows.append(alpha)
+    everything = stack(rows)
+    last = everything[Tensor._wrap(np.maximum(lengths - 1, 0)), Tensor._wrap(np.arange(batch))]
+    ends = Tensor._wrap((2 * sizes)[:, None])
+    final = last.gather(1, ends)
+    before = where(Tensor._wrap((sizes > 0)[:, None]), last.gather(1, Tensor._wrap(np.maximum(2 * sizes - 1, 0)[:, None])), low)
+    loss = -logsumexp(function("cat")([final, before], 1), 1)
+    loss = where(Tensor._wrap(lengths == 0), Tensor._wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
+    hopeless = Tensor._wrap(loss._data > -_IMPOSSIBLE / 10)
+    loss = where(hopeless, Tensor._wrap(np.asarray(0.0 if zero_infinity else np.inf, dtype)), loss)
+    if reduction == "none":
+        return loss[0] if single else loss
+    if reduction == "sum":
+        return loss.sum()
+    return (loss / Tensor._wrap(np.maximum(sizes, 1).astype(dtype))).mean()
+
+
+FUNCTIONS = (multi_head_attention_forward, triplet_margin_with_distance_loss, embedding_bag, ctc_loss)

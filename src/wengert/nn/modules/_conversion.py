@@ -1,0 +1,191 @@
+"""Changing everything that a module holds: its type and device, its mode, its gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wengert.graph import no_grad
+from wengert.nn._tensors import empty_like
+from wengert.tensor import Tensor, device, dtype
+
+from ._traversal import TraversalMethods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from .module import Module
+
+
+class ConversionMethods(TraversalMethods):
+    """The part of ``Module`` that goes through all it holds and changes it."""
+
+    training: bool
+
+    def apply(self, fn: Callable[[Module], None]) -> Self:
+        """Call ``fn`` on every submodule and on this one, children first: the way to initialise weights."""
+        for module in self.children():
+            module.apply(fn)
+        this: Any = self
+        fn(this)
+        return this
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for param in self._parameters.values():
+            if param is None:
+                continue
+            grad = param.grad
+            with no_grad():
+                new = fn(param)
+            if new is not param:
+                param.data = new
+            if grad is not None:
+                with no_grad():
+                    new_grad = fn(grad)
+                if new_grad is not grad:
+                    grad.data = new_grad
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move or convert in place: ``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``.
+
+        Only floating and complex tensors change dtype. ``TypeError`` for an integer ``dtype``.
+
+        >>> import wengert as torch
+        >>> torch.nn.Linear(1, 1).to(torch.float64).weight.dtype
+        torch.float64
+        """
+        where, kind, options = _parse_to(args, kwargs)
+        if kind is not None:
+            if not (kind.is_floating_point or kind.is_complex):
+                raise TypeError(
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={kind}"
+                )
+            if kind.is_complex:
+                import warnings
+
+                warnings.warn(
+                    "Complex modules are a new feature under active development whose design may change, and some "
+                    "modules might not work as expected when using complex tensors as parameters or buffers.",
+                    stacklevel=2,
+                )
+
+        def convert(t: Tensor) -> Tensor:
+            changes = dict(options)
+            if where is not None:
+                changes["device"] = where
+            if kind is not None and (t.is_floating_point() or t.is_complex()):
+                changes["dtype"] = kind
+            return t.to(**changes) if changes else t
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """Move to ``device`` without copying: the values are not set."""
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
+
+    def type(self, dst_type: Any) -> Self:
+        """Convert every parameter and buffer to ``dst_type``."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self) -> Self:
+        """Convert floating parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self) -> Self:
+        """Convert floating parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self) -> Self:
+        """Convert floating parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self) -> Self:
+        """Convert floating parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    def cpu(self) -> Self:
+        """Move to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device: Any = None) -> Self:
+        """Move to a GPU; an error where there is none."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def share_memory(self) -> Self:
+        """Move to memory that other processes can see."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode here and below: it changes what dropout and batch norm do."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """Set evaluation mode: ``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Freeze or thaw: set ``requires_grad`` of every parameter."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or fill them with zeros."""
+        if self.__dict__.get("_is_replica", False):
+            import warnings
+
+            warnings.warn(
+                "Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
+                "copied (in a differentiable manner) from the original module. This means they are not leaf nodes in "
+                "autograd and so don't accumulate gradients. If you need gradients in your forward method, consider "
+                "using autograd.grad instead.",
+                stacklevel=2,
+            )
+        for param in self.parameters():
+            grad = param.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                param.grad = None
+            else:
+                if grad.grad_fn is not None:
+                    grad.detach_()
+                else:
+                    grad.requires_grad_(False)
+                grad.zero_()
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """The device, the dtype and the other options in the arguments of ``to``."""
+    options = dict(kwargs)
+    where, kind, like = options.pop("device", None), options.pop("dtype", None), options.pop("tensor", None)
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        like = rest.pop(0)
+    elif rest and isinstance(rest[0], dtype):
+        kind = rest.pop(0)
+    elif rest:
+        where = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], dtype)):
+            kind = rest.pop(0)
+    options.update(zip(("non_blocking", "copy"), rest, strict=False))
+    if len(rest) > 2 or not options.keys() <= {"non_blocking", "copy", "memory_format"}:
+        raise TypeError("to() received an invalid combination of arguments")
+    if like is not None:
+        where, kind = like.device, like.dtype
+    if where is not None and not isinstance(where, device):
+        where = device(where)
+    return where, kind, options

@@ -1,0 +1,453 @@
+"""Reordering, repeating, diagonals, triangles and blocks."""
+
+from __future__ import annotations
+
+from itertools import combinations as _combinations
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .operator import family
+from .reduce import GENERAL
+from .views import axis, dims_of
+
+if TYPE_CHECKING:
+    from .operator import Array, Arrays
+
+operator, composite = family("torch", "Tensor")
+
+
+# -- joining in given directions ----------------------------------------------------------------------------------------
+
+
+def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: str) -> None:
+    @composite(name=name, aliases=aliases, places=("torch",))
+    def join(F, tensors):
+        row = [least(F, x) for x in tensors]
+        if not row:
+            raise RuntimeError(f"{name} expects a non-empty TensorList")
+        return F.cat(row, dim_of(row[0]))
+
+    join.doc = f"Tensors one after another {text}."
+
+
+_joined("hstack", (), lambda F, x: F.atleast_1d(x), lambda x: int(x.ndim > 1), "along columns (vectors end to end)")
+_joined("vstack", ("row_stack",), lambda F, x: F.atleast_2d(x), lambda x: 0, "along rows; vectors are rows")
+_joined("dstack", (), lambda F, x: F.atleast_3d(x), lambda x: 2, "along the third dimension")
+_joined("column_stack", (), lambda F, x: F.reshape(x, (-1, 1)) if x.ndim < 2 else x, lambda x: 1, "as columns")
+
+
+def _at_least(n: int, grow: Any) -> None:
+    @composite(name=f"atleast_{n}d", places=("torch",))
+    def widen(F, *tensors):
+        if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
+            return grow(F, tensors[0])
+        row = tensors[0] if len(tensors) == 1 else tensors
+        return tuple(grow(F, x) for x in row)
+
+    widen.doc = f"Each tensor with at least {n} dimension{'s' * (n > 1)}, as a view."
+
+
+_at_least(1, lambda F, x: x if x.ndim else F.reshape(x, (1,)))
+_at_least(2, lambda F, x: x if x.ndim > 1 else F.unsqueeze(x, 0) if x.ndim else F.reshape(x, (1, 1)))
+_at_least(
+    3,
+    lambda F, x: x if x.ndim > 2 else F.unsqueeze(x, -1) if x.ndim == 2 else F.unsqueeze(F.unsqueeze(x, 0), -1) if x.ndim else F.reshape(x, (1, 1, 1)),
+)  # fmt: skip
+
+
+def _block_back(F: Any, g: Any, tensors_shape: Any) -> Any:
+    grads, row, column = [], 0, 0
+    for shape in tensors_shape:
+        n, m = (1,) * (2 - len(shape)) + tuple(shape)
+        grads.append(F.reshape(F.narrow(F.narrow(g, 0, row, n), 1, column, m), shape))
+        row, column = row + n, column + m
+    return grads
+
+
+@operator(grad=dict(tensors=_block_back), places=())
+def block_diag(tensors: Arrays):
+    from .shape import common
+
+    blocks = [a.reshape((1,) * (2 - a.ndim) + a.shape) for a in common(tensors)]
+    out = np.zeros((sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)), blocks[0].dtype)
+    row = column = 0
+    for i, b in enumerate(blocks):
+        if b.ndim != 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {b.ndim} dimensions")
+        out[row : row + b.shape[0], column : column + b.shape[1]] = b
+        row, column = row + b.shape[0], column + b.shape[1]
+    return out
+
+
+# -- broadcasting together ----------------------------------------------------------------------------------------------
+
+
+def _several(tensors: Any) -> list[Any]:
+    """``f(a, b)`` and ``f([a, b])`` alike."""
+    return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+
+
+@composite(places=("torch",))
+def broadcast_tensors(F, *tensors):
+    """Views of all tensors in their common shape.
+
+    >>> import wengert as torch
+    >>> a, b = torch.broadcast_tensors(torch.zeros(3, 1), torch.zeros(2))
+    >>> a.shape, b.shape
+    (torch.Size([3, 2]), torch.Size([3, 2]))
+    """
+    row = _several(tensors)
+    shape = common_shape([tuple(x.shape) for x in row])
+    return tuple(x if tuple(x.shape) == shape else F.expand(x, shape) for x in row)
+
+
+def common_shape(shapes: Any) -> tuple[int, ...]:
+    """The shape that all of ``shapes`` broadcast to; ``RuntimeError`` where there is none."""
+    n = max((len(s) for s in shapes), default=0)
+    out = [1] * n
+    for s in shapes:
+        for i, m in enumerate(s, n - len(s)):
+            if m < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({m}): ({m})")
+            if m != 1 and out[i] not in (1, m):
+                raise RuntimeError(f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension {i}")
+            out[i] = m if m != 1 else out[i]
+    return tuple(out)
+
+
+@composite(places=("torch",))
+def meshgrid(F, *tensors, indexing=None):
+    """The coordinates of a grid: each vector spread over all the others' dimensions, as views.
+
+    ``indexing="ij"`` (the default) lets the first vector run along the first dimension, ``"xy"`` along the second.
+
+    >>> import wengert as torch
+    >>> x, y = torch.meshgrid(torch.tensor([1, 2]), torch.tensor([3, 4, 5]), indexing="ij")
+    >>> y
+    tensor([[3, 4, 5],
+            [3, 4, 5]])
+    """
+    row = _several(tensors)
+    if not row:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for x in row:
+        if x.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}")
+    if any(F.dtype_of(x) != F.dtype_of(row[0]) for x in row):
+        raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    swap = indexing == "xy" and len(row) > 1
+    if swap:
+        row[0], row[1] = row[1], row[0]
+    n = len(row)
+    shape = tuple(x.shape[0] if x.ndim else 1 for x in row)
+    grids = [F.expand(F.reshape(x, (1,) * i + (-1,) + (1,) * (n - i - 1)), shape) for i, x in enumerate(row)]
+    if swap:
+        grids = [F.transpose(x, 0, 1) for x in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@composite(places=("torch",))
+def cartesian_prod(F, *tensors):
+    """All combinations of one element from each vector, a row each.
+
+    >>> import wengert as torch
+    >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
+    row = _several(tensors)
+    for x in row:
+        if x.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+    if len(row) == 1:
+        return row[0]
+    return F.stack([F.reshape(x, (-1,)) for x in F.meshgrid(*row, indexing="ij")], 1)
+
+
+@composite
+def combinations(F, input, r=2, with_replacement=False):
+    """All subsets of ``r`` elements of a vector in order, a row each; ``with_replacement``: elements may repeat."""
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return F.constant(np.empty(0, F.dtype_of(input)))
+    pick = combinations_with_replacement if with_replacement else _combinations
+    places = np.array(list(pick(range(input.shape[0]), r)), np.int64).reshape(-1, r)
+    return F.stack([F.index_select(input, 0, F.constant(np.ascontiguousarray(places[:, i]))) for i in range(r)], 1)
+
+
+# -- reordering ---------------------------------------------------------------------------------------------------------
+
+
+@operator(grad=dict(input=lambda F, g, dims: F.flip(g, dims)), variadic="dims")
+def flip(input: Array, dims):
+    """The elements in reverse order along ``dims``; a copy."""
+    dims = (dims,) if isinstance(dims, int) else dims
+    return np.array(np.flip(input, dims_of(dims, np.ndim(input)) if len(dims) else ()))
+
+
+@composite
+def fliplr(F, input):
+    """Columns in reverse order."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return F.flip(input, (1,))
+
+
+@composite
+def flipud(F, input):
+    """Rows in reverse order."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return F.flip(input, (0,))
+
+
+def _opposite(shifts: Any) -> Any:
+    return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
+
+
+@operator(grad=dict(input=lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)))
+def roll(input: Array, shifts, dims=()):
+    """The elements moved on by ``shifts`` along ``dims``, those at the end to the front; without ``dims`` in row-major order.
+
+    >>> import wengert as torch
+    >>> torch.roll(torch.arange(4), 1)
+    tensor([3, 0, 1, 2])
+    """
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims or ())
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if not dims and len(shifts) == 1:
+        return np.roll(input, shifts[0])
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return np.roll(input, shifts, tuple(axis(d, input.ndim) for d in dims) if input.ndim else ())
+
+
+@operator(grad=dict(input=lambda F, g, k, dims: F.rot90(g, -k, dims)), node="Rot90Backward0")
+def rot90(input: Array, k=1, dims=(0, 1)):
+    """The elements turned by ``k`` quarters in the plane of ``dims``, from the first towards the second."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input.ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    for i, d in enumerate(dims):
+        if not -input.ndim <= d < input.ndim:
+            raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
+    return np.array(np.rot90(input, k, dims))
+
+
+# -- repeating ----------------------------------------------------------------------------------------------------------
+
+
+def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
+    extra = len(repeats) - len(input_shape)
+    sizes = [1] * extra + list(input_shape)
+    apart = F.reshape(g, tuple(n for pair in zip(repeats, sizes) for n in pair))
+    return F.reshape(F.sum(apart, tuple(range(0, 2 * len(repeats), 2))) if repeats else apart, input_shape)
+
+
+@operator(grad=dict(input=_repeat_back), variadic="repeats", places=("Tensor",))
+def repeat(input: Array, repeats):
+    """The whole tensor ``repeats`` times along each dimension; more repeats than dimensions add some in front.
+
+    >>> import wengert as torch
+    >>> torch.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    if len(repeats) < input.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    if any(n < 0 for n in repeats):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}")
+    return np.tile(input, tuple(repeats)) if len(repeats) else input.copy()
+
+
+@composite
+def tile(F, input, *dims):
+    """``repeat`` where missing leading counts are one."""
+    dims = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    return F.repeat(input, (1,) * (input.ndim - len(dims)) + dims)
+
+
+def _counts(repeats: Any) -> Any:
+    """How often each element is repeated, as an array of places."""
+    n = np.asarray(repeats)
+    if n.dtype.name not in ("int64", "int32"):
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if n.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if n.size and n.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    return np.repeat(np.arange(n.size), n)
+
+
+@operator(**GENERAL, places=())
+def repeat_places(repeats: Array, *, output_size=None):
+    """``[0, 0, 1, ...]`` with each place as often as ``repeats`` says."""
+    return _counts(repeats)
+
+
+@composite(places=())
+def repeat_interleave_each(F, input, repeats, dim=None):
+    """Each slice along ``dim`` repeated in place: ``repeats`` times, or as often as a tensor says for each."""
+    if dim is None:
+        input, dim = F.reshape(input, (-1,)), 0
+    elif not input.ndim:
+        axis(dim, 0)
+        input, dim = F.reshape(input, (1,)), 0
+    d, shape = axis(dim, input.ndim), tuple(input.shape)
+    if not isinstance(repeats, int) and (not repeats.ndim or tuple(repeats.shape) == (1,)):
+        repeats = int(repeats)
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        wide = F.expand(F.unsqueeze(input, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
+        return F.reshape(F.clone(wide, memory_format=True), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
+    if repeats.shape[0] != shape[d]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and input.size({d}) = {shape[d]}"
+        )
+    return F.index_select(input, d, F.repeat_places(repeats))
+
+
+# -- diagonals and triangles --------------------------------------------------------------------------------------------
+
+
+def _diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
+    a, b = axis(dim1, input.ndim), axis(dim2, input.ndim)
+    if a == b or input.ndim < 2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    out = np.diagonal(input, offset, a, b)
+    out.flags.writeable = input.flags.writeable  # NumPy gives it out read-only
+    return out
+
+
+@operator(grad=dict(input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_back(g, input_shape, offset, dim1, dim2)), view=True)
+def diagonal(input: Array, offset=0, dim1=0, dim2=1):
+    """The diagonal ``offset`` above the main one in the plane of ``dim1`` and ``dim2``, as the last dimension of a view.
+
+    >>> import wengert as torch
+    >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+    return _diagonal(input, offset, dim1, dim2)
+
+
+@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=())
+def diagonal_back(input: Array, size, offset, dim1, dim2):
+    """Zeros of shape ``size`` with ``input`` on a diagonal."""
+    out = np.zeros(size, input.dtype)
+    _diagonal(out, offset, dim1, dim2)[...] = input
+    return out
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, F.dtype_of(g)), offset, dim1, dim2),
+        src=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
+    )
+)
+def diagonal_scatter(input: Array, src: Array, offset=0, dim1=0, dim2=1):
+    """A copy of ``input`` with ``src`` on a diagonal."""
+    from .shape import written
+
+    return written(input, src, lambda a: _diagonal(a, offset, dim1, dim2))
+
+
+@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)))
+def diag_embed(input: Array, offset=0, dim1=-2, dim2=-1):
+    """Matrices (in the plane of ``dim1`` and ``dim2``) with the last dimension of ``input`` on a diagonal, zero elsewhere."""
+    n = input.ndim + 1
+    a, b = axis(dim1, n), axis(dim2, n)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    size, side = list(input.shape[:-1]), input.shape[-1] + abs(offset)
+    for d in sorted((a, b)):
+        size.insert(d, side)
+    return diagonal_back.forward(input, tuple(size), offset, a, b)
+
+
+@composite
+def diag(F, input, diagonal=0):
+    """The diagonal of a matrix, or the matrix with this diagonal."""
+    if input.ndim == 1:
+        return F.diag_embed(input, diagonal)
+    if input.ndim != 2:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    return F.clone(F.diagonal(input, diagonal))
+
+
+@composite
+def diagflat(F, input, offset=0):
+    """The matrix with all elements of ``input`` on a diagonal."""
+    return F.diag_embed(F.reshape(input, (-1,)), offset)
+
+
+def _triangle(name: str, keep: Any, text: str) -> None:
+    @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, name=name)
+    def triangle(input: Array, diagonal=0):
+        if input.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return keep(input, diagonal)
+
+    triangle.doc = f"The elements {text} the diagonal ``diagonal`` of each matrix and on it, zero elsewhere."
+
+
+_triangle("tril", np.tril, "below")
+_triangle("triu", np.triu, "above")
+
+
+@operator(grad=dict(input=lambda F, g, input_shape: F.spread_trace(g, input_shape)))
+def trace(input: Array):
+    """The sum of the diagonal of a matrix."""
+    if input.ndim != 2:
+        raise RuntimeError("trace: expected a matrix")
+    d = dt.I64 if input.dtype.kind in "biu" else None
+    return np.add.reduce(np.diagonal(input), None, d)
+
+
+@composite(places=())
+def spread_trace(F, input, size):
+    """A diagonal that holds one value everywhere."""
+    return F.diagonal_back(F.expand(input, (min(size),)), size, 0, 0, 1)
+
+
+@operator(**GENERAL, places=("functional",))
+def one_hot(tensor: Array, num_classes=-1):
+    """Rows with a one at the given class and zeros elsewhere: ``(*shape, num_classes)``, int64.
+
+    >>> from wengert.nn import functional as F
+    >>> import wengert as torch
+    >>> F.one_hot(torch.tensor([0, 2]), num_classes=3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
+    if tensor.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not tensor.size:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return np.zeros((*tensor.shape, num_classes), np.int64)
+    if tensor.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(tensor.max()) + 1
+    elif num_classes < 1:
+        raise RuntimeError("num_classes should be positive")
+    elif tensor.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return (tensor[..., None] == np.arange(num_classes)).astype(np.int64)

@@ -1,0 +1,174 @@
+"""Order statistics: medians, quantiles, the k-th smallest and the most frequent value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .extrema import PICKED, chosen_back, nonempty, ordered, shared
+from .operator import family
+from .views import axis
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+
+def _take(input: Any, places: Any, dim: int, keepdim: Any) -> tuple[Any, Any]:
+    """``(values, places)`` of one place for each row along ``dim``; ``places`` keeps that dimension."""
+    values = np.take_along_axis(input, places, dim)
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[Any, Any]:
+    """The element that ``rank(sorted, n)`` asks for in each row, and its place."""
+    ordered(f"{name}_cpu", input.dtype)
+    d = axis(dim, input.ndim)
+    if not input.ndim:
+        rank(input.reshape(1), 1)
+        return input.copy(), np.zeros((), np.int64)
+    nonempty(name, input, d)
+    n = input.shape[d]
+    order = np.argsort(input, d, kind="stable")
+    at = rank(np.take_along_axis(input, order, d), n)
+    if not isinstance(at, np.ndarray):
+        return _take(input, np.take(order, [at], d), d, keepdim)
+    return _take(input, np.take_along_axis(order, at, d), d, keepdim)
+
+
+@operator(grad=dict(input=chosen_back), **(PICKED | dict(places=("torch", "Tensor"))))
+def kthvalue(input: Array, k, dim=-1, keepdim=False):
+    """The ``k``-th smallest element (from 1) along ``dim`` and its place: ``(values, indices)``."""
+
+    def rank(_: Any, n: int) -> int:
+        if not 1 <= k <= n:
+            raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis(dim, input.ndim)}")
+        return k - 1
+
+    return _ranked("kthvalue", input, dim, keepdim, rank)
+
+
+def _medians(name: str, skip_nan: bool) -> None:
+    def place(row: Any, d: int) -> Any:
+        """The rank of the median in rows sorted along ``d``, NaN last."""
+        n = row.shape[d]
+        if row.dtype.kind not in "fV":
+            return (n - 1) // 2
+        numbers = np.count_nonzero(row == row, d, keepdims=True)
+        if skip_nan:
+            return np.maximum(numbers - 1, 0) // 2
+        return np.where(numbers == n, (n - 1) // 2, np.minimum(numbers, n - 1))
+
+    @operator(grad=dict(input=chosen_back), name=name, node=f"{name.capitalize()}Backward1", **PICKED)
+    def median(input: Array, dim=-1, keepdim=False):
+        return _ranked(name, input, dim, keepdim, lambda row, n: place(row, axis(dim, input.ndim)))
+
+    back = lambda F, g, input, result: shared(F, g, input, result, None, False)  # noqa: E731
+
+    @operator(grad=dict(input=back), name=f"{name}_all", node=f"{name.capitalize()}Backward0", places=())
+    def median_all(input: Array):
+        ordered("median_cpu", input.dtype)
+        if not input.size:
+            return np.full((), np.nan if input.dtype.kind in "fV" else np.iinfo(input.dtype).min, input.dtype)
+        row = np.sort(input, None)
+        at = place(row, 0)
+        return row[at if isinstance(at, int) else at[0]]
+
+
+_medians("median", False)
+_medians("nanmedian", True)
+
+
+@operator(grad=dict(input=chosen_back), **(PICKED | dict(places=("torch", "Tensor"))))
+def mode(input: Array, dim=-1, keepdim=False):
+    """The most frequent value along ``dim`` (of several the smallest) and its last place: ``(values, indices)``."""
+    d = axis(dim, input.ndim)
+    if not input.ndim:
+        return input.copy(), np.zeros((), np.int64)
+    nonempty("mode", input, d)
+    n = input.shape[d]
+    order = np.argsort(input, d, kind="stable")
+    row = np.take_along_axis(input, order, d)
+    places = np.arange(n).reshape((-1,) + (1,) * (input.ndim - d - 1))
+    new = np.ones(row.shape, bool)
+    later, earlier = (tuple(slice(None) for _ in range(d)) + (s,) for s in (slice(1, None), slice(0, -1)))
+    new[later] = row[later] != row[earlier]
+    start = np.maximum.accumulate(np.where(new, places, 0), d)  # where the run of equal values began
+    length = places - start
+    longest = np.argmax(length, d, keepdims=True)  # of equal lengths the first, the smallest value
+    return _take(input, np.take_along_axis(order, longest, d), d, keepdim)
+
+
+# -- quantiles ----------------------------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
+    d = F.dtype_of(input)
+    if not isinstance(q, (int, float)):
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        if F.dtype_of(q) != d:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if 0 in input.shape:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if d.name not in ("float32", "float64"):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if isinstance(q, (int, float)):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        return F.constant(np.asarray(q, d))
+    if not bool(((q >= 0) & (q <= 1)).all()):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    return q
+
+
+def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, interpolation: str) -> Any:
+    q = _checked(F, name, input, q, interpolation)
+    ndim, single = input.ndim, not q.ndim
+    flat = dim is None or not ndim
+    d = 0 if dim is None else axis(dim, ndim)
+    x, _ = F.sort(F.reshape(input, (-1,)) if flat else F.transpose(input, d, -1), -1)
+    numbers, n, kind = F.sum(x == x, -1, True), x.shape[-1], F.dtype_of(x)
+    if name == "nanquantile":
+        rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, np.dtype(np.int64)), kind)
+    else:
+        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1))  # NaN is sorted last: rows with one give NaN
+    if interpolation in ("lower", "higher", "nearest"):
+        rank = {"lower": F.floor, "higher": F.ceil, "nearest": F.round}[interpolation](rank)
+    below = F.cast(rank, np.dtype(np.int64))
+    values = F.gather(x, -1, below)
+    if interpolation in ("linear", "midpoint"):
+        weight = rank - F.cast(below, kind) if interpolation == "linear" else 0.5
+        values = values + weight * (F.gather(x, -1, F.cast(F.ceil(rank), np.dtype(np.int64))) - values)
+    if flat:
+        out = F.reshape(values, (-1,) + (1,) * (ndim if keepdim else 0))
+    else:
+        out = F.permute(values, (ndim - 1, *range(ndim - 1)))
+        out = F.transpose(F.unsqueeze(out, -1), d + 1, -1)
+        out = out if keepdim else F.squeeze(out, d + 1)
+    return F.squeeze(out, 0) if single else out
+
+
+@composite
+def quantile(F, input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The ``q``-th quantiles (in [0, 1], a number or a vector) of everything or along ``dim``; NaN where a row has one.
+
+    >>> import wengert as torch
+    >>> torch.quantile(torch.tensor([1.0, 2.0, 4.0]), 0.75)
+    tensor(3.)
+    """
+    return _quantile(F, "quantile", input, q, dim, keepdim, interpolation)
+
+
+@composite
+def nanquantile(F, input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """``quantile`` of what is not NaN."""
+    return _quantile(F, "nanquantile", input, q, dim, keepdim, interpolation)

@@ -1,0 +1,366 @@
+"""Pooling: windows reduced to one number each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("functional")
+
+
+def window(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """``value`` for each of ``n`` spatial dimensions; ``RuntimeError`` as in PyTorch if there are too many or too few."""
+    row = (value,) * n if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(row) == 1:
+        row = row * n
+    if len(row) != n:
+        raise RuntimeError(f"{name} must either be a single int, or a tuple of {n} ints")
+    return row
+
+
+def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
+    """``input`` with a batch dimension, and whether it had one."""
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}() Expected {n + 1}D or {n + 2}D tensor, but got {list(input.shape)}" if n > 1 else f"Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}")  # fmt: skip
+    if any(k == 0 for k in input.shape[-n - 1 :]):
+        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(input.shape)}")
+    return (input, True) if input.ndim == n + 2 else (F.unsqueeze(input, 0), False)
+
+
+def check_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple[int, ...]:
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel size {list(kernel)}")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation {list(dilation)}")
+    if any(p < 0 for p in padding):
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
+    for p, k, d in zip(padding, kernel, dilation):
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+    counts = K.window_counts(tuple(size), kernel, stride, padding, dilation, ceil)
+    if any(c < 1 for c in counts):
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, size))}). Calculated output size: ({'x'.join(map(str, counts))}). Output size is too small")
+    return counts
+
+
+# -- maxima -----------------------------------------------------------------------------------------------------------
+
+
+@operator(grad=dict(input=lambda F, g, indices: F.pool_gather(g, indices)), places=(), node="MaxPool2DWithIndicesBackward0")
+def pool_scatter(input: Array, indices: Array, shape):
+    """Each number of ``input`` added at its flat place ``indices`` within the spatial dimensions of ``shape``."""
+    return K.max_pool_grad(input, indices, tuple(shape[2:]))
+
+
+@operator(grad=dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape)), places=())
+def pool_gather(input: Array, indices: Array):
+    """The numbers at flat places ``indices`` within the spatial dimensions."""
+    n, c = input.shape[:2]
+    return np.take_along_axis(input.reshape(n, c, -1), indices.reshape(n, c, -1), 2).reshape(indices.shape)
+
+
+_back = dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape))
+_two = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(), node="MaxPool2DWithIndicesBackward0")
+
+
+@operator(grad=_back, **_two)
+def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
+    return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
+
+
+def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    kernel = window(kernel, n, f"max_pool{n}d: kernel_size")
+    stride = kernel if stride is None or stride in ([], ()) else window(stride, n, f"max_pool{n}d: stride")
+    padding, dilation = window(padding, n, f"max_pool{n}d: padding"), window(dilation, n, f"max_pool{n}d: dilation")
+    x, whole = batched(F, input, n, f"max_pool{n}d")
+    check_windows(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+    values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
+    return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
+
+
+def _max_pools(n: int) -> None:
+    def plain(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        found = _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return found if return_indices else found[0]
+
+    def indexed(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+        return _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    plain.__doc__ = f"The maximum of each window of the last {n} dimensions; with ``return_indices`` also its place."
+    indexed.__doc__ = f"The maximum of each window of the last {n} dimensions and its place."
+    composite(plain, name=f"max_pool{n}d", places=("torch", "functional"))
+    composite(indexed, name=f"max_pool{n}d_with_indices")
+
+
+for _n in (1, 2, 3):
+    _max_pools(_n)
+
+
+def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of ``out`` adaptive windows begins and ends."""
+    i = np.arange(out)
+    return i * size // out, -((-(i + 1) * size) // out)
+
+
+@operator(grad=_back, **_two)
+def adaptive_max_windows(input: Array, size):
+    n, c, *space = input.shape
+    values = np.empty((n, c, *size), input.dtype)
+    indices = np.empty((n, c, *size), np.int64)
+    places = np.arange(math.prod(space)).reshape(space)
+    edges = [_edges(s, o) for s, o in zip(space, size)]
+    for at in itertools.product(*(range(o) for o in size)):
+        cut = tuple(slice(e[0][i], e[1][i]) for e, i in zip(edges, at))
+        block = input[(..., *cut)].reshape(n, c, -1)
+        best = block.argmax(2)
+        nan = np.isnan(block)
+        if nan.any():
+            best = np.where(nan.any(2), nan.argmax(2), best)
+        values[(..., *at)] = np.take_along_axis(block, best[..., None], 2)[..., 0]
+        indices[(..., *at)] = places[cut].reshape(-1)[best]
+    return values, indices
+
+
+def target_size(output_size: Any, size: Any, name: str) -> tuple[int, ...]:
+    """The output size asked for, None meaning that of the input."""
+    row = (output_size,) * len(size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    if len(row) == 1:
+        row = row * len(size)
+    if len(row) != len(size):
+        raise RuntimeError(f"{name}: internal error: output_size.size() must be {len(size)}")
+    found = tuple(s if o is None else int(o) for o, s in zip(row, size))
+    if any(o < 0 for o in found):
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, found))}}}")
+    return found
+
+
+def _adaptive_max(n: int) -> None:
+    def plain(F, input, output_size, return_indices=False):
+        x, whole = batched(F, input, n, f"adaptive_max_pool{n}d")
+        found = F.adaptive_max_windows(x, target_size(output_size, x.shape[2:], f"adaptive_max_pool{n}d"))
+        values, indices = found if whole else (F.squeeze(found[0], 0), F.squeeze(found[1], 0))
+        return (values, indices) if return_indices else values
+
+    def indexed(F, input, output_size, return_indices=True):
+        return plain(F, input, output_size, True)
+
+    plain.__doc__ = f"The maximum of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
+    indexed.__doc__ = plain.__doc__ + " With their places."
+    composite(plain, name=f"adaptive_max_pool{n}d")
+    composite(indexed, name=f"adaptive_max_pool{n}d_with_indices")
+
+
+for _n in (1, 2, 3):
+    _adaptive_max(_n)
+
+
+def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Any:
+    kernel = window(kernel, n, "kernel_size")
+    stride = kernel if stride is None else window(stride, n, "stride")
+    padding = window(padding, n, "padding")
+    x, whole = batched(F, input, n, f"max_unpool{n}d")
+    places = indices if whole else F.unsqueeze(indices, 0)
+    size = tuple((a - 1) * s - 2 * p + k for a, s, p, k in zip(x.shape[2:], stride, padding, kernel))
+    if output_size is not None:
+        asked = tuple(output_size)[-n:]
+        for want, natural, step in zip(asked, size, stride):
+            if not natural - step < want < natural + step:
+                raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and {natural + step})')
+        size = asked
+    b, c = x.shape[:2]
+    area = math.prod(size)
+    raw = indices if F.raw else indices._data
+    if raw.size and (raw.min() < 0 or raw.max() >= area):
+        raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size {'x'.join(map(str, size))}")
+    flat = F.scatter(F.zeros((b, c, area), F.dtype_of(x)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))
+    y = F.reshape(flat, (b, c, *size))
+    return y if whole else F.squeeze(y, 0)
+
+
+def _unpools(n: int) -> None:
+    def unpool(F, input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        return _unpool(F, n, input, indices, kernel_size, stride, padding, output_size)
+
+    unpool.__doc__ = f"The partial inverse of ``max_pool{n}d``: each maximum at its place, zeros elsewhere."
+    composite(unpool, name=f"max_unpool{n}d")
+
+
+for _n in (1, 2, 3):
+    _unpools(_n)
+
+
+@operator(grad=_back, **_two)
+def fractional_windows(input: Array, kernel, size, samples):
+    n, c, *space = input.shape
+    starts = []
+    for axis, (s, k, o) in enumerate(zip(space, kernel, size)):
+        u = samples[:, :, axis].astype(np.float64)
+        alpha = (s - k) / (o - 1) if o > 1 else 0.0
+        i = np.arange(o)
+        row = ((i + u[..., None]) * alpha).astype(np.int64) - (u[..., None] * alpha).astype(np.int64)
+        row[..., -1] = s - k
+        starts.append(row)
+    values = np.full((n, c, *size), -np.inf, input.dtype)
+    indices = np.zeros((n, c, *size), np.int64)
+    flat = input.reshape(n, c, -1)
+    for offset in itertools.product(*(range(k) for k in kernel)):
+        place = np.zeros((n, c, *size), np.int64)
+        for axis, (o, row) in enumerate(zip(offset, starts)):
+            shape = [n, c] + [1] * len(size)
+            shape[2 + axis] = size[axis]
+            place = place * space[axis] + (row + o).reshape(shape)
+        found = np.take_along_axis(flat, place.reshape(n, c, -1), 2).reshape(values.shape)
+        better = (found > values) | np.isnan(found)
+        values[better], indices[better] = found[better], place[better]
+    return values, indices
+
+
+# -- averages ---------------------------------------------------------------------------------------------------------
+
+
+def _divisors(space: Any, counts: Any, kernel: Any, stride: Any, padding: Any, include: bool, override: Any) -> Any:
+    """How many elements each window averages over."""
+    if override is not None:
+        return float(override)
+    total: Any = 1.0
+    for axis, (s, m, k, t, p) in enumerate(zip(space, counts, kernel, stride, padding)):
+        start = np.arange(m) * t - p
+        stop = np.minimum(start + k, s + p)
+        if not include:
+            start, stop = np.maximum(start, 0), np.minimum(stop, s)
+        total = total * (stop - start).reshape([-1 if a == axis else 1 for a in range(len(counts))])
+    return total
+
+
+def _reach(space: Any, counts: Any, kernel: Any, stride: Any, padding: Any) -> list[tuple[int, int]]:
+    return [(p, max((m - 1) * t + k - s - p, 0)) for s, m, k, t, p in zip(space, counts, kernel, stride, padding)]
+
+
+def _cuts(kernel: Any, counts: Any, stride: Any) -> Any:
+    for offset in itertools.product(*(range(k) for k in kernel)):
+        yield (..., *(slice(o, o + (m - 1) * t + 1, t) for o, m, t in zip(offset, counts, stride)))
+
+
+_spread_rule = dict(
+    input=lambda F, g, input_shape, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_spread(
+        g, input_shape, kernel, stride, padding, ceil_mode, include, override
+    )
+)
+
+
+@operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0")
+def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, override):
+    space = input.shape[2:]
+    counts = K.window_counts(space, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    padded = np.pad(input, ((0, 0), (0, 0), *_reach(space, counts, kernel, stride, padding)))
+    wide = np.float32 if input.dtype.itemsize == 2 else input.dtype
+    total = np.zeros((*input.shape[:2], *counts), wide)
+    for cut in _cuts(kernel, counts, stride):
+        total += padded[cut]
+    total /= _divisors(space, counts, kernel, stride, padding, include, override)
+    return total.astype(input.dtype, copy=False)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_windows(
+            g, kernel, stride, padding, ceil_mode, include, override
+        )
+    ),
+    places=(),
+)  # fmt: skip
+def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, include, override):
+    """The adjoint of an average: every element of a window gets its share."""
+    space, counts = tuple(shape[2:]), input.shape[2:]
+    edges = _reach(space, counts, kernel, stride, padding)
+    share = (input / _divisors(space, counts, kernel, stride, padding, include, override)).astype(input.dtype, copy=False)
+    padded = np.zeros((*shape[:2], *(s + a + b for s, (a, b) in zip(space, edges))), input.dtype)
+    for cut in _cuts(kernel, counts, stride):
+        padded[cut] += share
+    return np.ascontiguousarray(padded[(..., *(slice(a, a + s) for s, (a, _) in zip(space, edges)))])
+
+
+def _avg_pools(n: int) -> None:
+    def pool(F, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        kernel = window(kernel_size, n, f"avg_pool{n}d: kernel_size")
+        step = kernel if stride is None or stride in ([], ()) else window(stride, n, f"avg_pool{n}d: stride")
+        pad = window(padding, n, f"avg_pool{n}d: padding")
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        x, whole = batched(F, input, n, f"avg_pool{n}d")
+        if any(p > k // 2 for p, k in zip(pad, kernel)):
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={pad[0]}, kernel_size={kernel[0]} and dilation=1")
+        check_windows(x.shape[2:], kernel, step, pad, (1,) * n, ceil_mode)
+        y = F.avg_pool_windows(x, kernel, step, pad, bool(ceil_mode), bool(count_include_pad), divisor_override)
+        return y if whole else F.squeeze(y, 0)
+
+    pool.__doc__ = f"The average of each window of the last {n} dimensions."
+    composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",))
+
+
+for _n in (1, 2, 3):
+    _avg_pools(_n)
+
+
+def _averages(size: int, out: int, dtype: Any) -> Any:
+    """The matrix ``(size, out)`` that averages adaptive windows."""
+    start, stop = _edges(size, out)
+    i = np.arange(size)[:, None]
+    inside = (i >= start) & (i < stop)
+    return (inside / (stop - start)).astype(dtype)
+
+
+def _adaptive_avg(n: int) -> None:
+    def pool(F, input, output_size):
+        x, whole = batched(F, input, n, f"adaptive_avg_pool{n}d")
+        size = target_size(output_size, x.shape[2:], f"adaptive_avg_pool{n}d")
+        space = tuple(x.shape[2:])
+        if all(o and s % o == 0 for s, o in zip(space, size)):
+            kernel = tuple(s // o for s, o in zip(space, size))
+            y = F.mean(x, tuple(range(2, 2 + n)), True) if kernel == space else F.avg_pool_windows(x, kernel, kernel, (0,) * n, False, True, None)
+        else:
+            y = x
+            for axis, (s, o) in enumerate(zip(space, size)):
+                if s != o:
+                    y = along(F, y, 2 + axis, _averages(s, o, F.dtype_of(x)))
+        return y if whole else F.squeeze(y, 0)
+
+    pool.__doc__ = f"The average of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
+    composite(pool, name=f"adaptive_avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",))
+
+
+def along(F: Any, x: Any, axis: int, matrix: Any) -> Any:
+    """``x`` with a constant matrix ``(size, out)`` applied along one axis."""
+    m = F.constant(matrix)
+    if axis == x.ndim - 1:
+        return F.matmul(x, m)
+    return F.transpose(F.matmul(F.transpose(x, axis, -1), m), axis, -1)
+
+
+for _n in (1, 2, 3):
+    _adaptive_avg(_n)
+
+
+def _lp_pools(n: int) -> None:
+    def pool(F, input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        kernel = window(kernel_size, n, "kernel_size")
+        average = getattr(F, f"avg_pool{n}d")(input**norm_type, kernel, stride, 0, ceil_mode)
+        return (F.sgn(average) * F.relu(F.abs(average)) * math.prod(kernel)) ** (1.0 / norm_type)
+
+    pool.__doc__ = f"The ``norm_type``-norm of each window of the last {n} dimensions."
+    composite(pool, name=f"lp_pool{n}d")
+
+
+for _n in (1, 2, 3):
+    _lp_pools(_n)

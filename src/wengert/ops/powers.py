@@ -1,0 +1,179 @@
+"""Powers, roots, exponentials and logarithms."""
+
+from __future__ import annotations
+
+import operator as python
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .operator import family
+from .pointwise import conjugate, flat_gradient, together, unsupported
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+LN2, LN10 = 0.6931471805599453, 2.302585092994046
+
+
+def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
+    if not getattr(exponent, "shape", ()):  # a number, or a 0-d value: its small powers are worth a test
+        if exponent == 2:
+            return g * (conjugate(F, input) * 2)
+        if exponent == 0:
+            return flat_gradient(F, g)
+        return g * conjugate(F, exponent * input ** (exponent - 1))
+    steep = conjugate(F, exponent * input ** (exponent - 1))
+    return F.where(exponent == 0, 0, g * steep)
+
+
+def _pow_exponent(F: Any, g: Any, input: Any, exponent: Any, result: Any) -> Any:
+    if not hasattr(input, "dtype"):
+        if not input:
+            return F.where(_not_negative(F, exponent), 0, g * conjugate(F, result * -np.inf))
+        log = F.log(F.constant(np.asarray(input, F.dtype_of(result))))
+        return g * conjugate(F, result * log)
+    return F.where((input == 0) & _not_negative(F, exponent), 0, g * conjugate(F, result * F.log(input)))
+
+
+def _not_negative(F: Any, x: Any) -> Any:
+    if not hasattr(x, "dtype"):
+        return F.constant(np.asarray(x.real >= 0))
+    return (F.real(x) if F.is_complex(x) else x) >= 0
+
+
+@operator(
+    grad=dict(input=_pow_input, exponent=_pow_exponent),
+    scalars=True,
+    wirtinger=True,
+    kernel=python.pow,
+    inplace=True,
+)
+def pow(input: Array, exponent: Array):
+    """``input ** exponent``, broadcast. Either may be a number.
+
+    >>> import wengert as torch
+    >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    a, b = together(input, exponent)
+    kind = a.dtype.kind
+    if kind == "b":
+        raise unsupported("pow", a.dtype)
+    if kind == "u" and type(exponent) is int and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if kind == "i" and b.size and b.min() < 0:
+        if type(exponent) is not np.ndarray:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0))
+        return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype, copy=False)
+    if type(exponent) is np.ndarray or kind in "cV":
+        return np.power(a, b)
+    return a**exponent
+
+
+@composite
+def float_power(F, input, exponent):
+    """``input ** exponent`` in float64, or in complex128 where either is complex."""
+    wide = dt.C128 if any(_is_complex(F, x) for x in (input, exponent)) else dt.F64
+    return F.pow(*(F.cast(x, wide) if hasattr(x, "dtype") else x for x in (input, exponent)))
+
+
+def _is_complex(F: Any, x: Any) -> Any:
+    return F.is_complex(x) if hasattr(x, "dtype") else isinstance(x, complex)
+
+
+@operator(grad=dict(input=lambda F, g, result: g / (result * 2)), promote="float", kernel=np.sqrt, inplace=True)
+def sqrt(input: Array):
+    """Square root; NaN below zero."""
+    return np.sqrt(input)
+
+
+@operator(grad=dict(input=lambda F, g, result: g * (result**3 * -0.5)), promote="float", inplace=True)
+def rsqrt(input: Array):
+    """``1 / sqrt(input)``."""
+    return np.reciprocal(np.sqrt(input))
+
+
+@operator(
+    grad=dict(input=lambda F, g, input: g * (input * 2)),
+    kernel=np.square,
+    inplace=True,
+    node="PowBackward0",
+    places=("torch", "Tensor"),
+)
+def square(input: Array):
+    """``input * input``."""
+    return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)
+
+
+@operator(
+    grad=dict(input=lambda F, g, result: -g * (result * result)), promote="float", kernel=np.reciprocal, inplace=True
+)
+def reciprocal(input: Array):
+    """``1 / input``."""
+    return np.reciprocal(input)
+
+
+@operator(grad=dict(input=lambda F, g, result: g * result), promote="float", kernel=np.exp, inplace=True)
+def exp(input: Array):
+    """``e ** input``."""
+    return np.exp(input)
+
+
+@operator(
+    grad=dict(input=lambda F, g, result: g * (result * LN2)),
+    promote="float",
+    kernel=np.exp2,
+    inplace=True,
+    places=("torch", "Tensor", "special"),
+)
+def exp2(input: Array):
+    """``2 ** input``."""
+    return np.exp2(input)
+
+
+@operator(
+    grad=dict(input=lambda F, g, result: g * (result + 1)),
+    promote="float",
+    kernel=np.expm1,
+    inplace=True,
+    places=("torch", "Tensor", "special"),
+)
+def expm1(input: Array):
+    """``e ** input - 1``, exact near zero."""
+    return np.expm1(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g / input), promote="float", kernel=np.log, inplace=True)
+def log(input: Array):
+    """Natural logarithm; NaN below zero, minus infinity at zero."""
+    return np.log(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g / (input * LN2)), promote="float", kernel=np.log2, inplace=True)
+def log2(input: Array):
+    """Logarithm to base 2."""
+    return np.log2(input)
+
+
+@operator(grad=dict(input=lambda F, g, input: g / (input * LN10)), promote="float", kernel=np.log10, inplace=True)
+def log10(input: Array):
+    """Logarithm to base 10."""
+    return np.log10(input)
+
+
+@operator(
+    grad=dict(input=lambda F, g, input: g / (input + 1)),
+    promote="float",
+    kernel=np.log1p,
+    node="Log1PBackward0",
+    inplace=True,
+    places=("torch", "Tensor", "special"),
+)
+def log1p(input: Array):
+    """``log(1 + input)``, exact near zero."""
+    return np.log1p(input)

@@ -1,0 +1,248 @@
+"""Running sums, products and extremes along a dimension, differences and integrals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.reduce import wide_type
+from .extrema import ordered
+from .operator import family
+from .views import axis
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+
+def _accumulate(ufunc: Any, input: Any, dim: Any, dtype: Any) -> Any:
+    """``ufunc`` accumulated along ``dim`` in PyTorch's type: integers as int64, half precision carried in float32."""
+    d = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
+    if input.dtype.kind == "c" and d.kind != "c":
+        input = input.real
+    dim = axis(dim, input.ndim)
+    if not input.ndim:
+        return input.astype(d)
+    wide = wide_type(d)
+    return ufunc.accumulate(input, dim, d) if wide is None else ufunc.accumulate(input, dim, wide).astype(d)
+
+
+# -- sums ---------------------------------------------------------------------------------------------------------------
+
+
+def _back_to_front(input: Any, dim: int) -> Any:
+    return np.flip(np.add.accumulate(np.flip(input, dim), dim), dim) if input.ndim else input
+
+
+@composite(places=(), raw=_back_to_front)
+def cumsum_back(F, input, dim):
+    """The running sum from the end."""
+    return F.flip(F.cumsum(F.flip(input, (dim,)), dim), (dim,)) if input.ndim else input
+
+
+@operator(grad=dict(input=lambda F, g, dim: F.cumsum_back(g, dim)), inplace=True)
+def cumsum(input: Array, dim, *, dtype=None):
+    """Running sums along ``dim``.
+
+    >>> import wengert as torch
+    >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    return _accumulate(np.add, input, dim, dtype)
+
+
+# -- products -----------------------------------------------------------------------------------------------------------
+
+
+def _cumprod_back(g: Any, input: Any, result: Any, dim: int) -> Any:
+    """Before the first zero the quotient; at it, the products with a one in its place; behind it nothing."""
+    if not input.ndim:
+        return g
+    zero = input == 0
+    if not zero.any():
+        return _back_to_front(g * result, dim) / input
+    passed = np.add.accumulate(zero, dim, np.int64)
+    one = np.ones((), input.dtype)
+    first = zero & (passed == 1)
+    mended = np.multiply.accumulate(np.where(first, one, input), dim, input.dtype)
+    before = _back_to_front(g * result, dim) / np.where(zero, one, input)
+    return np.where(first, _back_to_front(g * mended, dim), np.where(passed == 0, before, np.zeros((), input.dtype)))
+
+
+@composite(places=(), raw=_cumprod_back)
+def cumprod_back(F, g, input, result, dim):
+    """The gradient of ``cumprod``. Where there are zeros: the table of products with each element left out in turn."""
+    if not input.ndim:
+        return g
+    if not bool((input == 0).any()):
+        return F.cumsum_back(g * result, dim) / input
+    n = input.shape[dim]
+    x = F.transpose(input, dim, -1)
+    left_out = F.constant(np.eye(n, dtype=bool))
+    table = F.masked_fill(F.expand(F.unsqueeze(x, -2), (*x.shape[:-1], n, n)), left_out, 1)
+    table = F.triu(F.cumprod(table, -1))  # row i: the running products without element i
+    return F.transpose(F.sum(F.unsqueeze(F.transpose(g, dim, -1), -2) * table, -1), dim, -1)
+
+
+@operator(grad=dict(input=lambda F, g, input, result, dim: F.cumprod_back(g, input, result, dim)), inplace=True)
+def cumprod(input: Array, dim, *, dtype=None):
+    """Running products along ``dim``.
+
+    >>> import wengert as torch
+    >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    return _accumulate(np.multiply, input, dim, dtype)
+
+
+# -- extremes -----------------------------------------------------------------------------------------------------------
+
+
+def _running(name: str, ufunc: Any, text: str) -> None:
+    @operator(
+        grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape)),
+        outputs=("values", "indices"), nondifferentiable=("indices",), name=name,
+    )  # fmt: skip
+    def extreme(input: Array, dim):
+        ordered(f"{name}_cpu", input.dtype)
+        d = axis(dim, input.ndim)
+        if not input.ndim:
+            return input.copy(), np.zeros((), np.int64)
+        values = ufunc.accumulate(input, d)
+        here = input == values
+        if input.dtype.kind in "fV":
+            here |= input != input  # NaN wins, and the last of several
+        places = np.arange(input.shape[d]).reshape((-1,) + (1,) * (input.ndim - d - 1))
+        return values, np.maximum.accumulate(np.where(here, places, 0), d)
+
+    extreme.doc = f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
+
+
+_running("cummax", np.maximum, "largest")
+_running("cummin", np.minimum, "smallest")
+
+
+# -- logarithms of sums of exponentials ---------------------------------------------------------------------------------
+
+
+def _log_back(F: Any, g: Any, input: Any, result: Any, dim: Any) -> Any:
+    """``sum over k >= i of g[k] exp(x[i] - y[k])``, in logarithms so that nothing overflows."""
+    if not input.ndim:
+        return g
+
+    def part(log_g: Any) -> Any:
+        return F.exp(F.flip(F.logcumsumexp(F.flip(log_g - result, (dim,)), dim), (dim,)) + input)
+
+    if F.is_complex(g):
+        return part(F.log(g))
+    lowest = _lowest(F.dtype_of(g))
+    logs = (F.where(mask, F.log(F.where(mask, size, 1.0)), lowest) for mask, size in ((g > 0, g), (g < 0, -g)))
+    rising, falling = (part(x) for x in logs)
+    return rising - falling
+
+
+def _lowest(d: Any) -> float:
+    """A finite stand-in for the logarithm of zero, which keeps NaN out of the derivatives."""
+    return float(np.finfo(wide_type(d) or d).min) / (1 if wide_type(d) is None else 2.0**100)
+
+
+def _log_accumulate(x: Any, dim: int) -> Any:
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, dim)
+    out = np.moveaxis(np.array(x), dim, 0)
+    for i in range(1, len(out)):
+        a, b = out[i - 1], out[i]
+        swap = a.real > b.real
+        low, high = np.where(swap, b, a), np.where(swap, a, b)
+        out[i] = np.where(np.isneginf(high.real), high, high + np.log1p(np.exp(low - high)))
+    return np.ascontiguousarray(np.moveaxis(out, 0, dim))
+
+
+@operator(grad=dict(input=_log_back))
+def logcumsumexp(input: Array, dim):
+    """``log(cumsum(exp(input), dim))`` without overflow."""
+    if input.dtype.kind in "biu":
+        from .pointwise import unsupported
+
+        raise unsupported("logcumsumexp_out_cpu", input.dtype)
+    d = axis(dim, input.ndim)
+    if not input.ndim:
+        return input.copy()
+    wide = wide_type(input.dtype)
+    return _log_accumulate(input, d) if wide is None else _log_accumulate(input.astype(wide), d).astype(input.dtype)
+
+
+# -- differences and integrals ------------------------------------------------------------------------------------------
+
+
+def _ends(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
+    """All slices but the first, and all but the last."""
+    n = max(x.shape[dim] - 1, 0)
+    return F.narrow(x, dim, min(1, x.shape[dim]), n), F.narrow(x, dim, 0, n)
+
+
+@composite
+def diff(F, input, n=1, dim=-1, prepend=None, append=None):
+    """The ``n``-th difference of neighbours along ``dim``, after ``prepend`` and ``append`` are joined on.
+
+    >>> import wengert as torch
+    >>> torch.diff(torch.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    if not input.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    for name, more in (("prepend", prepend), ("append", append)):
+        if more is not None and more.ndim != input.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    dim = axis(dim, input.ndim)
+    parts = [x for x in (prepend, input, append) if x is not None]
+    x = F.cat(parts, dim) if len(parts) > 1 else input
+    if n == 0:
+        return F.clone(x)
+    for _ in range(min(n, x.shape[dim])):
+        later, earlier = _ends(F, x, dim)
+        x = later != earlier if F.dtype_of(x).kind == "b" else later - earlier
+    return x
+
+
+def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
+    """The area between each sample and the next."""
+    if not y.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = axis(dim, y.ndim)
+    later, earlier = _ends(F, y, d)
+    if x is None:
+        return (later + earlier) * (dx / 2), d
+    if x.ndim == 1:
+        if x.shape[0] != y.shape[d]:
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        width = F.reshape(F.diff(x), (-1,) + (1,) * (y.ndim - d - 1))
+    else:
+        if x.ndim < y.ndim:
+            x = F.reshape(x, (1,) * (y.ndim - x.ndim) + tuple(x.shape))
+        width = F.diff(x, dim=d)
+    return (later + earlier) * width / 2, d
+
+
+@composite(aliases=("trapz",))
+def trapezoid(F, y, x=None, *, dx=1, dim=-1):
+    """The integral of samples ``y`` by the trapezoidal rule along ``dim``, at places ``x`` or ``dx`` apart.
+
+    >>> import wengert as torch
+    >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+    strips, d = _strips(F, y, x, dx, dim)
+    return F.sum(strips, d)
+
+
+@composite
+def cumulative_trapezoid(F, y, x=None, *, dx=1, dim=-1):
+    """The running integral of samples ``y`` by the trapezoidal rule along ``dim``."""
+    strips, d = _strips(F, y, x, dx, dim)
+    return F.cumsum(strips, d)

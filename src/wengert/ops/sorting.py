@@ -1,0 +1,315 @@
+"""Sorting, searching, counting and finding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .extrema import PICKED
+from .operator import family
+from .reduce import GENERAL
+from .views import axis
+
+if TYPE_CHECKING:
+    from .operator import Array, Arrays
+
+operator, composite = family("torch", "Tensor")
+
+
+# -- sorting ------------------------------------------------------------------------------------------------------------
+
+
+def _order(input: Any, d: int, descending: Any) -> Any:
+    """The stable order along ``d``. NaN counts as the largest."""
+    if not descending:
+        return np.argsort(input, d, kind="stable")
+    n = input.shape[d]
+    return n - 1 - np.flip(np.argsort(np.flip(input, d), d, kind="stable"), d)
+
+
+def _rows(input: Any, dim: Any, descending: Any) -> tuple[Any, Any]:
+    d = axis(dim, input.ndim)
+    if input.dtype.kind == "c":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    if not input.ndim:
+        return input.copy(), np.zeros((), np.int64)
+    order = _order(input, d, descending)
+    return np.take_along_axis(input, order, d), order
+
+
+def _sort_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any) -> Any:
+    return F.scattered(g, dim, indices, input_shape, True) if input_shape else g
+
+
+# The order is always stable; PyTorch names the node after whether that was asked for.
+for _name, _node in (("sort", "SortBackward0"), ("sort_stable", "SortBackward1")):
+
+    @operator(grad=dict(input=_sort_back), name=_name, node=_node, **PICKED)
+    def sort(input: Array, dim=-1, descending=False):
+        return _rows(input, dim, descending)
+
+
+@operator(**GENERAL)
+def argsort(input: Array, dim=-1, descending=False, stable=False):
+    """The places of the elements in sorted order along ``dim``; int64."""
+    return _rows(input, dim, descending)[1]
+
+
+@composite
+def msort(F, input):
+    """The rows sorted: ``sort`` along the first dimension."""
+    return F.sort(input, 0)[0]
+
+
+@operator(grad=dict(input=_sort_back), **(PICKED | dict(places=("torch", "Tensor"))))
+def topk(input: Array, k, dim=-1, largest=True, sorted=True):
+    """The ``k`` largest (or smallest) elements along ``dim`` in order, and their places: ``(values, indices)``.
+
+    >>> import wengert as torch
+    >>> torch.topk(torch.tensor([3, 1, 2]), 2)
+    torch.return_types.topk(
+    values=tensor([3, 2]),
+    indices=tensor([0, 2]))
+    """
+    d = axis(dim, input.ndim)
+    n = input.shape[d] if input.ndim else 1
+    if not 0 <= k <= n:
+        raise RuntimeError("selected index k out of range")
+    if input.dtype.kind == "c":
+        from .pointwise import unsupported
+
+        raise unsupported("topk_cpu", input.dtype)
+    if not input.ndim:
+        return (input.copy(), np.zeros((), np.int64)) if k else (np.empty(0, input.dtype), np.empty(0, np.int64))
+    key = (slice(None),) * d
+    if 8 * k >= n or input.dtype.kind == "V":
+        order = np.ascontiguousarray(_order(input, d, largest)[(*key, slice(0, k))])
+        return np.take_along_axis(input, order, d), order
+    # few of many: part them from the others first, then sort only them
+    parts = np.argpartition(input, n - k if largest else k - 1 if k else 0, d)
+    few = np.sort(parts[(*key, slice(n - k, n) if largest else slice(0, k))], d)
+    order = np.take_along_axis(few, _order(np.take_along_axis(input, few, d), d, largest), d)
+    return np.take_along_axis(input, order, d), order
+
+
+# -- distinct values ----------------------------------------------------------------------------------------------------
+
+
+def _undifferentiable(name: str) -> Any:
+    def rule(F: Any, g: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return rule
+
+
+def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
+    if dim is None:
+        values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, equal_nan=False)
+        return values, inverse.reshape(input.shape), counts
+    d = axis(dim, input.ndim)
+    values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=d if input.ndim else None)
+    return values, inverse.reshape(-1), counts
+
+
+def _runs(input: Any, dim: Any) -> tuple[Any, Any, Any]:
+    d = None if dim is None else axis(dim, input.ndim)
+    rows = input.reshape(-1, 1) if d is None else np.moveaxis(input, d, 0).reshape(input.shape[d], -1)
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(1)
+    starts = np.flatnonzero(new)
+    inverse = np.cumsum(new) - 1
+    counts = np.diff(np.append(starts, len(rows)))
+    if d is None:
+        return input.reshape(-1)[starts], inverse.reshape(input.shape), counts
+    return np.take(input, starts, d), inverse, counts
+
+
+for _name, _node, _find in (("unique", "Unique2Backward0", _distinct), ("unique_consecutive", "UniqueConsecutiveBackward0", _runs)):
+
+    def _declare(name: str, node: str, find: Any) -> None:
+        @operator(
+            grad=dict(input=_undifferentiable("_unique2" if name == "unique" else name)), outputs=("output", "inverse_indices", "counts"),
+            nondifferentiable=("inverse_indices", "counts"), name=name, node=node, places=(),
+        )  # fmt: skip
+        def unique(input: Array, dim=None):
+            return find(input, dim)
+
+    _declare(_name, _node, _find)
+
+
+# -- counting -----------------------------------------------------------------------------------------------------------
+
+
+@operator(**GENERAL)
+def bincount(input: Array, weights: Array | None = None, minlength=0):
+    """How often each of 0, 1, 2 … occurs in ``input`` (one dimension), or the sums of its ``weights``.
+
+    >>> import wengert as torch
+    >>> torch.bincount(torch.tensor([1, 1, 3]))
+    tensor([0, 2, 0, 1])
+    """
+    from .pointwise import unsupported
+
+    if input.dtype.kind not in "iu":
+        raise unsupported("bincount_cpu", input.dtype)
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.ndim != 1 or (input.size and input.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return np.bincount(input, minlength=minlength)
+    if weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    counts = np.bincount(input, weights.astype(np.float64), minlength)
+    return counts.astype(np.float32) if weights.dtype == np.float32 else counts
+
+
+def _bounds(name: str, input: Any, low: float, high: float) -> tuple[float, float]:
+    """The range of a histogram: that of the data where none is given."""
+    if low == high and input.size:
+        low, high = float(input.min()), float(input.max())
+    if low == high:
+        low, high = low - 0.5 if name == "histogram" else low - 1, high + 0.5 if name == "histogram" else high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"torch.{name}: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"torch.{name}: max must be larger than min")
+    return low, high
+
+
+def _floats(input: Any, kernel: str) -> None:
+    if input.dtype.kind not in "fV":
+        from .pointwise import unsupported
+
+        raise unsupported(kernel, input.dtype)
+
+
+@operator(**GENERAL)
+def histc(input: Array, bins=100, min=0, max=0):
+    """Counts of the elements in ``bins`` equal intervals of ``[min, max]`` (both 0: the range of the data), in the type of ``input``."""
+    _floats(input, "histogram_cpu")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = _bounds("histc", input, min, max)
+    return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
+
+
+def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
+    if isinstance(bins, np.ndarray):
+        if bins.ndim != 1 or not len(bins):
+            raise RuntimeError("torch.histogramdd(): bins tensor should have one dimension")
+        return bins.astype(input.dtype)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {d}")
+    low, high = range if range is not None else (float(input.min()), float(input.max())) if input.size else (0.0, 1.0)
+    if low > high:
+        raise RuntimeError(f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {d}")
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, int(bins) + 1, dtype=input.dtype)
+
+
+@operator(outputs=("hist", "bin_edges"), places=())
+def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False):
+    _floats(input, "histogramdd")
+    edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
+    hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
+    return hist, edges
+
+
+@operator(places=())
+def histogramdd(input: Array, bins: Arrays | None = None, counts=None, *, range=None, weight: Array | None = None, density=False):
+    """The counts, then the edges for each column."""
+    _floats(input, "histogramdd")
+    rows = input.reshape(-1, input.shape[-1])
+    n = rows.shape[1]
+    if bins is None:
+        bins = [counts] * n if isinstance(counts, int) else counts
+    if len(bins) != n:
+        raise RuntimeError(
+            f"torch.histogramdd(): expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}"
+        )
+    edges = [_edges(rows[:, i], b, None if range is None else range[2 * i : 2 * i + 2], i) for i, b in enumerate(bins)]
+    weights = None if weight is None else weight.reshape(-1)
+    return [np.histogramdd(rows, edges, weights=weights, density=density)[0].astype(input.dtype), *edges]
+
+
+histogramdd.outputs = ...  # as many as there are columns, and one
+
+
+# -- searching ----------------------------------------------------------------------------------------------------------
+
+
+def _side(right: Any, side: Any) -> str:
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+    return "right" if right or side == "right" else "left"
+
+
+@operator(**GENERAL, scalars=True, places=("torch",))
+def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None, sorter: Array | None = None):
+    """Where ``input`` (any shape, or rows that match those of ``sorted_sequence``) would go in order; int64.
+
+    >>> import wengert as torch
+    >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    edges, values, where = sorted_sequence, np.asarray(input), _side(right, side)
+    if edges.ndim != 1 and edges.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
+            f"value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value tensor {list(values.shape)}"
+        )
+    if sorter is not None:
+        if sorter.shape != edges.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(edges.shape)}and got sorter tensor {list(sorter.shape)}"
+            )
+        edges = np.take_along_axis(edges, sorter, -1)
+    if edges.ndim == 1:
+        found = np.asarray(np.searchsorted(edges, values, where))
+    else:
+        found = np.empty(values.shape, np.int64)
+        for at in np.ndindex(edges.shape[:-1]):
+            found[at] = np.searchsorted(edges[at], values[at], where)
+    return found.astype(np.int32) if out_int32 else found.astype(np.int64, copy=False)
+
+
+@operator(**GENERAL, scalars=True)
+def bucketize(input: Array, boundaries: Array, *, out_int32=False, right=False):
+    """The number of the interval between ``boundaries`` (one dimension, ascending) that each element lies in; int64."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted.forward(boundaries, input, out_int32=out_int32, right=right)
+
+
+@operator(**GENERAL, scalars=True, places=("torch",))
+def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=False):
+    """Which elements occur in ``test_elements``.
+
+    >>> import wengert as torch
+    >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
+    tensor([False,  True, False])
+    """
+    return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
+
+
+# -- finding ------------------------------------------------------------------------------------------------------------
+
+
+@operator(**GENERAL, places=())
+def nonzero(input: Array):
+    if not input.ndim:
+        return np.empty((int(bool(input)), 0), np.int64)
+    return np.argwhere(input)
+
+
+@composite
+def argwhere(F, input):
+    """The places of all elements that are not zero, one a row: ``(count, ndim)``, int64."""
+    return F.nonzero(input)

@@ -1,0 +1,351 @@
+"""Special functions: error functions, gamma functions, Bessel functions, entropies and orthogonal polynomials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from ..arrays import special_functions as S
+from .operator import family
+from .pointwise import floating, real
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor", "special")
+special, special_composite = family("special")
+
+PI = 3.141592653589793
+SQRT_PI, SQRT_2PI = 1.772453850905516, 2.5066282746310002
+
+
+# -- error functions and the normal distribution ---------------------------------------------------------------------
+
+
+@operator(
+    grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (2 / SQRT_PI))), promote="float", inplace=True
+)
+def erf(input: Array):
+    """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
+
+    >>> import wengert as torch
+    >>> torch.erf(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """
+    return K.erf(real("erf_vml_cpu", input))
+
+
+@operator(
+    grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (-2 / SQRT_PI))), promote="float", inplace=True
+)
+def erfc(input: Array):
+    """``1 - erf(input)`` without cancellation."""
+    return K.erfc(real("erfc_vml_cpu", input))
+
+
+@operator(
+    grad=dict(input=lambda F, g, result: g * (F.exp(result * result) * (SQRT_PI / 2))), promote="float", inplace=True
+)
+def erfinv(input: Array):
+    """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
+    return K.erfinv(real("erfinv_vml_cpu", input))
+
+
+@special(grad=dict(input=lambda F, g, input, result: g * (2 * input * result - 2 / SQRT_PI)), promote="float")
+def special_erfcx(input: Array):
+    """``exp(input^2) * erfc(input)``."""
+    return K.erfcx(real("erfcx_cpu", input))
+
+
+@special(grad=dict(input=lambda F, g, input: g * (F.exp(input * input * -0.5) / SQRT_2PI)), promote="float")
+def special_ndtr(input: Array):
+    """Distribution function of the standard normal distribution."""
+    return K.ndtr(real("ndtr_cpu", input))
+
+
+@special(grad=dict(input=lambda F, g, result: g * (F.exp(result * result * 0.5) * SQRT_2PI)), promote="float")
+def special_ndtri(input: Array):
+    """Inverse of ``ndtr``; infinite at 0 and 1, NaN outside."""
+    return K.ndtri(real("ndtri_cpu", input))
+
+
+@special(
+    grad=dict(input=lambda F, g, input: g * ((2 / SQRT_2PI) / F.special_erfcx(input * -(0.5**0.5)))), promote="float"
+)
+def special_log_ndtr(input: Array):
+    """Logarithm of ``ndtr``, also where that underflows."""
+    return K.log_ndtr(real("log_ndtr_cpu", input))
+
+
+# -- gamma functions -------------------------------------------------------------------------------------------------
+
+
+@operator(
+    grad=dict(input=lambda F, g, input: g * F.digamma(input)), promote="float", inplace=True, places=("torch", "Tensor")
+)
+def lgamma(input: Array):
+    """Logarithm of the absolute value of the gamma function."""
+    return K.lgamma(real("lgamma_vml_cpu", input))
+
+
+@operator(grad=dict(input=lambda F, g, input: g * F.polygamma(1, input)), promote="float", inplace=True)
+def digamma(input: Array):
+    """Logarithmic derivative of the gamma function."""
+    return K.digamma(real("digamma", input))
+
+
+@operator(
+    grad=dict(input=lambda F, g, n, input: g * F.polygamma(n + 1, input)), promote="float", places=("torch", "special")
+)
+def polygamma(n, input: Array):
+    """Derivative of order ``n`` >= 0 of ``digamma``."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return K.polygamma(n, real("polygamma_cpu", input))
+
+
+def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
+    total = F.digamma(input)
+    for j in range(1, p):
+        total = total + F.digamma(input - j / 2)
+    return g * total
+
+
+@operator(grad=dict(input=_mvlgamma_grad), promote="float", inplace=True, places=("torch", "Tensor"))
+def mvlgamma(input: Array, p):
+    """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    d = input.dtype
+    x = real("mvlgamma", input).astype(np.float64)
+    total = np.full(x.shape, p * (p - 1) / 4 * np.log(PI))
+    for j in range(p):
+        total += K.lgamma(x - j / 2)
+    return total.astype(d, copy=False)
+
+
+def _igamma_first(F: Any, g: Any) -> Any:
+    raise RuntimeError("the derivative for 'igamma: input' is not implemented.")
+
+
+def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
+    return g * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
+
+
+@operator(
+    grad=dict(input=_igamma_first, other=_gamma_density),
+    promote="elementwise",
+    scalars=False,
+    inplace=True,
+    places=("torch", "Tensor"),
+)
+def igamma(input: Array, other: Array):
+    """Regularised lower incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+    return S.gammainc(floating("igamma_cpu", input), other)
+
+
+@operator(
+    grad=dict(input=_igamma_first, other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
+    promote="elementwise",
+    scalars=False,
+    inplace=True,
+    places=("torch", "Tensor"),
+)
+def igammac(input: Array, other: Array):
+    """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
+    return S.gammaincc(floating("igammac_cpu", input), other)
+
+
+def _zeta_first(F: Any, g: Any) -> Any:
+    raise RuntimeError("the derivative for 'zeta: self' is not implemented.")
+
+
+@special(
+    grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
+    promote="float",
+)
+def special_zeta(input: Array, other: Array):
+    """Hurwitz zeta function, the sum of ``(other + k) ** -input`` over k >= 0; differentiable in ``other``."""
+    return K.zeta(real("zeta_cpu", input), np.asarray(other).astype(input.dtype, copy=False))
+
+
+# -- entropies and logits --------------------------------------------------------------------------------------------
+
+
+@special(grad=dict(input=lambda F, g, input: g * (-F.log(input) - 1)), promote="float")
+def special_entr(input: Array):
+    """``-input * log(input)``; 0 at 0, minus infinity below."""
+    safe = np.where(real("entr_cpu", input) > 0, input, 1)
+    value = np.where(input > 0, -safe * np.log(safe), np.where(input == 0, 0, -np.inf))
+    return np.where(np.isnan(input), input, value).astype(input.dtype, copy=False)
+
+
+def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
+    slope = g / (input * (1 - input))
+    if eps is None:
+        return F.where((input >= 0) & (input <= 1), slope, float("nan"))
+    return F.where((input >= eps) & (input <= 1 - eps), slope, 0)
+
+
+@operator(grad=dict(input=_logit_grad), promote="float", inplace=True)
+def logit(input: Array, eps=None):
+    """``log(input / (1 - input))``, of ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given; NaN outside [0, 1]."""
+    x = real("logit_cpu", input)
+    if eps is not None:
+        d = x.dtype.type
+        x = np.minimum(np.maximum(x, d(eps)), d(1 - eps))
+    return np.log(x / (1 - x))
+
+
+@operator(grad=dict(input=lambda F, g, input: g * _sinc_slope(F, input)), wirtinger=True, promote="float", inplace=True)
+def sinc(input: Array):
+    """``sin(pi * input) / (pi * input)``, and 1 at zero."""
+    x = input * input.dtype.type(PI)
+    return np.where(input == 0, 1, np.sin(x) / np.where(input == 0, 1, x)).astype(input.dtype, copy=False)
+
+
+def _sinc_slope(F: Any, input: Any) -> Any:
+    x = input * PI
+    square = x * input
+    slope = F.where(square == 0, 0, (x * F.cos(x) - F.sin(x)) / square)
+    return F.conj(slope) if F.is_complex(slope) else slope
+
+
+# -- Bessel functions ------------------------------------------------------------------------------------------------
+
+
+@operator(grad=dict(input=lambda F, g, input: g * F.special_i1(input)), promote="float", inplace=True)
+def i0(input: Array):
+    """Modified Bessel function of the first kind, order 0."""
+    return S.i0(real("i0_vml_cpu", input))
+
+
+@special(
+    grad=dict(input=lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result)),
+    node="SpecialI0EBackward0",
+    promote="float",
+)
+def special_i0e(input: Array):
+    """``exp(-abs(input)) * i0(input)``."""
+    return S.i0e(real("i0e_cpu", input))
+
+
+def _away_from_zero(F: Any, input: Any) -> Any:
+    """Where ``input`` is large enough to divide by, and ``input`` with a tiny number elsewhere."""
+    tiny = float(np.finfo(F.dtype_of(input)).eps) if F.dtype_of(input).kind == "f" else 2.0**-7
+    far = F.abs(input) > tiny
+    return far, F.where(far, input, tiny)
+
+
+def _i1_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
+    far, safe = _away_from_zero(F, input)
+    return g * F.where(far, F.i0(safe) - result / safe, 0.5)
+
+
+def _i1e_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
+    far, safe = _away_from_zero(F, input)
+    return g * F.where(far, F.special_i0e(safe) - result * (F.sgn(input) + F.reciprocal(safe)), 0.5)
+
+
+@special(grad=dict(input=_i1_grad), promote="float")
+def special_i1(input: Array):
+    """Modified Bessel function of the first kind, order 1."""
+    return S.i1(real("i1_cpu", input))
+
+
+@special(grad=dict(input=_i1e_grad), node="SpecialI1EBackward0", promote="float")
+def special_i1e(input: Array):
+    """``exp(-abs(input)) * i1(input)``."""
+    return S.i1e(real("i1e_cpu", input))
+
+
+# name: the function, its description. None has a gradient, as in PyTorch.
+_FORWARD_ONLY = {
+    "airy_ai": (S.airy_ai, "Airy function Ai."),
+    "bessel_j0": (S.j0, "Bessel function of the first kind, order 0."),
+    "bessel_j1": (S.j1, "Bessel function of the first kind, order 1."),
+    "bessel_y0": (S.y0, "Bessel function of the second kind, order 0."),
+    "bessel_y1": (S.y1, "Bessel function of the second kind, order 1."),
+    "modified_bessel_i0": (S.i0, "Modified Bessel function of the first kind, order 0."),
+    "modified_bessel_i1": (S.i1, "Modified Bessel function of the first kind, order 1."),
+    "modified_bessel_k0": (S.k0, "Modified Bessel function of the second kind, order 0."),
+    "modified_bessel_k1": (S.k1, "Modified Bessel function of the second kind, order 1."),
+    "scaled_modified_bessel_k0": (
+        S.scaled_k0,
+        "``exp(input)`` times the modified Bessel function of the second kind, order 0.",
+    ),
+    "scaled_modified_bessel_k1": (
+        S.scaled_k1,
+        "``exp(input)`` times the modified Bessel function of the second kind, order 1.",
+    ),
+    "spherical_bessel_j0": (S.spherical_j0, "Spherical Bessel function of the first kind, order 0."),
+}
+
+
+def _declare_forward_only(name: str, function: Callable[..., Any], text: str) -> None:
+    def forward(input: Array):
+        return function(real(f"{name}_cpu", input))
+
+    forward.__doc__ = text
+    special(name=f"special_{name}", promote="float")(forward)
+
+
+# name: the polynomial of degree 1; that of degree k + 1 from those of degree k (p) and k - 1 (q).
+_POLYNOMIALS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "chebyshev_polynomial_t": (lambda x: x, lambda x, k, p, q: 2 * x * p - q),
+    "chebyshev_polynomial_u": (lambda x: 2 * x, lambda x, k, p, q: 2 * x * p - q),
+    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, lambda x, k, p, q: 2 * x * p - q),
+    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, lambda x, k, p, q: 2 * x * p - q),
+    "hermite_polynomial_h": (lambda x: 2 * x, lambda x, k, p, q: 2 * (x * p - k * q)),
+    "hermite_polynomial_he": (lambda x: x, lambda x, k, p, q: x * p - k * q),
+    "laguerre_polynomial_l": (lambda x: 1 - x, lambda x, k, p, q: ((2 * k + 1 - x) * p - k * q) / (k + 1)),
+    "legendre_polynomial_p": (lambda x: x, lambda x, k, p, q: ((2 * k + 1) * x * p - k * q) / (k + 1)),
+}
+
+
+def _declare_polynomial(name: str, first: Callable[..., Any], step: Callable[..., Any], shifted: bool = False) -> None:
+    def forward(input: Array, n: Array):
+        return S.polynomial(2 * input - 1 if shifted else input, n, first, step)
+
+    kind, letter = name.removeprefix("shifted_").split("_polynomial_")
+    forward.__doc__ = (
+        f"{kind.capitalize()} polynomial {letter.upper()} of degree ``n``{', of ``2 * input - 1``' if shifted else ''}."
+    )
+    special(name=f"special_{name}", promote="float")(forward)
+
+
+for _name, (_function, _text) in _FORWARD_ONLY.items():
+    _declare_forward_only(_name, _function, _text)
+for _name, (_first, _step) in _POLYNOMIALS.items():
+    _declare_polynomial(_name, _first, _step)
+    if _name.startswith("chebyshev"):
+        _declare_polynomial(f"shifted_{_name}", _first, _step, shifted=True)
+
+
+# -- torch.special's own names for others ----------------------------------------------------------------------------
+
+for _name, _other in {
+    "expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma", "multigammaln": "mvlgamma", "gammainc": "igamma", "gammaincc": "igammac",
+}.items():  # fmt: skip
+
+    def _same(F: Any, *args: Any, _other: str = _other) -> Any:
+        return getattr(F, _other)(*args)
+
+    _same.__doc__ = f"``torch.{_other}``."
+    special_composite(_same, name=f"special_{_name}")
+
+
+@special_composite
+def special_softmax(F, input, dim, *, dtype=None):
+    """``torch.softmax``."""
+    return F.softmax(input, dim, dtype)
+
+
+@special_composite
+def special_log_softmax(F, input, dim, *, dtype=None):
+    """``torch.log_softmax``."""
+    return F.log_softmax(input, dim, dtype)

@@ -1,0 +1,342 @@
+"""Resampling and rearranging images."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .operator import family
+from .pooling import along
+
+operator, composite = family("functional")
+
+
+# -- interpolation: a constant matrix along each axis -----------------------------------------------------------------
+
+
+def _cubic(t: Any, a: float) -> Any:
+    t = np.abs(t)
+    near = ((a + 2) * t - (a + 3)) * t * t + 1
+    far = ((t - 5) * t + 8) * t * a - 4 * a
+    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
+
+
+def _positions(size: int, out: int, scale: float | None, align: bool) -> tuple[Any, float]:
+    """Where each output lies among the inputs, and the step between them."""
+    i = np.arange(out, dtype=np.float64)
+    if align:
+        step = (size - 1) / (out - 1) if out > 1 else 0.0
+        return i * step, step
+    step = 1.0 / scale if scale is not None and scale > 0 else size / out
+    return (i + 0.5) * step - 0.5, step
+
+
+def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
+    """The matrix ``(size, out)`` of linear or cubic interpolation."""
+    at, step = _positions(size, out, scale, align)
+    matrix = np.zeros((size, out))
+    columns = np.arange(out)
+    if antialias:
+        reach = 1.0 if mode == "linear" else 2.0
+        width = max(step, 1.0)
+        centre = at + 0.5
+        low = np.maximum((centre - reach * width + 0.5).astype(int), 0)
+        high = np.minimum((centre + reach * width + 0.5).astype(int), size)
+        rows = np.arange(size)[:, None]
+        t = (rows - centre + 0.5) / width
+        w = np.maximum(1 - np.abs(t), 0) if mode == "linear" else _cubic(t, -0.5)
+        w = np.where((rows >= low) & (rows < high), w, 0.0)
+        return (w / w.sum(0)).astype(dtype)
+    if mode == "linear":
+        at = at if align else np.maximum(at, 0)
+        low = np.minimum(np.floor(at).astype(int), size - 1)
+        high = np.minimum(low + 1, size - 1)
+        t = np.clip(at - low, 0, 1)
+        np.add.at(matrix, (low, columns), 1 - t)
+        np.add.at(matrix, (high, columns), t)
+    else:
+        base = np.floor(at)
+        for k in range(-1, 3):
+            rows = np.clip(base + k, 0, size - 1).astype(int)
+            np.add.at(matrix, (rows, columns), _cubic(at - base - k, -0.75))
+    return matrix.astype(dtype)
+
+
+def _nearest(size: int, out: int, scale: float | None, exact: bool) -> Any:
+    step = np.float32(1.0 / scale if scale is not None and scale > 0 else size / out)
+    i = np.arange(out, dtype=np.float32)
+    at = np.floor((i + np.float32(0.5)) * step) if exact else np.floor(i * step)
+    return np.minimum(at.astype(np.int64), size - 1)
+
+
+_MODES = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+
+
+@composite
+def interpolate(
+    F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
+):
+    """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
+
+    Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area.
+    """
+    if mode not in _MODES:
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")  # fmt: skip
+    n = input.ndim - 2
+    if n not in (1, 2, 3) or _MODES[mode] not in (None, n):
+        if _MODES[mode] is not None and n in (1, 2, 3):
+            raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")  # fmt: skip
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    space = tuple(input.shape[2:])
+    scales: list[float | None] = [None] * n
+    if size is not None:
+        out = (int(size),) * n if isinstance(size, int) else tuple(int(s) for s in size)
+        if len(out) != n:
+            raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")  # fmt: skip
+    elif scale_factor is not None:
+        factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
+        if len(factors) != n:
+            raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)} and scale_factor of shape {scale_factor}.")  # fmt: skip
+        out = tuple(math.floor(s * float(f)) for s, f in zip(space, factors))
+        if not recompute_scale_factor:
+            scales = [float(f) for f in factors]
+    else:
+        raise ValueError("either size or scale_factor should be defined")
+    if any(o <= 0 for o in out) or any(s <= 0 for s in space):
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({', '.join(map(str, space))}) and output ({', '.join(map(str, out))})")  # fmt: skip
+    if mode == "area":
+        return getattr(F, f"adaptive_avg_pool{n}d")(input, out)
+    y = input
+    for axis, (s, o, scale) in enumerate(zip(space, out, scales)):
+        if mode.startswith("nearest"):
+            index = _nearest(s, o, scale, mode == "nearest-exact")
+            if s != o or not np.array_equal(index, np.arange(s)):
+                y = F.index_select(y, 2 + axis, F.constant(index))
+            continue
+        kind = "cubic" if mode == "bicubic" else "linear"
+        if s == o and scale in (None, 1.0):
+            continue
+        y = along(F, y, 2 + axis, _weights(kind, s, o, scale, bool(align_corners), antialias, F.dtype_of(input)))
+    return y if y is not input else input * 1
+
+
+@composite
+def upsample(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """The old name of ``interpolate``."""
+    return F.interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@composite
+def upsample_nearest(F, input, size=None, scale_factor=None):
+    """The old name of ``interpolate(mode="nearest")``."""
+    return F.interpolate(input, size, scale_factor, "nearest")
+
+
+@composite
+def upsample_bilinear(F, input, size=None, scale_factor=None):
+    """The old name of ``interpolate(mode="bilinear", align_corners=True)``."""
+    return F.interpolate(input, size, scale_factor, "bilinear", True)
+
+
+# -- rearranging ------------------------------------------------------------------------------------------------------
+
+
+@composite(places=("torch", "functional"))
+def pixel_shuffle(F, input, upscale_factor):
+    """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
+    r = upscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *lead, c, h, w = input.shape
+    if c % (r * r):
+        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
+    k = len(lead)
+    x = F.reshape(input, (*lead, c // (r * r), r, r, h, w))
+    x = F.permute(x, (*range(k), k, k + 3, k + 1, k + 4, k + 2))
+    return F.reshape(x, (*lead, c // (r * r), h * r, w * r))
+
+
+@composite(places=("torch", "functional"))
+def pixel_unshuffle(F, input, downscale_factor):
+    """Pixels become channels: the inverse of ``pixel_shuffle``."""
+    r = downscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
+    *lead, c, h, w = input.shape
+    if h % r or w % r:
+        raise RuntimeError(f"pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)={h} is not divisible by {r}")
+    k = len(lead)
+    x = F.reshape(input, (*lead, c, h // r, r, w // r, r))
+    x = F.permute(x, (*range(k), k, k + 2, k + 4, k + 1, k + 3))
+    return F.reshape(x, (*lead, c * r * r, h // r, w // r))
+
+
+@composite(places=("torch", "functional"), aliases=("native_channel_shuffle",))
+def channel_shuffle(F, input, groups):
+    """Interleave groups of channels. Zhang et al., 2018."""
+    if input.ndim < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+    n, c, *space = input.shape
+    if groups <= 0 or c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    x = F.transpose(F.reshape(input, (n, groups, c // groups, *space)), 1, 2)
+    return F.reshape(x, tuple(input.shape))
+
+
+# -- sampling grids ---------------------------------------------------------------------------------------------------
+
+
+def _line(n: int, align: bool, dtype: Any) -> Any:
+    if n == 1:
+        return np.zeros(1, dtype)
+    line = np.linspace(-1, 1, n)
+    return (line if align else line * (n - 1) / n).astype(dtype)
+
+
+@composite
+def affine_grid(F, theta, size, align_corners=None):
+    """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
+    size = tuple(size)
+    d = F.dtype_of(theta)
+    if d.kind != "f":
+        raise ValueError(f"Expected theta to have floating point type, but got {d}")
+    if len(size) not in (4, 5) or tuple(theta.shape[-2:]) != (len(size) - 2, len(size) - 1) or theta.ndim != 3:
+        expected = f"Expected a batch of 2D affine matrices of shape Nx2x3 for size {size}. Got torch.Size({list(theta.shape)})."
+        raise ValueError(expected if len(size) == 4 else expected.replace("2D", "3D").replace("Nx2x3", "Nx3x4"))
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    lines = [_line(n, bool(align_corners), d) for n in size[2:]]
+    mesh = np.meshgrid(*lines, indexing="ij")
+    base = np.stack([*reversed(mesh), np.ones_like(mesh[0])], -1).reshape(-1, len(size) - 1)
+    grid = F.matmul(F.constant(base), F.transpose(theta, 1, 2))
+    return F.reshape(grid, (size[0], *size[2:], len(size) - 2))
+
+
+def _source(F: Any, x: Any, size: int, align: bool) -> Any:
+    return (x + 1) * ((size - 1) / 2) if align else ((x + 1) * size - 1) * 0.5
+
+
+def _folded(F: Any, x: Any, low: float, high: float) -> Any:
+    """Reflect ``x`` at both borders until it lies between them."""
+    if high == low:
+        return x * 0
+    span = (high - low) / 2
+    offset = low / 2
+    raw = x if F.raw else x._data
+    moved = np.abs(raw - offset)
+    flips = np.floor(moved / span)
+    sign = np.where(raw - offset < 0, -1.0, 1.0) * np.where(flips % 2 == 0, 1.0, -1.0)
+    shift = np.where(flips % 2 == 0, -flips * span, (flips + 1) * span) + offset
+    return (x - offset) * F.constant(sign.astype(raw.dtype)) + F.constant(shift.astype(raw.dtype))
+
+
+def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
+    if padding == "border":
+        return F.clamp(x, 0, size - 1)
+    if padding == "reflection":
+        low, high = (0.0, 2.0 * (size - 1)) if align else (-1.0, 2.0 * size - 1)
+        return F.clamp(_folded(F, x, low, high), 0, size - 1)
+    return x
+
+
+@composite
+def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
+
+    Shapes: ``(N, C, H, W), (N, H', W', 2) -> (N, C, H', W')``, and likewise for volumes.
+    """
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
+    n = input.ndim - 2
+    if n not in (2, 3) or grid.ndim != input.ndim:
+        raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")  # fmt: skip
+    if input.shape[0] != grid.shape[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")  # fmt: skip
+    if grid.shape[-1] != n:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid.shape)}")
+    if mode == "bicubic" and n == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    align = bool(align_corners)
+    space = tuple(input.shape[2:])
+    batch, channels = input.shape[:2]
+    out = tuple(grid.shape[1:-1])
+    places = [_source(F, grid[..., n - 1 - a], space[a], align) for a in range(n)]
+    flat = F.reshape(input, (batch, channels, -1))
+
+    def pick(index: list[Any], bound: bool) -> Any:
+        """Values at integer places (arrays); zeros outside."""
+        inside: Any = True
+        total: Any = 0
+        for a in range(n):
+            i = index[a]
+            if bound:
+                i = _bounded_index(i, space[a], padding_mode, align)
+            inside = inside & (i >= 0) & (i < space[a])
+            total = total * space[a] + np.clip(i, 0, space[a] - 1).astype(np.int64)
+        rows = np.broadcast_to(total.reshape(batch, 1, -1), (batch, channels, total.size // batch if batch else 0))
+        values = F.reshape(F.gather(flat, 2, F.constant(np.ascontiguousarray(rows))), (batch, channels, *out))
+        return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))
+
+    def raw(x: Any) -> Any:
+        return x if F.raw else x._data
+
+    if mode == "nearest":
+        return pick([np.rint(raw(_bounded(F, p, s, padding_mode, align))) for p, s in zip(places, space)], False)
+    if mode == "bilinear":
+        places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
+        low = [np.floor(raw(p)) for p in places]
+        part = [p - F.constant(b) for p, b in zip(places, low)]
+        total: Any = 0
+        for corner in range(2**n):
+            bits = [(corner >> a) & 1 for a in range(n)]
+            weight: Any = 1
+            for t, bit in zip(part, bits):
+                weight = weight * (t if bit else 1 - t)
+            total = total + pick([b + bit for b, bit in zip(low, bits)], False) * F.unsqueeze(weight, 1)
+        return total
+    low = [np.floor(raw(p)) for p in places]
+    rows = [_cubic_weights(p - F.constant(b)) for p, b in zip(places, low)]
+    total = 0
+    for j in range(4):
+        for i in range(4):
+            weight = F.unsqueeze(rows[0][j] * rows[1][i], 1)
+            total = total + pick([low[0] + (j - 1), low[1] + (i - 1)], True) * weight
+    return total
+
+
+def _bounded_index(i: Any, size: int, padding: str, align: bool) -> Any:
+    if padding == "border":
+        return np.clip(i, 0, size - 1)
+    if padding == "reflection":
+        low, high = (0.0, 2.0 * (size - 1)) if align else (-1.0, 2.0 * size - 1)
+        if high == low:
+            return i * 0
+        span, offset = (high - low) / 2, low / 2
+        moved = np.abs(i - offset)
+        flips = np.floor(moved / span)
+        extra = moved - flips * span
+        return np.clip(np.where(flips % 2 == 0, extra, span - extra) + offset, 0, size - 1)
+    return i
+
+
+def _cubic_weights(t: Any, a: float = -0.75) -> list[Any]:
+    u = 1 - t
+    return [
+        ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a,
+        ((a + 2) * t - (a + 3)) * t * t + 1,
+        ((a + 2) * u - (a + 3)) * u * u + 1,
+        ((a * (u + 1) - 5 * a) * (u + 1) + 8 * a) * (u + 1) - 4 * a,
+    ]
