@@ -70,8 +70,27 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     /* one place of the window against the best so far of n windows; index is -1 where nothing was seen yet */      \
     X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))
 
+/* One step of an optimizer, in place: name, number of arrays (parameter, gradient, state), number of constants. */
+#define OPTIMIZER_KERNELS(X)   \
+    X(sgd, 2, 5)               \
+    X(sgd_first, 3, 5)         \
+    X(sgd_first_nesterov, 3, 5) \
+    X(sgd_momentum, 3, 5)      \
+    X(sgd_nesterov, 3, 5)      \
+    X(adam, 4, 8)              \
+    X(adam_amsgrad, 5, 8)      \
+    X(adagrad, 3, 4)           \
+    X(rmsprop, 3, 7)           \
+    X(rmsprop_momentum, 4, 7)  \
+    X(adadelta, 4, 6)
+
+#define DECLARE_OPTIMIZER(name, columns, constants)                                                                  \
+    void (*name##_update_f32)(float *p, const float *g, float *a, float *b, float *c, const float *k, size n); \
+    void (*name##_update_f64)(double *p, const double *g, double *a, double *b, double *c, const double *k, size n);
+
 struct kernels {
     const char *name;
+    OPTIMIZER_KERNELS(DECLARE_OPTIMIZER)
     ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;

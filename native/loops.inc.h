@@ -7,6 +7,7 @@
 #define F(name) name##_f32
 #include "elementwise.inc.h"
 #include "rows.inc.h"
+#include "optimizers.inc.h"
 #undef REAL
 #undef F
 
@@ -14,6 +15,7 @@
 #define F(name) name##_f64
 #include "elementwise.inc.h"
 #include "rows.inc.h"
+#include "optimizers.inc.h"
 #undef REAL
 #undef F
 
@@ -29,5 +31,8 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_rows_f32, .kernel##_f64 = kernel##_rows_f64,
     ROW_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel, columns, constants) .kernel##_update_f32 = kernel##_update_f32, .kernel##_update_f64 = kernel##_update_f64,
+    OPTIMIZER_KERNELS(ENTRY)
 #undef ENTRY
 };

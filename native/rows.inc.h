@@ -1,41 +1,63 @@
 /* Row kernels for one REAL type and one instruction set. Sums run in LANES partial sums: the reassociation that
  * vectorising needs, written out, so that no compiler flag has to allow it everywhere. */
 
-#define LANES ((size)(64 / sizeof(REAL)))
+#define LANES ((size)(128 / sizeof(REAL)))
 
-#define LANE_FOLD(target, lanes, combine)                      \
+/* Halve the lanes until one is left. */
+#define LANE_FOLD(lanes, combine)                              \
     for (size width = LANES / 2; width > 0; width /= 2)        \
         for (size j = 0; j < width; j++) {                     \
-            REAL a = lanes[j], b = lanes[j + width];           \
+            const REAL a = lanes[j], b = lanes[j + width];     \
             lanes[j] = combine;                                \
-        }                                                      \
-    target = lanes[0];
+        }
 
-/* Evaluate `update` (in terms of i and the accumulator `sum`) over all i < n in LANES chains. */
-#define LANE_SUM(target, update)                                                       \
-    {                                                                                  \
-        REAL lanes[64 / sizeof(REAL)] = {0};                                           \
-        size i0 = 0;                                                                   \
-        for (; i0 + LANES <= n; i0 += LANES)                                           \
-            for (size j = 0; j < LANES; j++) {                                         \
-                const size i = i0 + j;                                                 \
-                lanes[j] += update;                                                    \
-            }                                                                          \
-        for (size i = i0; i < n; i++) lanes[i - i0] += update;                         \
-        LANE_FOLD(target, lanes, a + b)                                                \
+/* Evaluate `update` (in terms of i) for all i < n and add up: LANES chains, and one for what is left over. */
+#define LANE_SUM(target, update)                               \
+    {                                                          \
+        REAL lanes[128 / sizeof(REAL)] = {0}, rest = 0;        \
+        size i0 = 0;                                           \
+        for (; i0 + LANES <= n; i0 += LANES)                   \
+            for (size j = 0; j < LANES; j++) {                 \
+                const size i = i0 + j;                         \
+                lanes[j] += update;                            \
+            }                                                  \
+        for (size i = i0; i < n; i++) rest += update;          \
+        if (i0) {                                              \
+            LANE_FOLD(lanes, a + b)                            \
+            rest += lanes[0];                                  \
+        }                                                      \
+        target = rest;                                         \
     }
 
 /* The largest element; NaN is passed over here and comes back through the sum of exponentials. */
 static inline REAL F(row_max)(const REAL *x, size n)
 {
-    REAL lanes[64 / sizeof(REAL)], top;
-    for (size j = 0; j < LANES; j++) lanes[j] = (REAL)-INFINITY;
+    REAL lanes[128 / sizeof(REAL)], top = (REAL)-INFINITY;
     size i0 = 0;
+    for (size j = 0; j < LANES; j++) lanes[j] = top;
     for (; i0 + LANES <= n; i0 += LANES)
         for (size j = 0; j < LANES; j++) lanes[j] = x[i0 + j] > lanes[j] ? x[i0 + j] : lanes[j];
-    for (size i = i0; i < n; i++) lanes[i - i0] = x[i] > lanes[i - i0] ? x[i] : lanes[i - i0];
-    LANE_FOLD(top, lanes, a > b ? a : b)
+    for (size i = i0; i < n; i++) top = x[i] > top ? x[i] : top;
+    if (i0) {
+        LANE_FOLD(lanes, a > b ? a : b)
+        top = lanes[0] > top ? lanes[0] : top;
+    }
     return top;
+}
+
+/* Sum of exp(x - top): the exponentials of a block first, and then their sum, so that both loops vectorise. */
+static inline REAL F(exp_sum)(const REAL *x, REAL top, size columns)
+{
+    REAL part[256], whole = 0;
+    for (size at = 0; at < columns; at += 256) {
+        const size n = columns - at < 256 ? columns - at : 256;
+        const REAL *from = x + at;
+        REAL sum;
+        EACH part[i] = F(exp_minus)(top - from[i]);
+        LANE_SUM(sum, part[i])
+        whole += sum;
+    }
+    return whole;
 }
 
 static void F(softmax_rows)(REAL *out, const REAL *x, size rows, size n)
@@ -63,8 +85,7 @@ static void F(log_softmax_rows)(REAL *out, const REAL *x, size rows, size n)
 {
     for (size r = 0; r < rows; r++, x += n, out += n) {
         const REAL top = F(row_max)(x, n);
-        REAL total;
-        LANE_SUM(total, F(exp_minus)(top - x[i]))
+        const REAL total = F(exp_sum)(x, top, n);
         const REAL shift = sizeof(REAL) == 4 ? (REAL)logf((float)total) : (REAL)log((double)total);
         EACH out[i] = (x[i] - top) - shift;
     }
@@ -175,8 +196,7 @@ static void F(logsumexp_rows)(REAL *out, const REAL *x, size rows, size n)
 {
     for (size r = 0; r < rows; r++, x += n) {
         const REAL top = F(row_max)(x, n);
-        REAL total;
-        LANE_SUM(total, F(exp_minus)(top - x[i]))
+        const REAL total = F(exp_sum)(x, top, n);
         out[r] = top + (REAL)log((double)total);
     }
 }

@@ -101,7 +101,7 @@ class ProcessContext:
         from multiprocessing.connection import wait
 
         running = {process.sentinel: i for i, process in enumerate(self.processes) if process.is_alive()}
-        if running and not self._failed():
+        if running and self._failed() is None:
             wait(list(running), timeout)
         failed = self._failed()
         if failed is None:

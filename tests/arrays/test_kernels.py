@@ -715,3 +715,63 @@ def test_sums_of_products_in_plain_agree_with_calculus():
         numeric = (f(x + step) - f(x - step)) / (2 * step)
         exact = slope(np.ones_like(x), f(x) if name == "sigmoid" else x)
         np.testing.assert_allclose(exact, numeric, rtol=1e-7, atol=1e-9)
+
+
+# ---- optimizers ----
+
+OPTIMIZERS = {  # family: how optim_kernels computes it, and the constants of the native family
+    "sgd": (("sgd_update", {"lr": 0.1}), (0, -0.1, 0, 1)),
+    "sgd_first": (("sgd_update", {"lr": 0.1, "momentum": 0.9, "first": True}), (0, -0.1, 0.9, 1)),
+    "sgd_first_nesterov": (
+        ("sgd_update", {"lr": 0.1, "momentum": 0.9, "first": True, "nesterov": True}), (0, -0.1, 0.9, 1)
+    ),
+    "sgd_momentum": (("sgd_update", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3}), (0, -0.1, 0.9, 0.7)),
+    "sgd_nesterov": (("sgd_update", {"lr": 0.1, "momentum": 0.9, "nesterov": True}), (0, -0.1, 0.9, 1)),
+    "adam": (
+        ("adam_update", {"step": 3, "lr": 0.01, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8}),
+        (0, 1, 0.1, 0.99, 0.01, 1e-8 * (1 - 0.99**3) ** 0.5, -0.01 / (1 - 0.9**3) * (1 - 0.99**3) ** 0.5),
+    ),
+    "adagrad": (("adagrad_update", {"step": 1, "lr": 0.1, "lr_decay": 0.0, "eps": 1e-10}), (0, 1e-10, -0.1)),
+    "rmsprop": (("rmsprop_update", {"lr": 0.1, "alpha": 0.9, "eps": 1e-8}), (0, 0.9, 0.1, 1e-8, -0.1, 0)),
+    "rmsprop_momentum": (
+        ("rmsprop_update", {"lr": 0.1, "alpha": 0.9, "eps": 1e-8, "momentum": 0.5}), (0, 0.9, 0.1, 1e-8, -0.1, 0.5)
+    ),
+    "adadelta": (("adadelta_update", {"lr": 1.0, "rho": 0.9, "eps": 1e-6}), (0, 0.9, 0.1, 1e-6, -1.0)),
+}  # fmt: skip
+OPTIMIZERS["adam_amsgrad"] = OPTIMIZERS["adam"]
+
+
+@native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+@pytest.mark.parametrize("family", OPTIMIZERS)
+def test_optimizer_updates_are_those_of_numpy(family, decay, sign, dtype):
+    optim_kernels = pytest.importorskip("wengert.arrays.optim_kernels")
+    from wengert.arrays.plain.optimizers import FAMILIES
+
+    rng = np.random.default_rng(16)
+    (function, options), constants = OPTIMIZERS[family]
+    want = [[rng.random(shape).astype(dtype) for shape in ((), (3, 5), (70_001,))] for _ in range(FAMILIES[family][0])]
+    got = [[a.copy() for a in column] for column in want]
+    getattr(optim_kernels, function)(*want, **options, weight_decay=decay, maximize=sign < 0)
+    assert K.optimizer_update(family, got, (sign, decay, *constants[1:])) is True
+    for column, expected in zip(got, want, strict=True):
+        for a, b in zip(column, expected, strict=True):
+            close(a, b, ulps=16)
+
+
+@native
+def test_optimizer_updates_change_nothing_they_cannot_finish():
+    p, g = (
+        [np.ones(4, np.float32), np.ones((4, 4), np.float32)[:, ::2]],
+        [np.ones(4, np.float32), np.ones((4, 2), np.float32)],
+    )
+    assert K.optimizer_update("sgd", [p, g], (1, 0, -0.1, 0, 1)) is False
+    assert (p[0] == 1).all()
+    for columns, constants in (([p], (1, 0, -0.1, 0, 1)), ([p, g], (1, 0)), ([p, g[:1]], (1, 0, -0.1, 0, 1))):
+        with pytest.raises(ValueError, match="column"):
+            K.optimizer_update("sgd", columns, constants)
+    with pytest.raises(ValueError, match="no_such"):
+        K.optimizer_update("no_such", [p, g], ())
+    assert K.plain("optimizer_update")("sgd", [p, g], (1, 0, -0.1, 0, 1)) is False

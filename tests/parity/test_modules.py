@@ -1,7 +1,7 @@
 """Every module of PyTorch's own module table, built and run on both libraries.
 
-Compared for each sample: `repr`, the state dict's keys, shapes and types, the outputs, and the gradients of parameters
-and inputs. PyTorch's table has no samples for some modules: `EXTRA` adds them.
+Compared for each sample: the initial values for one seed, `repr`, the state dict's keys, shapes and types, the outputs,
+and the gradients of parameters and inputs. PyTorch's table has no samples for some modules: `EXTRA` adds them.
 """
 
 from __future__ import annotations
@@ -209,6 +209,9 @@ def check_sample(name: str, ctor: Any, forward: Any, train: bool) -> None:
     theirs_module = getattr(torch.nn, name)(*args, **kwargs).train(train)
     wengert.manual_seed(3)
     our_module = getattr(wengert.nn, name)(*ours.convert(args), **ours.convert(kwargs)).train(train)
+    if "Lazy" not in name:
+        for key, value in theirs_module.state_dict().items():
+            _same(value, our_module.state_dict()[key], f"initial {key}")
     theirs_module.to(torch.float64)
     our_module.to(wengert.float64)
     assert repr(our_module) == repr(theirs_module)

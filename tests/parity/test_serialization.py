@@ -71,7 +71,8 @@ def example(lib, dtype="float32"):
     floating = x.is_floating_point() or x.is_complex()
     return OrderedDict(
         whole=x, part=x[:, 1:, ::2], turned=x.transpose(0, 2), wide=x[0].expand(5, 3, 4),
-        zero_d=x.view(24)[1:2].view(()), none=lib.zeros(0, 3), parameter=PARAMETER[lib](x[0].clone()) if floating else 0,
+        zero_d=x.view(24)[1:2].view(()), none=lib.zeros(0, 3),
+        parameter=PARAMETER[lib](x[0].clone()) if floating else 0,
         frozen=PARAMETER[lib](x[1].clone(), requires_grad=False), leaf=x.clone().requires_grad_(floating),
         size=x.shape, dtype=x.dtype, device=x.device, layout=lib.strided,
         plain=[None, True, 3, -3, 2**70, 2.5, "text", "ü", (1, [2, {"a": {}}]), 4j, {1, 2}, b"by", bytearray(b"ab")],

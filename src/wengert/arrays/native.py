@@ -32,6 +32,7 @@ _UFUNCS = (
     "ndtr", "lgamma", "digamma",
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
+optimizer_update = _kernels.update
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 

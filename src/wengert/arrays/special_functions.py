@@ -1,9 +1,9 @@
 """Bessel, Airy and incomplete gamma functions and orthogonal polynomials, to about 1e-15 in float64.
 
-Elementwise over float16, bfloat16, float32 and float64 arrays that broadcast together; computed in float64 and delivered
-in the arguments' type. The Bessel and Airy functions are Chebyshev series: of the function itself near the origin, of
-its amplitude or modulus and phase far away (M. Abramowitz and I. Stegun, "Handbook of Mathematical Functions", chapters
-9 and 10). The coefficients are in ``special_tables``.
+Elementwise over float16, bfloat16, float32 and float64 arrays that broadcast together; computed in float64 and
+delivered in the arguments' type. The Bessel and Airy functions are Chebyshev series: of the function itself near the
+origin, of its amplitude or modulus and phase far away (M. Abramowitz and I. Stegun, "Handbook of Mathematical
+Functions", chapters 9 and 10). The coefficients are in ``special_tables``.
 """
 
 from __future__ import annotations
@@ -324,14 +324,15 @@ def polynomial(
 ) -> Array:
     """The polynomial of degree ``n`` (an array of whole numbers; zero where negative) at ``x``, by its recurrence.
 
-    ``first(x)`` is the polynomial of degree 1, ``step(x, k, p, q)`` that of degree k + 1 from those of degree k and k - 1.
+    ``first(x)`` is the polynomial of degree 1, ``step(x, k, p, q)`` that of degree k + 1 from those of degree k and
+    k - 1.
     """
     d = np.asarray(x).dtype
     with np.errstate(all="ignore"):
         x, n = np.broadcast_arrays(np.asarray(x, np.float64), np.trunc(np.asarray(n, np.float64)))
         value = np.where(n < 0, 0.0, np.where(n == 0, 1.0, np.nan))
         q, p = np.ones(x.shape), first(x)
-        top = int(n.max(initial=0.0))
+        top = int(n.max(initial=0.0, where=np.isfinite(n)))
         for k in range(1, top + 1):
             value = np.where(n == k, p, value)
             p, q = step(x, k, p, q), p

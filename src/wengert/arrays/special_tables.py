@@ -1,4 +1,4 @@
-"""Chebyshev coefficients of the Bessel and Airy functions in ``special_functions``, fitted for this project (50 digits)."""
+"""Chebyshev coefficients of the functions in ``special_functions``, fitted for this project with 50 digits."""
 
 from __future__ import annotations
 

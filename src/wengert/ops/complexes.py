@@ -33,17 +33,21 @@ def view_as_complex(input: Array):
     d = input.dtype
     if d.kind != "f" or d.itemsize < 4:
         raise RuntimeError(
-            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {dt.scalar_name(d)}"
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{dt.scalar_name(d)}"
         )
     if not input.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    joined = np.complex64 if d.itemsize == 4 else np.complex128
+    if not input.size:
+        return np.empty(input.shape[:-1], joined)
     if input.strides[-1] != d.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     if any(s % (2 * d.itemsize) for s in input.strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    return input.view(np.complex64 if d.itemsize == 4 else np.complex128)[..., 0]
+    return input.view(joined)[..., 0]
 
 
 def _angle_grad(F: Any, g: Any, input: Any) -> Any:
@@ -78,14 +82,11 @@ def _polar_angle(F: Any, g: Any, result: Any) -> Any:
 )
 def polar(abs: Array, angle: Array):
     """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
-    if abs.dtype != angle.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {dt.scalar_name(abs.dtype)} but got scalar type {dt.scalar_name(angle.dtype)} for second argument"
-        )
+    first, second = dt.scalar_name(abs.dtype), dt.scalar_name(angle.dtype)
+    if first != second:
+        raise RuntimeError(f"Expected object of scalar type {first} but got scalar type {second} for second argument")
     if abs.dtype.kind != "f":
-        raise RuntimeError(
-            f"Expected both inputs to be Half, Float or Double tensors but got {dt.scalar_name(abs.dtype)} and {dt.scalar_name(angle.dtype)}"
-        )
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {first} and {second}")
     out = np.empty(
         np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +34,7 @@ def inside(index: Any, size: int, dim: int) -> None:
     """Refuse places outside a dimension."""
     if index.size and not (0 <= index.min() and index.max() < size):
         bad = index[(index < 0) | (index >= size)].flat[0]
-        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
 
 
 def grid(shape: tuple[int, ...], index: Any, dim: int) -> tuple[Any, ...]:
@@ -69,21 +68,7 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
     return out
 
 
-def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
-    """Add the slices of ``values`` along ``dim`` to those of the contiguous ``out`` that ``index`` names."""
-    if dim:
-        first = np.ascontiguousarray(np.moveaxis(out, dim, 0))
-        return np.ascontiguousarray(np.moveaxis(add_rows(first, 0, index, np.moveaxis(values, dim, 0)), 0, dim))
-    if out.dtype.kind in "fcV":
-        wide = wide_type(out.dtype)
-        if wide is not None:
-            return K.add_at(out.astype(wide), index, values.astype(wide)).astype(out.dtype)
-        return K.add_at(out, index, np.ascontiguousarray(values))
-    (np.logical_or if out.dtype.kind == "b" else np.add).at(out, index, values)
-    return out
-
-
-def _match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
+def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
     """The conditions of gather and scatter on the shapes of their arguments."""
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor" if src is None
@@ -124,7 +109,7 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     if not index.size:
         return np.empty(index.shape, input.dtype)
     index = whole("gather", index)
-    _match("gather", input, dim, index)
+    match("gather", input, dim, index)
     inside(index, input.shape[dim] if input.ndim else 1, dim)
     if input.ndim <= 1:
         return input.reshape(-1)[index] if index.ndim else np.asarray(input.reshape(-1)[index])
@@ -147,60 +132,238 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
     return out
 
 
-@operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.index_added(g, dim, index, input_shape)))
-def index_select(input: Array, dim, index: Array):
-    """The slices of ``input`` along ``dim`` that ``index`` (int32 or int64, one dimension) names.
-
-    >>> import wengert as torch
-    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1, 1]))
-    tensor([[2, 2],
-            [4, 4]])
-    """
-    dim = axis(dim, input.ndim)
-    if index.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    index = whole("index_select", index)
-    if index.size and not (0 <= index.min() and index.max() < (input.shape[dim] if input.ndim else 1)):
-        raise IndexError("index out of range in self")
-    if not input.ndim:
-        return input.copy()
-    return input.take(index.reshape(-1), dim)
+# -- scatter ------------------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, dim, index: F.index_select(g, dim, index)), node="IndexAddBackward0", places=())
-def index_added(input: Array, dim, index: Array, size):
-    """The gradient of ``index_select``: slices added into zeros of shape ``size``."""
-    if not size:
-        return input.reshape(())
-    return add_rows(np.zeros(size, input.dtype), axis(dim, len(size)), index.reshape(-1), input)
+def _ready(name: str, input: Any, dim: Any, index: Any, src: Any) -> tuple[int, Any, Any]:
+    """The checks of all scatters: ``(dim, index, src cut to the index's shape)``."""
+    d = axis(dim, input.ndim)
+    if index.size:
+        index = whole(name, index)
+    if src is not None and src.dtype != input.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    match(name, input, d, index, src)
+    inside(index, input.shape[d] if input.ndim else 1, d)
+    if src is not None and src.shape != index.shape:
+        src = src[tuple(slice(0, n) for n in index.shape)] if src.ndim == index.ndim else src.reshape(index.shape)
+    return d, index, src
 
 
-# -- masks --------------------------------------------------------------------------------------------------------------
-
-
-def boolean(name: str, mask: Any) -> None:
-    if mask.dtype != bool:
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {dt.of(mask.dtype)}")
-
-
-@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=())
-def masked_fill(input: Array, mask: Array, value):
-    boolean("masked_fill", mask)
-    out = np.array(input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
-    np.copyto(out, value, where=mask, casting="unsafe")
+def _put(input: Any, d: int, index: Any, value: Any) -> Any:
+    out = np.array(input)
+    if index.size:
+        rows, index = (out, index) if out.ndim else (out.reshape(1), index.reshape(-1))
+        rows[grid(index.shape, index, d)] = value if np.ndim(value) else np.reshape(value, ())
     return out
 
 
+def _to_src(F: Any, x: Any, shape: Any) -> Any:
+    """The gradient of ``src``, of which the scatter read only as much as the index is large."""
+    if tuple(x.shape) == tuple(shape):
+        return x
+    if len(x.shape) != len(shape):
+        return F.reshape(x, shape)
+    return F.basic_scatter(x, tuple(shape), tuple(slice(0, n) for n in x.shape))
+
+
 @operator(
-    grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), value=lambda F, g, mask: F.sum(g * mask)),
-    promote=None, inplace=True, node="MaskedFillBackward1", places=(),
+    grad=dict(
+        input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0),
+        src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape),
+    ),
+    inplace=True, places=(),
 )  # fmt: skip
-def masked_fill_tensor(input: Array, mask: Array, value: Array):
-    if value.ndim:
-        raise RuntimeError(f"masked_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    if not dt.can_cast(value.dtype, input.dtype):
+def scatter(input: Array, dim, index: Array, src: Array):
+    d, index, src = _ready("scatter", input, dim, index, src)
+    return _put(input, d, index, src)
+
+
+@operator(grad=dict(input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0)), inplace=True, node="ScatterBackward1", places=())
+def scatter_value(input: Array, dim, index: Array, value):
+    d, index, _ = _ready("scatter", input, dim, index, None)
+    return _put(input, d, index, np.asarray(value).astype(input.dtype))
+
+
+@operator(
+    grad=dict(input=lambda F, g: g, src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)), inplace=True
+)
+def scatter_add(input: Array, dim, index: Array, src: Array):
+    """``input`` with ``src[i][j]`` added at ``[index[i][j]][j]`` (for ``dim=0``), and so on; repeated places add up.
+
+    >>> import wengert as torch
+    >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+    tensor([4., 0., 2.])
+    """
+    d, index, src = _ready("scatter_add", input, dim, index, src)
+    out = np.array(input, order="C")
+    return add_flat(out, flat_places(index, input.shape, d) if input.ndim else index, src) if index.size else out
+
+
+# -- scatter with a reduction -------------------------------------------------------------------------------------------
+
+REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+def _start(reduce: str, d: Any) -> Any:
+    """The value that a reduction starts from."""
+    if reduce in ("sum", "mean", "prod"):
+        return np.asarray(int(reduce == "prod")).astype(d)
+    if d.kind == "b":
+        return np.asarray(reduce == "amin")
+    if d.kind in "iu":
+        return np.asarray(np.iinfo(d).min if reduce == "amax" else np.iinfo(d).max, d)
+    return np.asarray(-np.inf if reduce == "amax" else np.inf).astype(d)
+
+
+def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_self: Any) -> Any:
+    dim, index, src = _ready("scatter", input, dim, index, src)
+    out = np.array(input, wide_type(input.dtype) or input.dtype, order="C")
+    if not index.size:
+        return out.astype(input.dtype)
+    places = (flat_places(index, input.shape, dim) if input.ndim else index).reshape(-1)
+    flat = out.reshape(-1)
+    if not include_self:
+        flat[places] = _start(reduce, out.dtype)
+    if reduce in ("sum", "mean"):
+        add_flat(out, places, src.astype(out.dtype))
+    else:
+        REDUCTIONS[reduce].at(flat, places, src.reshape(-1).astype(out.dtype))
+    if reduce == "mean":
+        count = np.bincount(places, minlength=flat.size) + bool(include_self)
+        count = np.maximum(count, 1).astype(out.dtype).reshape(out.shape)
+        out = out / count if out.dtype.kind in "fc" else out // count
+    return out.astype(input.dtype, copy=False)
+
+
+def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any, reduce: str, include_self: Any) -> Any:
+    """Sums and means: every element has the same part."""
+    if reduce == "mean":
+        kind = F.dtype_of(g)
+        ones = F.constant(np.ones(index.shape, kind))
+        n = F.scatter_add(F.constant(np.full(g.shape, bool(include_self), kind)), dim, index, ones)
+        g = g / F.masked_fill(n, n == 0, 1)
+    src = _to_src(F, F.gather(g, dim, index), src_shape) if needs[1] else None
+    return (g if include_self else F.scatter_value(g, dim, index, 0)) if needs[0] else None, src
+
+
+def _pick_back(F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any) -> Any:
+    whole_src = tuple(src.shape)
+    if whole_src != tuple(index.shape):
+        src = F.basic_index(src, tuple(slice(0, n) for n in index.shape))
+    kind = F.dtype_of(g)
+    if reduce == "prod":
+        own, others = _product_parts(F, g, input, dim, index, src, result, include_self)
+    else:
+        mine = F.cast(input == result, kind) if include_self else F.zeros(tuple(input.shape), kind)
+        theirs = F.cast(src == F.gather(result, dim, index), kind)
+        n = F.scatter_add(mine, dim, index, theirs)
+        part = g / F.masked_fill(n, n == 0, 1)
+        own, others = F.cast(input == result, kind) * part, theirs * F.gather(part, dim, index)
+    if not include_self:
+        own = F.scatter_value(own, dim, index, 0)
+    return own if needs[0] else None, _to_src(F, others, whole_src) if needs[1] else None
+
+
+def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, include_self: Any) -> Any:
+    """The gradients of a product: the product of the other factors, without dividing by zero."""
+    mended = F.masked_fill(input, input == 0, 1)
+    own = g * F.scatter_pick(mended, dim, index, src, "prod", include_self) / mended
+    zero = src == 0
+    zeros = F.gather(F.scatter_add(F.zeros(tuple(input.shape), F.dtype_of(g)), dim, index, F.cast(zero, F.dtype_of(g))), dim, index)
+    single = zero & (zeros == 1)
+    rest = F.scatter_pick(input, dim, index, F.masked_fill(src, single, 1), "prod", include_self)
+    usual = F.gather(g * result, dim, index) / F.masked_fill(src, zero, 1)
+    return own, F.where(single, F.gather(g * rest, dim, index), usual)
+
+
+# Twice, since PyTorch names the nodes of scatter_reduce and index_reduce differently.
+for _name, _node in (("scatter", "ScatterReduceBackward0"), ("index", "IndexReduceBackward0")):
+
+    @operator(grad=_total_back, wrt=("input", "src"), inplace=True, name=f"{_name}_total", node=_node, places=())
+    def total(input: Array, dim, index: Array, src: Array, reduce, include_self=True):
+        return _reduced(input, dim, index, src, reduce, include_self)
+
+    @operator(grad=_pick_back, wrt=("input", "src"), inplace=True, name=f"{_name}_pick", node=_node, places=())
+    def pick(input: Array, dim, index: Array, src: Array, reduce, include_self=True):
+        return _reduced(input, dim, index, src, reduce, include_self)
+
+
+# -- places of the whole tensor -----------------------------------------------------------------------------------------
+
+
+def _flat(name: str, input: Any, index: Any) -> Any:
+    """Places in row-major order, negative ones from the end."""
+    if index.dtype != np.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {dt.scalar_name(index.dtype)}")
+    if index.size and not (-input.size <= index.min() and index.max() < input.size):
+        bad = index[(index < -input.size) | (index >= input.size)].flat[0]
+        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {input.size} elements.")
+    return index
+
+
+@operator(grad=dict(input=lambda F, g, index, input_shape: F.put(F.zeros(input_shape, F.dtype_of(g)), index, g, True)))
+def take(input: Array, index: Array):
+    """The elements at places ``index`` of the row-major order; the shape of the result is that of ``index``.
+
+    >>> import wengert as torch
+    >>> torch.take(torch.tensor([[4, 3], [2, 1]]), torch.tensor([0, -1]))
+    tensor([4, 1])
+    """
+    return input.reshape(-1)[_flat("take", input, index)]
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, F.zeros(index.shape, F.dtype_of(g))),
+        source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
+    ),
+    inplace=True, places=("Tensor",),
+)  # fmt: skip
+def put(input: Array, index: Array, source: Array, accumulate=False):
+    """``input`` with the elements of ``source`` at places ``index`` of the row-major order, added there if ``accumulate``."""
+    places = _flat("put", input, index).reshape(-1)
+    if source.dtype != input.dtype:
         raise RuntimeError(
-            f"value cannot be converted to type {dt.scalar_name(input.dtype)} without overflow"
-            if value.dtype.kind != "c" else f"result type {dt.scalar_name(value.dtype)} can't be cast to {dt.scalar_name(input.dtype)}"
-        )  # fmt: skip
-    return masked_fill.forward(input, mask, value)
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {dt.scalar_name(input.dtype)} and "
+            f"source.dtype = {dt.scalar_name(source.dtype)}"
+        )
+    if source.size != index.size:
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, "
+            f"index.numel() = {index.size}"
+        )
+    out = np.array(input, order="C")
+    if accumulate:
+        return add_flat(out, places, source.reshape(-1)) if places.size else out
+    out.reshape(-1)[places] = source.reshape(-1)
+    return out
+
+
+@composite
+def take_along_dim(F, input, indices, dim=None):
+    """The elements at ``indices`` along ``dim``, other dimensions broadcast; without ``dim`` of the row-major order.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor([[30, 10, 20]])
+    >>> torch.take_along_dim(x, torch.argsort(x), dim=1)
+    tensor([[10, 20, 30]])
+    """
+    if dim is None:
+        return F.gather(F.reshape(input, (-1,)), 0, F.reshape(indices, (-1,)))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    d = axis(dim, input.ndim)
+    a, b = list(input.shape), list(indices.shape)
+    if input.ndim:
+        a[d] = b[d] = 1
+    for i, (m, n) in enumerate(zip(a, b)):
+        if m != n and 1 not in (m, n):
+            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {i}")
+    common = [max(m, n) if 0 not in (m, n) else 0 for m, n in zip(a, b)]
+    large, small = list(common), list(common)
+    if input.ndim:
+        large[d], small[d] = input.shape[d], indices.shape[d]
+    return F.gather(F.expand(input, tuple(large)), d, F.expand(indices, tuple(small)))

@@ -71,10 +71,13 @@ def no_derivative(name: str) -> Any:
 # -- sums and products -----------------------------------------------------------------------------------------------
 
 _BOOL_MINUS = (
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-    "`logical_not()` operator instead."
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+    "`~` or `logical_not()` operator instead."
 )
-_BOOLS_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+_BOOLS_MINUS = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+    "instead."
+)
 
 
 def _times_alpha(input: Any, other: Any, alpha: Any) -> Any:
@@ -245,8 +248,8 @@ def neg(input: Array):
     """``-input``; ``RuntimeError`` for bool tensors."""
     if input.dtype.kind == "b":
         raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            "`logical_not()` operator instead."
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         )
     return np.negative(input)
 
@@ -438,17 +441,10 @@ def clamp_max_tensor(input: Array, max: Array):
     promoted=("input", "other"),
 )
 def where(condition: Array, input: Array, other: Array):
-    """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast. With ``condition`` alone: its true places.
-
-    >>> import wengert as torch
-    >>> x = torch.tensor([-1.0, 2.0])
-    >>> torch.where(x > 0, x, 0.0)
-    tensor([0., 2.])
-    """
+    """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast."""
     if condition.dtype.kind != "b":
         if condition.dtype != np.uint8:
-            raise RuntimeError(
-                f"where expected condition to be a boolean tensor, but got a tensor with dtype {dt.scalar_name(condition.dtype)}"
-            )
+            found = dt.scalar_name(condition.dtype)
+            raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {found}")
         condition = condition != 0
     return np.where(condition, input, other)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .operator import family
-from .powers import LN2
 from .pointwise import conjugate, flat_gradient, floating, no_derivative, number, real, unsupported
+from .powers import LN2
 
 if TYPE_CHECKING:
     from .operator import Array

@@ -193,7 +193,7 @@ def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
 
 @operator(grad=dict(input=_logit_grad), promote="float", inplace=True)
 def logit(input: Array, eps=None):
-    """``log(input / (1 - input))``, of ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given; NaN outside [0, 1]."""
+    """``log(input / (1 - input))``, with ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given."""
     x = real("logit_cpu", input)
     if eps is not None:
         d = x.dtype.type
@@ -312,9 +312,8 @@ def _declare_polynomial(name: str, first: Callable[..., Any], step: Callable[...
         return S.polynomial(2 * input - 1 if shifted else input, n, first, step)
 
     kind, letter = name.removeprefix("shifted_").split("_polynomial_")
-    forward.__doc__ = (
-        f"{kind.capitalize()} polynomial {letter.upper()} of degree ``n``{', of ``2 * input - 1``' if shifted else ''}."
-    )
+    of = ", of ``2 * input - 1``" if shifted else ""
+    forward.__doc__ = f"{kind.capitalize()} polynomial {letter.upper()} of degree ``n``{of}."
     special(name=f"special_{name}", promote="float")(forward)
 
 
@@ -328,15 +327,24 @@ for _name, (_first, _step) in _POLYNOMIALS.items():
 
 # -- torch.special's own names for others ----------------------------------------------------------------------------
 
-for _name, _other in {
-    "expit": "sigmoid", "gammaln": "lgamma", "psi": "digamma", "multigammaln": "mvlgamma", "gammainc": "igamma", "gammaincc": "igammac",
-}.items():  # fmt: skip
 
-    def _same(F: Any, *args: Any, _other: str = _other) -> Any:
-        return getattr(F, _other)(*args)
+def _declare_same(name: str, other: str) -> None:
+    def same(F: Any, *args: Any) -> Any:
+        return getattr(F, other)(*args)
 
-    _same.__doc__ = f"``torch.{_other}``."
-    special_composite(_same, name=f"special_{_name}")
+    same.__doc__ = f"``torch.{other}``."
+    special_composite(same, name=f"special_{name}")
+
+
+for _name, _other in (
+    ("expit", "sigmoid"),
+    ("gammaln", "lgamma"),
+    ("psi", "digamma"),
+    ("multigammaln", "mvlgamma"),
+    ("gammainc", "igamma"),
+    ("gammaincc", "igammac"),
+):
+    _declare_same(_name, _other)
 
 
 @special_composite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -81,13 +81,11 @@ def cosh(input: Array):
     return np.cosh(input)
 
 
-def _tanh_grad(F: Any, g: Any, result: Any) -> Any:
-    return g * F.conj(1 - result * result) if F.is_complex(result) else g * (1 - result * result)
-
-
 @composite(places=(), raw=lambda g, result: K.tanh_grad(g, result))
 def tanh_grad(F, g, result):
-    return _tanh_grad(F, g, result)
+    """``g`` times the (conjugated) derivative of ``tanh``, from its result."""
+    slope = 1 - result * result
+    return g * (F.conj(slope) if F.is_complex(slope) else slope)
 
 
 @operator(
@@ -115,8 +113,14 @@ def asinh(input: Array):
     return np.arcsinh(input)
 
 
+def _acosh_slope(F: Any, input: Any) -> Any:
+    if F.is_complex(input):  # one root would leave the principal branch
+        return F.rsqrt(input - 1) * F.rsqrt(input + 1)
+    return F.rsqrt((input - 1) * (input + 1))
+
+
 @operator(
-    grad=dict(input=lambda F, g, input: g * (F.rsqrt(input - 1) * F.rsqrt(input + 1))),
+    grad=dict(input=lambda F, g, input: g * _acosh_slope(F, input)),
     promote="float",
     kernel=np.arccosh,
     inplace=True,
@@ -141,6 +145,7 @@ def atanh(input: Array):
 
 @composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result))
 def sigmoid_grad(F, g, result):
+    """``g`` times the (conjugated) derivative of ``sigmoid``, from its result."""
     slope = result * (1 - result)
     return g * (F.conj(slope) if F.is_complex(slope) else slope)
 

@@ -314,9 +314,11 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
         )
     node = None
     if recording:
-        # an input that is saved keeps its old version: a gradient that reads it later is an error, as in PyTorch
         raw["result"] = a
-        node = record(op, inputs, raw, (target,), m)
+        first = op.params[0]
+        if first in op.saved:  # some rule needs the value that is about to be overwritten
+            raw[first] = a.copy()
+        node = record(op, inputs, raw, (target,), m, first)
     np.copyto(a, y, casting="unsafe")
     bump(target)
     if node is not None:

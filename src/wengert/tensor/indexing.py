@@ -123,9 +123,9 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
             advanced.append(k)
             at += k._data.ndim if k._data.dtype == bool else 1
     if not any(k is not None for k in advanced):
-        return (tuple(basic) if meaningful else None), None, last
+        return ((*basic, ...) if meaningful else None), None, last
     masks = [k for k in advanced if k is not None]
-    return (tuple(basic) if meaningful else None), (_as_indices(advanced, t), masks), last
+    return ((*basic, ...) if meaningful else None), (_as_indices(advanced, t), masks), last
 
 
 def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:

@@ -100,9 +100,9 @@ def lerp_(input: Any, end: Any, weight: Any) -> Any:
 
 @overload("torch")
 def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> Any:
-    """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast. With ``condition`` alone: its true places.
+    """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast.
 
-    The true places are a tuple with one index tensor for each dimension.
+    With ``condition`` alone: its true places, a tuple with one index tensor for each dimension.
 
     >>> import wengert as torch
     >>> x = torch.tensor([-1.0, 2.0])
@@ -167,9 +167,9 @@ def _float_power_in_place(self: Any, exponent: Any) -> Any:
     """``float_power`` in place, for float64 and complex128 tensors alone."""
     wide = function("float_power")(self, exponent)
     if wide.dtype is not self.dtype:
+        have, needed = dt.scalar_name(self._data.dtype), dt.scalar_name(wide._data.dtype)
         raise RuntimeError(
-            f"the base given to float_power_ has dtype {dt.scalar_name(self._data.dtype)} but the operation's result requires dtype "
-            f"{dt.scalar_name(wide._data.dtype)}"
+            f"the base given to float_power_ has dtype {have} but the operation's result requires dtype {needed}"
         )
     return inplace_function("pow")(self, exponent)
 

@@ -1,12 +1,15 @@
-"""Splitting and filling with several forms: numbers or lists of lengths, numbers or tensors as values."""
+"""Splitting, filling and scattering with several forms: lengths or lists of them, numbers or tensors, reductions."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..ops.arrange import common_shape
+from ..ops.strided import geometry
 from .functions import function, inplace_function
 from .overloads import overload
 from .tensor import Tensor
+from .types import Size
 
 
 @overload("torch", "Tensor")
@@ -25,18 +28,165 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **more:
     return function("split")(tensor, size, dim, **more)
 
 
-def _filler(name: str, places: tuple[str, ...], find: Any, position: int, argument: str) -> None:
+def _filler(name: str, places: tuple[str, ...], find: Any, position: int) -> None:
     """A function whose last argument is a number, or a 0-d tensor that may want a gradient."""
     number, tensor = find(name), find(name + "_tensor")
 
     def fill(*args: Any, **more: Any) -> Any:
-        value = args[position] if len(args) > position else more.get(argument)
+        value = args[position] if len(args) > position else more.get("value")
         return (tensor if isinstance(value, Tensor) else number)(*args, **more)
 
     fill.__name__ = name + ("_" if find is inplace_function else "")
-    fill.__doc__ = number.__doc__
+    fill.__doc__ = function(name).__doc__
     overload(*places)(fill)
 
 
-_filler("masked_fill", ("torch", "Tensor"), function, 2, "value")
-_filler("masked_fill", ("Tensor",), inplace_function, 2, "value")
+for _name, _position in (("masked_fill", 2), ("index_fill", 3)):
+    _filler(_name, ("torch", "Tensor"), function, _position)
+    _filler(_name, ("Tensor",), inplace_function, _position)
+
+
+# -- scatter ------------------------------------------------------------------------------------------------------------
+
+_KINDS = {"add": "sum", "multiply": "prod"}
+
+
+def _scatter(find: Any) -> Any:
+    def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Any:
+        """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``, or joined by ``reduce`` ("add", "multiply").
+
+        For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins.
+
+        >>> import wengert as torch
+        >>> torch.zeros(2, 2).scatter(1, torch.tensor([[1], [0]]), 5.0)
+        tensor([[0., 5.],
+                [5., 0.]])
+        """
+        src = value if src is None else src
+        if reduce is None:
+            return find("scatter" if isinstance(src, Tensor) else "scatter_value")(input, dim, index, src, **more)
+        if reduce not in _KINDS:
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if not isinstance(src, Tensor):
+            src = input.new_full(index.shape, src)
+        return _reduce(find, "scatter", input, dim, index, src, _KINDS[reduce], True, more)
+
+    return scatter
+
+
+def _reduce(find: Any, kind: str, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, more: Any) -> Any:
+    part = "total" if reduce in ("sum", "mean") else "pick"
+    return find(f"{kind}_{part}")(input, dim, index, src, reduce, include_self, **more)
+
+
+def _scatter_reduce(find: Any) -> Any:
+    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
+        """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
+
+        Without ``include_self`` the places that are written to forget what ``input`` had there.
+
+        >>> import wengert as torch
+        >>> torch.zeros(2).scatter_reduce(0, torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0]), "mean", include_self=False)
+        tensor([2., 5.])
+        """
+        if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+            raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+        return _reduce(find, "scatter", input, dim, index, src, reduce, include_self, more)
+
+    return scatter_reduce
+
+
+def _index_reduce(find: Any) -> Any:
+    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
+        """``input`` with the slices of ``source`` joined to those that ``index`` names by "prod", "mean", "amax" or "amin"."""
+        if reduce not in ("prod", "mean", "amax", "amin"):
+            raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        n = input.shape[dim] if input.ndim else 1
+        if index.numel() and not (0 <= int(index.min()) and int(index.max()) < n):
+            raise IndexError("index out of range in self")
+        if index.numel() != (source.shape[dim] if source.ndim else 1):
+            raise RuntimeError(
+                f"index_reduce(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[dim]}), for dim: {dim}"
+            )
+        if source.ndim:
+            shape = [1] * source.ndim
+            shape[dim] = -1
+            index = index.reshape(shape).expand(source.shape)
+        return _reduce(find, "index", input, dim, index, source, reduce, include_self, more)
+
+    return index_reduce
+
+
+for _make in (_scatter, _scatter_reduce, _index_reduce):
+    overload("torch", "Tensor")(_make(function))
+    _inplace = _make(inplace_function)
+    _inplace.__name__ += "_"
+    overload("Tensor")(_inplace)
+
+
+# -- shapes -------------------------------------------------------------------------------------------------------------
+
+
+@overload("torch")
+def broadcast_shapes(*shapes: Any) -> Any:
+    """The shape that all of ``shapes`` broadcast to.
+
+    >>> import wengert as torch
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
+    rows = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    return Size(common_shape(rows))
+
+
+@overload("torch")
+def block_diag(*tensors: Any) -> Any:
+    """Matrices (vectors are rows, numbers 1 by 1) one after another along the diagonal, zero elsewhere.
+
+    >>> import wengert as torch
+    >>> torch.block_diag(torch.ones(1, 2), torch.tensor(3.0))
+    tensor([[1., 1., 0.],
+            [0., 0., 3.]])
+    """
+    return function("block_diag")(list(tensors)) if tensors else Tensor([]).reshape(1, 0)
+
+
+@overload("torch", "Tensor")
+def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+    """Each element (or slice along ``dim``) repeated in place, ``repeats`` times or as often as a tensor says for each.
+
+    With one tensor alone: each place as often as the tensor says.
+
+    >>> import wengert as torch
+    >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+    tensor([1, 1, 2, 2])
+    """
+    if repeats is None:
+        return function("repeat_places")(input)
+    return function("repeat_interleave_each")(input, repeats, dim)
+
+
+@overload("torch", "Tensor")
+def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """A view of the tensor's memory with the given sizes, steps (in elements) and beginning.
+
+    >>> import wengert as torch
+    >>> torch.as_strided(torch.arange(4), (2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
+    source = geometry(input._data)
+    offset = source[2] if storage_offset is None else storage_offset
+    return function("as_strided")(input, tuple(size), tuple(stride), offset, source)
+
+
+@overload("torch")
+def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+    """``as_strided`` as a copy."""
+    return as_strided(input, size, stride, storage_offset).clone()
+
+
+@overload("torch")
+def detach_copy(input: Any) -> Any:
+    """A copy without history."""
+    return input.detach().clone()

@@ -187,12 +187,14 @@ def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None)
     return type(node_name or op.node_name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
 
 
-def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes) -> OpNode | None:
+def record(
+    op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes, private: str = ""
+) -> OpNode | None:
     """Leave a node on the tape, if some input asks for a gradient.
 
     ``inputs``: the tensors of the differentiable parameters. ``values``: for every name that a rule may remember, the
-    array (or constant) as the forward saw it. ``outputs``: the differentiable outputs, which get their edges here by
-    the caller.
+    array (or constant) as the forward saw it. ``outputs``: the differentiable outputs, which get their edges from the
+    caller. ``private``: a name whose array is a copy that nobody else can write to.
     """
     edges: list[Any] = []
     for p in op.wrt:
@@ -213,13 +215,14 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         node.dtype = tuple(o._data.dtype for o in outputs)
         if len(outputs) == 1:
             node.shape, node.dtype = node.shape[0], node.dtype[0]
-    node.saved = save(op, node, edges, inputs, values, m)
+    node.saved = save(op, edges, inputs, values, m, private)
     if m.anomaly is not None:
         m.anomaly.made(node)
     return node
 
 
-def save(op: Operator, node: OpNode, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes) -> tuple[Any, ...]:
+def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str) -> tuple[Any, ...]:
+    """The node's memory: see ``OpNode``."""
     memory: list[Any] = []
     lists = bool(op.tensor_lists)
     for name in op.saved:
@@ -237,7 +240,7 @@ def save(op: Operator, node: OpNode, edges: list[Any], inputs: dict[str, Any], v
             memory += (value, counters, [c[0] for c in counters])
             continue
         tensor = inputs.get(name)
-        counter = _UNVERSIONED if tensor is None else tensor._vc
+        counter = _UNVERSIONED if tensor is None or name == private else tensor._vc
         if m.packing is not None and type(value) is np.ndarray:
             memory += (_pack(value, m.packing), _UNVERSIONED, 0)
         else:

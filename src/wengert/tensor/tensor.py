@@ -306,12 +306,17 @@ class Tensor:
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value._data.dtype != self._data.dtype:
+            from ..arrays.dtypes import scalar_name
+
             raise RuntimeError(
-                f"assigned grad has data of a different type: grad is {value.type()} but the tensor is {self.type()}"
+                f"attempting to assign a gradient with dtype '{scalar_name(value._data.dtype).lower()}' to a tensor with grad_dtype "
+                f"'{scalar_name(self._data.dtype)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype): "
+                "convert it with .to(tensor.dtype) first."
             )
         if value._data.shape != self._data.shape:
             raise RuntimeError(
-                f"assigned grad has data of a different size: the tensor has shape {list(self.shape)}, the grad {list(value.shape)}"
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure "
+                "that the gradient and the tensor are the same size"
             )
         meta_of(self).grad = value
 

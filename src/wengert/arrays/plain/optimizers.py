@@ -1,0 +1,35 @@
+"""One native call for a whole optimizer step; the formulas in NumPy are in ``wengert.arrays.optim_kernels``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wengert.arrays.plain.widen import Array
+
+#: Families of the native update: how many arrays belong to a parameter (itself, gradient, state), and the constants.
+FAMILIES = {
+    "sgd": (2, "sign decay rate keep share"),
+    "sgd_first": (3, "sign decay rate keep share"),
+    "sgd_first_nesterov": (3, "sign decay rate keep share"),
+    "sgd_momentum": (3, "sign decay rate keep share"),
+    "sgd_nesterov": (3, "sign decay rate keep share"),
+    "adam": (4, "sign decay shrink w1 b2 w2 floor move"),
+    "adam_amsgrad": (5, "sign decay shrink w1 b2 w2 floor move"),
+    "adagrad": (3, "sign decay floor move"),
+    "rmsprop": (3, "sign decay keep share floor move momentum"),
+    "rmsprop_momentum": (4, "sign decay keep share floor move momentum"),
+    "adadelta": (4, "sign decay keep share floor move"),
+}
+
+
+def optimizer_update(family: str, columns: Sequence[Sequence[Array]], constants: Sequence[float]) -> bool:
+    """Update all parameters in place, and say whether that was done.
+
+    ``columns`` holds, one list each, the parameters, their gradients and their state arrays. False, with nothing
+    changed, means that the caller's own formulas have to do it: always here, natively for arrays that are not
+    contiguous float32 or float64. ``sign`` is -1 to maximise; the other constants are those of ``optim_kernels``.
+    """
+    return False

@@ -1,0 +1,277 @@
+"""``einsum``: a plan for each equation and shapes, carried out with permutations, matrix products and sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array  # noqa: F401
+
+operator, composite = family("torch")
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_plans: dict[Any, Any] = {}
+
+
+@composite
+def einsum(F, *args):
+    """Sums of products, written with subscripts: ``einsum(equation, *operands)``.
+
+    A subscript that the output lacks is summed over, one that an operand repeats walks its diagonal, ``...`` stands for
+    dimensions that broadcast. Also ``einsum(operand, [0, 1], ..., [output])``. Several operands are multiplied pair by
+    pair, the smallest intermediate result first.
+
+    >>> import wengert as torch
+    >>> a, b = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0])
+    >>> torch.einsum("ij,j->i", a, b)
+    tensor([21., 43.])
+    """
+    equation, operands = _arguments(args)
+    shapes = tuple(tuple(x.shape) for x in operands)
+    plan = _plans.get((equation, shapes))
+    if plan is None:
+        if len(_plans) > 500:
+            _plans.clear()
+        plan = _plans[equation, shapes] = _plan(equation, shapes)
+    prepare, steps, last = plan
+    row = [_carry(F, x, todo) if todo else x for x, todo in zip(operands, prepare)]
+    for i, j, left, right, multiply, after in steps:
+        b, a = row.pop(j), row.pop(i)
+        a, b = _carry(F, a, left), _carry(F, b, right)
+        row.append(_carry(F, F.matmul(a, b) if multiply else a * b, after))
+    return _carry(F, row[0], last)
+
+
+def _carry(F: Any, x: Any, todo: Any) -> Any:
+    for name, *values in todo:
+        x = getattr(F, name)(x, *values)
+    return x
+
+
+# -- reading the equation ---------------------------------------------------------------------------------------------
+
+
+def _arguments(args: tuple[Any, ...]) -> tuple[str, Any]:
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
+    if isinstance(args[0], str):
+        operands = args[1:]
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            operands = tuple(operands[0])
+        return args[0], operands
+    equation = ",".join(map(_subscripts, args[1::2]))
+    if len(args) % 2:
+        equation = ",".join(map(_subscripts, args[1:-1:2])) + "->" + _subscripts(args[-1])
+        return equation, args[:-1:2]
+    return equation, args[::2]
+
+
+def _subscripts(row: Any) -> str:
+    text = []
+    for s in row:
+        if s is not Ellipsis and not 0 <= s < 52:
+            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        text.append("..." if s is Ellipsis else _LETTERS[s])
+    return "".join(text)
+
+
+def _labels(term: str, where: str, at: int) -> list[str]:
+    """The subscripts of one term, an ellipsis as ``"."``."""
+    row: list[str] = []
+    i = 0
+    while i < len(term):
+        c = term[i]
+        if c == " ":
+            i += 1
+        elif c == ".":
+            if "." in row:
+                raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
+            if term[i : i + 3] != "...":
+                raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis{' (...)' if where == 'output' else ''}")
+            row.append(".")
+            i += 3
+        elif c in _LETTERS:
+            row.append(c)
+            i += 1
+        else:
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {at + i} in the equation string, subscripts must be in [a-zA-Z]"
+            )
+    return row
+
+
+def _parse(equation: str, shapes: Any) -> tuple[list[list[Any]], list[Any]]:
+    """The labels of each operand and of the output; the dimensions of an ellipsis are -1 (the last), -2, ..."""
+    left, arrow, right = equation.partition("->")
+    written = left.split(",")
+    if len(written) > len(shapes):
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(written) < len(shapes):
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    terms: list[list[Any]] = []
+    at = widest = 0
+    for i, (text, shape) in enumerate(zip(written, shapes)):
+        row = _labels(text, f"operand {i}", at)
+        at += len(text) + 1
+        named = len(row) - ("." in row)
+        if "." in row and named <= len(shape):
+            hidden = len(shape) - named
+            widest = max(widest, hidden)
+            k = row.index(".")
+            terms.append([*row[:k], *range(-hidden, 0), *row[k + 1 :]])
+        elif "." not in row and named == len(shape):
+            terms.append(list(row))
+        else:
+            more = "more than" if "." in row else "does not match"
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({named}) {'is ' if '.' in row else ''}{more} the number of dimensions "
+                f"({len(shape)}) for operand {i}{'' if '.' in row else ' and no ellipsis was given'}"
+            )
+    flat = [c for row in terms for c in row]
+    if not arrow:
+        return terms, [*range(-widest, 0), *sorted({c for c in flat if isinstance(c, str) and flat.count(c) == 1})]
+    out: list[Any] = []
+    for c in _labels(right, "output", at + 1):
+        if c == ".":
+            out.extend(range(-widest, 0))
+            continue
+        if c in out:
+            raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
+        if c not in flat:
+            raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
+        out.append(c)
+    return terms, out
+
+
+def _sizes(terms: list[list[Any]], shapes: Any) -> dict[Any, int]:
+    sizes: dict[Any, int] = {}
+    for i, (row, shape) in enumerate(zip(terms, shapes)):
+        own: dict[Any, int] = {}
+        for c, n in zip(row, shape):
+            if own.setdefault(c, n) != n:
+                raise RuntimeError(f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {n} != {own[c]}")
+            known = sizes.get(c, 1)
+            if known != n and 1 not in (known, n):
+                name = c if isinstance(c, str) else "..."
+                raise RuntimeError(
+                    f"einsum(): subscript {name} has size {n} for operand {i} which does not broadcast with previously seen size {known}"
+                )
+            sizes[c] = n if known == 1 else known
+    return sizes
+
+
+# -- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def _plan(equation: str, shapes: Any) -> tuple[Any, Any, Any]:
+    """``(prepare, steps, last)``: operations on each operand, products of pairs, and what brings the result into order."""
+    terms, out = _parse(equation, shapes)
+    sizes = _sizes(terms, shapes)
+    prepare, rows = [], []
+    for i, (row, shape) in enumerate(zip(terms, shapes)):
+        others = {c for j, other in enumerate(terms) if j != i for c in other}
+        todo, row = _single(list(row), list(shape), others, out, sizes)
+        prepare.append(todo)
+        rows.append(row)
+    steps = []
+    while len(rows) > 1:
+        i, j = _cheapest(rows, out, sizes) if len(rows) > 2 else (0, 1)
+        keep = {*out, *(c for k, row in enumerate(rows) if k not in (i, j) for c in row)}
+        right, left = rows.pop(j), rows.pop(i)
+        step, row = _pair(left, right, keep, out if not rows else None, sizes)
+        steps.append((i, j, *step))
+        rows.append(row)
+    # a subscript whose every operand has size 1 there was dropped nowhere; one that no product carries is summed above
+    return prepare, steps, _arranged(rows[0], out)
+
+
+def _single(row: list[Any], shape: list[int], others: set[Any], out: list[Any], sizes: dict[Any, int]) -> tuple[list[Any], list[Any]]:
+    """One operand by itself: diagonals, broadcast dimensions dropped, sums over what nobody else has."""
+    todo: list[Any] = []
+    for c in [c for k, c in enumerate(row) if row.index(c) == k and row.count(c) > 1]:
+        while row.count(c) > 1:
+            a = row.index(c)
+            b = row.index(c, a + 1)
+            todo.append(("diagonal", 0, a, b))
+            n = shape[a]
+            row = [*(x for k, x in enumerate(row) if k not in (a, b)), c]
+            shape = [*(x for k, x in enumerate(shape) if k not in (a, b)), n]
+    drop = tuple(k for k, c in enumerate(row) if shape[k] == 1 and sizes[c] != 1)
+    if drop:
+        todo.append(("squeeze", drop))
+        row = [c for k, c in enumerate(row) if k not in drop]
+    gone = tuple(k for k, c in enumerate(row) if c not in others and c not in out)
+    if gone:
+        todo.append(("sum", gone))
+        row = [c for k, c in enumerate(row) if k not in gone]
+    return todo, row
+
+
+def _cheapest(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> tuple[int, int]:
+    """The pair whose product is smallest compared with its factors (the greedy rule of Smith and Gray's opt_einsum)."""
+    best, pair = None, (0, 1)
+    for i in range(len(rows)):
+        for j in range(i + 1, len(rows)):
+            keep = {*out, *(c for k, row in enumerate(rows) if k not in (i, j) for c in row)}
+            made = {c for c in (*rows[i], *rows[j]) if c in keep}
+            cost = _volume(made, sizes) - _volume(rows[i], sizes) - _volume(rows[j], sizes)
+            key = (cost, _volume({*rows[i], *rows[j]}, sizes))
+            if best is None or key < best:
+                best, pair = key, (i, j)
+    return pair
+
+
+def _volume(row: Any, sizes: dict[Any, int]) -> int:
+    n = 1
+    for c in row:
+        n *= sizes[c]
+    return n
+
+
+def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None, sizes: dict[Any, int]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The product of two operands as one batched matrix product, or an elementwise one where nothing is summed."""
+    summed = [c for c in a if c in b and c not in keep]
+    batch = [c for c in a if c in b and c in keep]
+    # what only one of them has and nobody wants (its partner was broadcast away) is summed beforehand
+    lone_a, lone_b = ([c for c in x if c not in y and c not in keep] for x, y in ((a, b), (b, a)))
+    left, a = _without(a, lone_a)
+    right, b = _without(b, lone_b)
+    free_a, free_b = [c for c in a if c not in b], [c for c in b if c not in a]
+    if not summed:
+        order = [c for c in out if c in a or c in b] if out is not None else [*batch, *free_a, *free_b]
+        left += _arranged(a, [c for c in order if c in a]) + _spaced([c in a for c in order])
+        right += _arranged(b, [c for c in order if c in b]) + _spaced([c in b for c in order])
+        return (left, right, False, ()), order
+    size = {c: sizes[c] for c in (*a, *b)}
+    shape = [size[c] for c in batch]
+    k = _volume(summed, sizes)
+    left += _arranged(a, [*batch, *free_a, *summed])
+    right += _arranged(b, [*batch, *summed, *free_b])
+    if len(free_a) != 1 or len(summed) != 1:
+        left.append(("reshape", (*shape, _volume(free_a, sizes), k)))
+    if len(free_b) != 1 or len(summed) != 1:
+        right.append(("reshape", (*shape, k, _volume(free_b, sizes))))
+    after = []
+    if len(free_a) != 1 or len(free_b) != 1:
+        after.append(("reshape", (*shape, *(size[c] for c in free_a), *(size[c] for c in free_b))))
+    return (left, right, True, after), [*batch, *free_a, *free_b]
+
+
+def _without(row: list[Any], gone: list[Any]) -> tuple[list[Any], list[Any]]:
+    if not gone:
+        return [], row
+    return [("sum", tuple(k for k, c in enumerate(row) if c in gone))], [c for c in row if c not in gone]
+
+
+def _arranged(row: list[Any], wanted: list[Any]) -> list[Any]:
+    return [] if row == wanted else [("permute", tuple(row.index(c) for c in wanted))]
+
+
+def _spaced(present: list[bool]) -> list[Any]:
+    """Dimensions of size one where ``present`` is false."""
+    missing = [("unsqueeze", k) for k, there in enumerate(present) if not there]
+    return missing

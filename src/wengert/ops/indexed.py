@@ -1,0 +1,255 @@
+"""Whole slices at index vectors, and elements under masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import kernels as K
+from ..arrays.reduce import wide_type
+from .gather import whole
+from .operator import family
+from .views import axis
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+
+# -- slices -------------------------------------------------------------------------------------------------------------
+
+
+def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
+    """Add the slices of ``values`` along ``dim`` to those of the contiguous ``out`` that ``index`` names."""
+    if dim:
+        first = np.ascontiguousarray(np.moveaxis(out, dim, 0))
+        return np.ascontiguousarray(np.moveaxis(add_rows(first, 0, index, np.moveaxis(values, dim, 0)), 0, dim))
+    if out.dtype.kind in "fcV":
+        wide = wide_type(out.dtype)
+        if wide is not None:
+            return K.add_at(out.astype(wide), index, values.astype(wide)).astype(out.dtype)
+        return K.add_at(out, index, np.ascontiguousarray(values))
+    (np.logical_or if out.dtype.kind == "b" else np.add).at(out, index, values)
+    return out
+
+
+@operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.index_added(g, dim, index, input_shape)))
+def index_select(input: Array, dim, index: Array):
+    """The slices of ``input`` along ``dim`` that ``index`` (int32 or int64, one dimension) names.
+
+    >>> import wengert as torch
+    >>> torch.index_select(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
+    dim = axis(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    index = whole("index_select", index)
+    if index.size and not (0 <= index.min() and index.max() < (input.shape[dim] if input.ndim else 1)):
+        raise IndexError("index out of range in self")
+    if not input.ndim:
+        return np.array(input)
+    return input.take(index.reshape(-1), dim)
+
+
+@operator(grad=dict(input=lambda F, g, dim, index: F.index_select(g, dim, index)), node="IndexAddBackward0", places=())
+def index_added(input: Array, dim, index: Array, size):
+    """The gradient of ``index_select``: slices added into zeros of shape ``size``."""
+    if not size:
+        return input.reshape(())
+    return add_rows(np.zeros(size, input.dtype), axis(dim, len(size)), index.reshape(-1), input)
+
+
+def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False) -> tuple[int, Any]:
+    """``(dim, index)`` of an operation on slices, checked."""
+    d = axis(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {dt.scalar_name(index.dtype)}")
+    index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
+    if index.size and not ((-n if negative else 0) <= index.min() and index.max() < n):
+        bad = index[(index < (-n if negative else 0)) | (index >= n)][0]
+        raise IndexError(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")
+    return d, index
+
+
+def _source(name: str, kind: type[Exception], input: Any, d: int, index: Any, source: Any) -> Any:
+    """``source`` as slices, its shape checked against those it is written to."""
+    n = source.shape[d] if source.ndim else 1
+    if n != index.size:
+        raise kind(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({n}), for dim: {d}"
+            if kind is RuntimeError
+            else f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim) ({n})"
+        )
+    if not input.ndim:
+        return source.reshape(1)
+    rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
+    if rest != have:
+        raise kind(
+            f"{name}(): Source/destination tensor must have same slice shapes except at dimension {d}. Destination slice shape: "
+            f"{list(rest)} and source slice shape: {list(have)}."
+        )
+    return source
+
+
+@operator(
+    grad=dict(input=lambda F, g: g, source=lambda F, g, dim, index, alpha: F.index_select(g, dim, index) * alpha), inplace=True
+)  # fmt: skip
+def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
+    """``input`` with the slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
+
+    >>> import wengert as torch
+    >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
+    tensor([4., 0., 2.])
+    """
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have the same scalar type"
+        )
+    d = axis(dim, input.ndim)
+    index = whole("index_add", index)
+    if index.ndim > 1:
+        raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}")
+    index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
+    source = _source("index_add_", RuntimeError, input, d, index, source)
+    if index.size and not (0 <= index.min() and index.max() < n):
+        raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}")
+    out = np.array(input, order="C")
+    source = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
+    return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), source=lambda F, g, dim, index: F.index_select(g, dim, index)
+    ),
+    inplace=True,
+)
+def index_copy(input: Array, dim, index: Array, source: Array):
+    """``input`` with the slices that ``index`` names replaced by those of ``source``."""
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {dt.scalar_name(input.dtype)} and (source) "
+            f"{dt.scalar_name(source.dtype)}"
+        )
+    d = axis(dim, input.ndim)
+    source = _source("index_copy_", IndexError, input, d, index.reshape(-1), source)
+    d, index = _vector("index_copy_", input, dim, index)
+    out = np.array(input)
+    (out if out.ndim else out.reshape(1))[(*(slice(None),) * d, index)] = source
+    return out
+
+
+def _filled(input: Any, dim: Any, index: Any, value: Any) -> Any:
+    d, index = _vector("index_fill_", input, dim, index, negative=True)
+    out = np.array(input)
+    (out if out.ndim else out.reshape(1))[(*(slice(None),) * d, index)] = np.asarray(value).astype(out.dtype)
+    return out
+
+
+@operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0)), inplace=True, places=())
+def index_fill(input: Array, dim, index: Array, value):
+    """``input`` with the slices that ``index`` names set to ``value``, a number or a 0-d tensor."""
+    return _filled(np.asarray(input), dim, index, value)
+
+
+@operator(
+    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, index))),
+    inplace=True, node="IndexFillBackward1", places=(),
+)  # fmt: skip
+def index_fill_tensor(input: Array, dim, index: Array, value: Array):
+    if value.ndim:
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    return _filled(input, dim, index, value)
+
+
+# -- masks --------------------------------------------------------------------------------------------------------------
+
+
+def _boolean(mask: Any) -> None:
+    if mask.dtype != bool:
+        name = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long", "int32": "int"}.get(mask.dtype.name, mask.dtype.name)
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {name}")
+
+
+@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=())
+def masked_fill(input: Array, mask: Array, value):
+    """``input`` with ``value``, a number or a 0-d tensor, where ``mask`` (bool, broadcast with ``input``) holds.
+
+    >>> import wengert as torch
+    >>> torch.tensor([1.0, 2.0]).masked_fill(torch.tensor([True, False]), 0.0)
+    tensor([0., 2.])
+    """
+    _boolean(mask)
+    out = np.array(input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
+    np.copyto(out, value, where=mask, casting="unsafe")
+    return out
+
+
+@operator(
+    grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), value=lambda F, g, mask: F.sum(g * mask)),
+    promote=None, inplace=True, node="MaskedFillBackward1", places=(),
+)  # fmt: skip
+def masked_fill_tensor(input: Array, mask: Array, value: Array):
+    if value.ndim:
+        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    if value.dtype.kind == "c" and input.dtype.kind != "c":
+        raise RuntimeError(f"value cannot be converted to type {dt.scalar_name(input.dtype)} without overflow")
+    return masked_fill.forward(input, mask, value)
+
+
+def _meeting(input: Any, mask: Any) -> tuple[int, ...]:
+    return input.shape if input.shape == mask.shape else np.broadcast_shapes(input.shape, mask.shape)
+
+
+def _select_back(F: Any, g: Any, mask: Any, input_shape: Any) -> Any:
+    shape = np.broadcast_shapes(tuple(input_shape), tuple(mask.shape))
+    return F.masked_scatter(F.zeros(shape, F.dtype_of(g)), mask, g)
+
+
+@operator(grad=dict(input=_select_back))
+def masked_select(input: Array, mask: Array):
+    """The elements of ``input`` where ``mask`` holds, in one dimension; the two broadcast.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor([1.0, -2.0, 3.0])
+    >>> torch.masked_select(x, x > 0)
+    tensor([1., 3.])
+    """
+    if mask.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = _meeting(input, mask)
+    return np.broadcast_to(input, shape)[np.broadcast_to(mask, shape)]
+
+
+def _source_back(F: Any, g: Any, mask: Any, source_shape: Any) -> Any:
+    found = F.masked_select(g, mask)
+    n = 1
+    for m in source_shape:
+        n *= m
+    return F.reshape(F.cat([found, F.zeros((n - found.shape[0],), F.dtype_of(g))], 0), tuple(source_shape))
+
+
+@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), source=_source_back), inplace=True)
+def masked_scatter(input: Array, mask: Array, source: Array):
+    """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and {dt.scalar_name(source.dtype)}"
+        )
+    if mask.dtype != bool:
+        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))
+    shape = _meeting(input, mask)
+    mask = np.broadcast_to(mask, shape)
+    n = int(np.count_nonzero(mask))
+    if source.size < n:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    out = np.array(np.broadcast_to(input, shape))
+    out[mask] = source.reshape(-1)[:n]
+    return out

@@ -1,0 +1,305 @@
+"""Norms of vectors and matrices, distances between them."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.reduce import wide_type
+from .operator import family
+from .views import axis, dims_of
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("linalg")
+
+
+# -- vectors ----------------------------------------------------------------------------------------------------------
+
+
+def _kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+    """The shape with the dimensions ``dim`` reduced to one."""
+    dims = dims_of(dim, len(shape))
+    return tuple(1 if i in dims else n for i, n in enumerate(shape))
+
+
+def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any) -> Any:
+    """At a zero vector the gradient is zero, the subgradient that PyTorch takes."""
+    shape = _kept(input.shape, dim)
+    g, norm = F.reshape(g, shape), F.reshape(result, shape)
+    if ord == 0:
+        return F.zeros(input.shape, F.dtype_of(g))
+    if ord == 1:
+        return F.sgn(input) * g
+    if abs(ord) == inf:
+        size = F.abs(input)
+        top = (size == norm) | (size != size)
+        return F.sgn(input) * top * (g / F.sum(top, dim, True))
+    nothing = norm == 0
+    norm = F.masked_fill(norm, nothing, 1)
+    if ord == 2:
+        return input * F.masked_fill(g / norm, nothing, 0)
+    size = F.abs(input)
+    if ord < 2:
+        none = size == 0  # a power below zero has no value there; between 1 and 2 the power itself is zero
+        slope = F.sgn(input) * F.masked_fill(F.pow(F.masked_fill(size, none, 1), ord - 1), none, 0)
+    else:
+        slope = input * F.pow(size, ord - 2)
+    return slope * F.masked_fill(g * F.pow(norm, 1 - ord), nothing, 0)
+
+
+@operator(grad=dict(input=_vector_norm_back), wirtinger=True)
+def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """``sum(abs(input) ** ord) ** (1 / ord)`` of all elements or over ``dim`` (an int or several).
+
+    ``ord`` inf and -inf give the largest and the smallest magnitude, 0 the count of nonzeros. Complex input has a real
+    norm. At a zero vector the gradient is zero.
+
+    >>> import wengert as torch
+    >>> torch.linalg.vector_norm(torch.tensor([3.0, -4.0]))
+    tensor(5.)
+    """
+    if isinstance(ord, str) or ord is None:
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+    d = input.dtype
+    if d.kind not in "fcV":
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dt.scalar_name(d)}")
+    if dtype is not None and dtype != d:
+        _check_dtype(d, dtype)
+        input = input.astype(dtype)
+        d = dtype
+    axes = tuple(range(input.ndim)) if dim is None else dims_of(dim, input.ndim)
+    if not input.size and (ord < 0 or ord == inf):
+        _check_identity(input, ord, dim, axes)
+    wide = wide_type(d)
+    if wide is not None:
+        return _norm(input.astype(wide), ord, axes, keepdim).astype(d)
+    return _norm(input, ord, axes, keepdim)
+
+
+def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    if ord == 2:
+        if x.dtype.kind == "c":
+            square = x.real * x.real
+            square += x.imag * x.imag
+        else:
+            square = x * x
+        return np.sqrt(np.add.reduce(square, axes, None, None, keepdim))
+    size = np.absolute(x)
+    if ord == 1:
+        return np.add.reduce(size, axes, None, None, keepdim)
+    if ord == inf:
+        return np.maximum.reduce(size, axes, None, None, keepdim)
+    if ord == -inf:
+        return np.minimum.reduce(size, axes, None, None, keepdim)
+    if ord == 0:
+        return np.add.reduce(size != 0, axes, size.dtype, None, keepdim)
+    return np.add.reduce(size ** size.dtype.type(ord), axes, None, None, keepdim) ** size.dtype.type(1 / ord)
+
+
+def _check_dtype(d: np.dtype, wanted: np.dtype) -> None:
+    if wanted.kind not in "fcV":
+        raise RuntimeError(f"linalg.vector_norm: dtype should be floating point or complex, but got {dt.scalar_name(wanted)}")
+    if (d.kind == "c") != (wanted.kind == "c"):
+        kind = "complex" if d.kind == "c" else "real"
+        raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {dt.scalar_name(wanted)}")
+    if dt.promote(d, wanted) != wanted:
+        raise RuntimeError(
+            f"linalg.vector_norm: the dtype of the input ({dt.scalar_name(d)}) should be convertible without narrowing to the "
+            f"specified dtype ({dt.scalar_name(wanted)})"
+        )
+
+
+def _check_identity(x: Any, ord: Any, dim: Any, axes: tuple[int, ...]) -> None:
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord:g} norm on an empty tensor because the operation does not have an identity"
+        )
+    for d in axes:
+        if x.shape[d] == 0:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {ord:g} norm on the dimension {d}because this dimension is empty and the "
+                "operation does not have an identity"
+            )
+
+
+# -- matrices ---------------------------------------------------------------------------------------------------------
+
+
+@composite
+def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """The norm of the matrices in the plane ``dim``: ``"fro"``, ``"nuc"``, or 1, 2, inf and their negatives.
+
+    >>> import wengert as torch
+    >>> torch.linalg.matrix_norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), 2)
+    tensor(4.)
+    """
+    if A.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        shown = " ".join(map(str, dim)) if isinstance(dim, (tuple, list)) else dim
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {shown}")
+    rows, columns = (axis(d, A.ndim) for d in dim)
+    if rows == columns:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
+    if (isinstance(ord, str) and ord not in ("fro", "nuc")) or (not isinstance(ord, str) and abs(ord) not in (1, 2, inf)):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord if isinstance(ord, str) else f'{ord:g}'} not supported.")
+    if ord == "fro":
+        return F.linalg_vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
+    if ord == "nuc" or abs(ord) == 2:
+        x = F.movedim(A, (rows, columns), (-2, -1))
+        if dtype is not None:
+            x = F.cast(x, dtype)
+        s = F.linalg_svdvals(x)
+        norm = F.sum(s, -1) if ord == "nuc" else F.amax(s, -1) if ord > 0 else F.amin(s, -1)
+        return F.reshape(norm, _kept(A.shape, (rows, columns))) if keepdim else norm
+    along, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = F.linalg_vector_norm(A, 1, along, True, dtype=dtype)
+    norm = F.amax(sums, other, True) if ord > 0 else F.amin(sums, other, True)
+    return norm if keepdim else F.squeeze(norm, (rows, columns))
+
+
+@composite
+def linalg_norm(F, A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """A vector norm or a matrix norm, by the number of dimensions in ``dim`` (or of ``A``, where ``ord`` is given).
+
+    >>> import wengert as torch
+    >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
+    tensor(7.)
+    """
+    dims = None if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    if dims is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None and A.ndim not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
+    if ord is not None and (isinstance(ord, str) or (2 if dims is None and A.ndim == 2 else len(dims or (0,))) == 2):
+        return F.linalg_matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)
+    return F.linalg_vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+
+
+@composite
+def linalg_cond(F, A, p=None):
+    """The condition number ``norm(A) * norm(inv(A))`` in the norm ``p`` (None and 2: by singular values)."""
+    if A.ndim < 2:
+        raise RuntimeError(f"linalg.cond: The input tensor A must have at least 2 dimensions. Got {A.ndim}")
+    if p is None or p in (2, -2):
+        if not A.shape[-1] or not A.shape[-2]:
+            if 0 not in A.shape[:-2] or A.shape[-1] != A.shape[-2]:
+                return F.zeros(tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
+        s = F.linalg_svdvals(A)
+        top, bottom = F.select(s, -1, 0), F.select(s, -1, -1)
+        return bottom / top if p == -2 else top / bottom
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError("linalg.cond(p=%s): A must be batches of square matrices" % p)
+    # a singular matrix has an infinite condition number
+    inverse, info = F.linalg_inv_ex(A)
+    inverse = F.masked_fill(inverse, F.reshape(info, (*info.shape, 1, 1)) > 0, inf)
+    return F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p)
+
+
+# -- distances --------------------------------------------------------------------------------------------------------
+
+
+@composite(places=("torch", "Tensor"))
+def dist(F, input, other, p=2):
+    """The ``p``-norm of ``input - other``, which broadcast."""
+    return F.linalg_vector_norm(input - other, p)
+
+
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+@composite(places=("torch",))
+def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The ``p``-norm distance of every row of ``x1`` to every row of ``x2``.
+
+    Shapes: ``(..., P, M), (..., R, M) -> (..., P, R)``, batches broadcast.
+
+    >>> import wengert as torch
+    >>> torch.cdist(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
+    tensor([[ 5., 10.]])
+    """
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+        if F.dtype_of(x).kind not in "fV":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {dt.scalar_name(F.dtype_of(x))}")
+    if F.dtype_of(x1) != F.dtype_of(x2):
+        raise RuntimeError(
+            f"expected scalar type {dt.scalar_name(F.dtype_of(x1))} but found {dt.scalar_name(F.dtype_of(x2))}"
+        )
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if compute_mode is None:
+        compute_mode = _MODES[0]
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if p == 2:
+        products = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (x1.shape[-2] > 25 or x2.shape[-2] > 25))
+        return F.euclidean_cdist(x1, x2, products)
+    return F.linalg_vector_norm(F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), p, -1)
+
+
+def _euclidean_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any) -> Any:
+    """``sum_j (x1_i - x2_j) * g_ij / d_ij``, with the sum over j as a matrix product."""
+    nothing = result == 0
+    weight = F.masked_fill(g / F.masked_fill(result, nothing, 1), nothing, 0)
+    back = F.transpose(weight, -1, -2)
+    return (
+        x1 * F.sum(weight, -1, True) - F.matmul(weight, x2) if needs[0] else None,
+        x2 * F.sum(back, -1, True) - F.matmul(back, x1) if needs[1] else None,
+    )
+
+
+@operator(grad=_euclidean_back, wrt=("x1", "x2"), node="CdistBackward0", places=())
+def euclidean_cdist(x1: Array, x2: Array, products):
+    """Euclidean distances of rows; ``products``: by ``|a|^2 - 2ab + |b|^2``, faster but less exact for close points."""
+    if not products or x1.shape[-1] == 0:
+        gap = x1[..., :, None, :] - x2[..., None, :, :]
+        return np.sqrt(np.add.reduce(gap * gap, -1))
+    square = np.add.reduce(x1 * x1, -1)[..., :, None] + np.add.reduce(x2 * x2, -1)[..., None, :] - 2 * (x1 @ x2.swapaxes(-1, -2))
+    return np.sqrt(np.maximum(square, 0))
+
+
+@composite(places=("torch", "functional"))
+def pdist(F, input, p=2.0):
+    """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: the upper triangle of ``cdist``."""
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if F.dtype_of(input).kind not in "fV":
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = np.triu_indices(input.shape[0], 1)
+    gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
+    return F.linalg_vector_norm(gap, p, -1)
+
+
+@composite(places=("torch", "functional"))
+def bilinear(F, input1, input2, weight, bias=None):
+    """``y[k] = input1 @ weight[k] @ input2 + bias[k]``.
+
+    Shapes: ``(..., n), (..., m), (out, n, m), (out,) -> (..., out)``.
+    """
+    if input1.ndim != input2.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
+    for i, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
+        if a != b:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
+    for i, x in ((1, input1), (2, input2)):
+        if x.shape[-1] != weight.shape[i]:
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}"
+            )
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+    out, n, m = weight.shape
+    left = F.matmul(input1, F.reshape(F.permute(weight, (1, 0, 2)), (n, out * m)))
+    y = F.squeeze(F.matmul(F.reshape(left, (*input1.shape[:-1], out, m)), F.unsqueeze(input2, -1)), -1)
+    return y if bias is None else y + bias

@@ -1,0 +1,161 @@
+"""Padding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("functional")
+
+
+def _pairs(pad: Any, ndim: int) -> list[tuple[int, int]]:
+    """``(before, after)`` for every dimension: PyTorch's list begins with the last one."""
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {ndim}"
+        )
+    row = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
+    return [(0, 0)] * (ndim - len(row)) + row[::-1]
+
+
+def _negated(pad: Any) -> tuple[int, ...]:
+    return tuple(-n for n in pad)
+
+
+@operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, _negated(pad))), places=("torch",))
+def constant_pad_nd(input: Array, pad, value=0):
+    """``input`` with ``value`` around it: ``pad`` is ``(before, after)`` of the last dimension, then of the one before it …
+
+    Negative amounts cut off instead.
+    """
+    pairs = _pairs(pad, input.ndim)
+    shape = tuple(n + a + b for n, (a, b) in zip(input.shape, pairs))
+    for i, (n, (a, b)) in enumerate(zip(input.shape, pairs)):
+        if n + a + b < 0:
+            raise RuntimeError(
+                f"The input size {n}, plus negative padding {a} and {b} resulted in a negative output size, which is invalid. Check "
+                f"dimension {i} of your input."
+            )
+    inner = tuple(slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, pairs))
+    outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
+    out = np.empty(shape, input.dtype)
+    out[...] = np.asarray(value).astype(input.dtype)
+    part = input[outer]
+    if part.size:
+        out[inner] = part
+    return out
+
+
+# -- padding with the data ----------------------------------------------------------------------------------------------
+
+_REFLECT, _REPLICATE, _CIRCULAR = "reflect", "replicate", "circular"
+
+
+def _source(mode: str, n: int, before: int, after: int) -> Any:
+    """For each place of the padded dimension the place that its value comes from."""
+    at = np.arange(-before, n + after)
+    if mode == _REPLICATE:
+        return at.clip(0, n - 1)
+    if mode == _CIRCULAR:
+        return at % n
+    at = np.abs(at)
+    return np.where(at >= n, 2 * (n - 1) - at, at)
+
+
+def _maps(mode: str, shape: Any, pad: Any) -> list[tuple[int, Any]]:
+    return [(d, _source(mode, shape[d], a, b)) for d, (a, b) in enumerate(_pairs(pad, len(shape))) if a or b]
+
+
+def _folded(F: Any, g: Any, mode: str, shape: tuple[int, ...], pad: Any) -> Any:
+    """The gradient of ``_padded``: each value added up where it came from."""
+    for d, places in _maps(mode, shape, pad):
+        g = F.index_added(g, d, F.constant(places), (*g.shape[:d], shape[d], *g.shape[d + 1 :]))
+    return g
+
+
+def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
+    pairs = _pairs(pad, len(shape))
+    batch = len(shape) == spatial + 2
+    if 0 in shape[1 if batch else 0 :]:
+        raise RuntimeError(
+            f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"input, but got: {list(shape)}"
+        )
+    for i in reversed(range(len(shape))):
+        (a, b), n = pairs[i], shape[i]
+        if mode == _REFLECT and (a >= n or b >= n):
+            at = 2 * (len(shape) - i) + 2
+            raise RuntimeError(
+                f"Argument #{at}: Padding size should be less than the corresponding input dimension, but got: padding ({a}, {b}) at "
+                f"dimension {i} of input {list(shape)}"
+            )
+        if mode == _CIRCULAR and (a > n or b > n):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if n + a + b < 1:
+            if mode == _CIRCULAR:
+                raise RuntimeError("Negative padding value is resulting in an empty dimension")
+            axis = "WHD"[len(shape) - 1 - i]
+            raise RuntimeError(f"input ({axis}: {n}) is too small. Calculated output {axis}: {n + a + b}")
+
+
+def _pads(mode: str, word: str) -> None:
+    for spatial in (1, 2, 3):
+
+        def declare(spatial: int) -> None:
+            @operator(
+                grad=dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad)),
+                name=f"pad_{mode}{spatial}", node=f"{word}Pad{spatial}DBackward0", places=(),
+            )  # fmt: skip
+            def padded(input: Array, pad):
+                _check(mode, input.shape, pad, spatial)
+                for d, places in _maps(mode, input.shape, pad):
+                    input = input.take(places, d)
+                return np.array(input)
+
+        declare(spatial)
+
+
+_pads(_REFLECT, "Reflection")
+_pads(_REPLICATE, "Replication")
+_pads(_CIRCULAR, "Circular")
+
+
+@composite
+def pad(F, input, pad, mode="constant", value=None):
+    """``input`` made larger (or, with negative amounts, smaller): ``pad`` begins with the last dimension, ``(before, after, …)``.
+
+    ``mode``: ``"constant"`` (``value``, any dimensions), ``"reflect"``, ``"replicate"`` or ``"circular"`` (the last one,
+    two or three dimensions of a batch of images).
+
+    >>> import wengert as torch
+    >>> from wengert.nn import functional as F
+    >>> F.pad(torch.tensor([[1, 2, 3]]), (1, 1), mode="reflect")
+    tensor([[2, 1, 2, 3, 2]])
+    """
+    pad = tuple(int(n) for n in pad)
+    if mode == "constant":
+        return F.constant_pad_nd(input, pad, 0 if value is None else value)
+    if mode not in (_REFLECT, _REPLICATE, _CIRCULAR):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    spatial, n = len(pad) // 2, input.ndim
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if not (1 <= spatial <= 3 and n in (spatial + 1, spatial + 2)):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {n}D input tensor.\nSupported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
+    return getattr(F, f"pad_{mode}{spatial}")(input, pad)

@@ -1,0 +1,182 @@
+"""Views with strides of their own, and copies of what views show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .operator import family
+from .views import axis
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("torch", "Tensor")
+
+
+# -- sliding windows ----------------------------------------------------------------------------------------------------
+
+
+@operator(
+    grad=dict(input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)), view=True,
+    places=("Tensor",),
+)  # fmt: skip
+def unfold(input: Array, dimension, size, step):
+    """Windows of ``size`` every ``step`` elements along ``dimension``, as a view with the windows' elements last.
+
+    >>> import wengert as torch
+    >>> torch.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    a = input if input.ndim else input.reshape(1)
+    d = axis(dimension, input.ndim)
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > a.shape[d]:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {a.shape[d]} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    shape, strides = list(a.shape), list(a.strides)
+    shape[d], strides[d] = (a.shape[d] - size) // step + 1, a.strides[d] * step
+    if not input.ndim:  # one window of one number (or of none)
+        shape, strides = [], []
+    return np.lib.stride_tricks.as_strided(a, (*shape, size), (*strides, a.strides[d]))
+
+
+@operator(grad=dict(input=lambda F, g, dimension, size, step: F.unfold(g, dimension, size, step)), places=())
+def unfold_back(input: Array, shape, dimension, size, step):
+    """Overlapping windows added up."""
+    if not shape:
+        return input.sum().reshape(())
+    out = np.zeros(shape, input.dtype)
+    d = axis(dimension, len(shape))
+    n, key = input.shape[d], (slice(None),) * d
+    for k in range(size):
+        out[(*key, slice(k, k + (n - 1) * step + 1, step))] += input[..., k]
+    return out
+
+
+# -- arbitrary strides --------------------------------------------------------------------------------------------------
+
+
+def memory_of(a: Any) -> Any:
+    """The whole memory that ``a`` looks into, in one dimension."""
+    root = a
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    flat = root.reshape(-1) if root.flags.c_contiguous else root.ravel("K")
+    return flat if flat.dtype == a.dtype else flat.view(a.dtype)
+
+
+def geometry(a: Any) -> tuple[Any, ...]:
+    """``(shape, strides, offset)`` of an array in its memory, counted in elements."""
+    start = a.__array_interface__["data"][0] - memory_of(a).__array_interface__["data"][0]
+    return a.shape, tuple(s // a.itemsize for s in a.strides), start // a.itemsize
+
+
+def _places(shape: Any, strides: Any, offset: int) -> Any:
+    """Where in memory the elements of a strided array lie."""
+    out: Any = np.asarray(offset)
+    for n, s in zip(shape, strides):
+        out = out[..., None] + np.arange(n) * s
+    return out
+
+
+def _as_strided_back(F: Any, g: Any, size: Any, stride: Any, storage_offset: Any, source: Any) -> Any:
+    return F.through_memory(g, (tuple(size), tuple(stride), storage_offset), source, source)
+
+
+@operator(grad=dict(input=_as_strided_back), view=True, places=())
+def as_strided(input: Array, size, stride, storage_offset, source):
+    """A view of the memory of ``input``; ``source`` is the ``geometry`` of ``input`` there, for the gradient."""
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    memory, item = memory_of(input), input.itemsize
+    needed = 0 if 0 in size else storage_offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    if needed > memory.size:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, and itemsize {item} requiring a "
+            f"storage size of {needed * item} are out of bounds for storage of size {memory.nbytes}"
+        )
+    start = memory[storage_offset:] if needed else memory
+    return np.lib.stride_tricks.as_strided(start, tuple(size), tuple(s * item for s in stride), writeable=input.flags.writeable)
+
+
+def _through_back(F: Any, g: Any, written: Any, read: Any, shared: Any) -> Any:
+    return F.through_memory(g, read, written, shared)
+
+
+@operator(grad=dict(input=_through_back), node="AsStridedBackward0", places=())
+def through_memory(input: Array, written, read, shared):
+    """``input`` added into zeros at the places ``written``, then read at the places ``read``.
+
+    Places that ``shared`` shows several times (an expanded tensor) get the mean: the map is its own adjoint's mirror.
+    """
+    at, seen, many = _places(*written), _places(*read), _places(*shared)
+    n = 1 + max((int(p.max()) for p in (at, seen, many) if p.size), default=0)
+    memory = np.zeros(n, input.dtype)
+    np.add.at(memory, at.reshape(-1), input.reshape(-1))
+    times = np.bincount(many.reshape(-1), minlength=n)
+    if times.max() > 1:
+        memory /= np.maximum(times, 1).astype(memory.real.dtype)
+    return memory[seen]
+
+
+def _scatter_input(F: Any, g: Any, src_shape: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+    return F.as_strided_scatter(g, F.zeros(src_shape, F.dtype_of(g)), size, stride, storage_offset)
+
+
+def _scatter_src(F: Any, g: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+    flat = F.reshape(g, (-1,))
+    return F.index(flat, [F.constant(_places(size, stride, storage_offset or 0))])
+
+
+@operator(grad=dict(input=_scatter_input, src=_scatter_src))
+def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=None):
+    """A copy of ``input`` with ``src`` written where ``as_strided`` would look."""
+    if np.shape(src) != tuple(size):
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(size)}"
+        )
+    out = np.array(input, order="C")
+    out.reshape(-1)[_places(size, stride, storage_offset or 0)] = src
+    return out
+
+
+# -- copies of views ----------------------------------------------------------------------------------------------------
+
+
+def _copy_of(name: str) -> None:
+    @composite(name=f"{name}_copy", places=("torch",))
+    def copied(F, *args, **more):
+        answer = getattr(F, name)(*args, **more)
+        if isinstance(answer, (tuple, list)):
+            return tuple(F.clone(x, memory_format=True) for x in answer)
+        return F.clone(answer, memory_format=True)
+
+    copied.doc = f"``{name}`` as a copy instead of a view."
+
+
+for _name in (
+    "diagonal", "expand", "narrow", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
+    "unsqueeze", "view",
+):  # fmt: skip
+    _copy_of(_name)
+
+
+@composite(places=("torch",))
+def alias_copy(F, input):
+    """A copy."""
+    return F.clone(input)
+
+
+@composite(places=("torch",))
+def slice_copy(F, input, dim=0, start=None, end=None, step=1):
+    """``input[start:end:step]`` along ``dim`` as a copy."""
+    from .shape import slice_key
+
+    return F.clone(F.basic_index(input, slice_key(dim, input.ndim, start, end, step)))

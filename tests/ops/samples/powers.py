@@ -1,0 +1,37 @@
+"""Samples for powers, roots, exponentials and logarithms."""
+
+from __future__ import annotations
+
+from ..sampling import A, C, P, call
+
+
+def _unary(*draws):
+    return [call(draw(*shape)) for draw in draws for shape in ((2, 3), (), (0, 2))]
+
+
+SAMPLES = {
+    "pow": [
+        call(P(2, 3), A(2, 3)),
+        call(P(3, 1), A(4)),
+        call(P(3), A()),
+        call(P(), A(2)),
+        call(P(0), A(1)),
+        *[call(A(2, 3), n) for n in (0, 1, 2, 3, -1, -2.0)],
+        call(P(3), 0.5),
+        call(P(3), -1.5),
+        call(2.0, A(3)),
+        call(A(3), C([2.0, 0.0, 3.0])),
+    ],
+    "float_power": [call(P(3), A(3)), call(A(3), 2), call(2.0, A(3))],
+    "sqrt": _unary(P),
+    "rsqrt": _unary(P),
+    "square": _unary(A),
+    "reciprocal": _unary(A),
+    "exp": _unary(A),
+    "exp2": _unary(A),
+    "expm1": _unary(A),
+    "log": _unary(P),
+    "log2": _unary(P),
+    "log10": _unary(P),
+    "log1p": _unary(P),
+}
