@@ -16,6 +16,7 @@ import pytest
 import wengert as torch
 from wengert import serialization
 from wengert.serialization import load, save
+from wengert.serialization.plain import reduce_tensor
 from wengert.serialization.storage import UntypedStorage, look_at, window
 from wengert.tensor import Parameter, Tensor, wrap
 
@@ -383,3 +384,40 @@ def test_python_2_text():
     assert load(io.BytesIO(data), weights_only=False, encoding="bytes") == "käs".encode()
     with pytest.warns(UserWarning, match="pickle_load_args only works"):
         load(io.BytesIO(data), weights_only=True, encoding="bytes")
+
+
+# -- plain pickle -----------------------------------------------------------------------------------------------------
+
+
+class PlainPickler(pickle.Pickler):
+    def reducer_override(self, obj):
+        return reduce_tensor(obj) if isinstance(obj, Tensor) else NotImplemented
+
+
+def through_pickle(obj, protocol):
+    file = io.BytesIO()
+    PlainPickler(file, protocol).dump(obj)
+    return pickle.loads(file.getvalue())
+
+
+@pytest.mark.parametrize("protocol", range(2, 6))
+def test_plain_pickles(protocol):
+    base, p = torch.arange(12.0), Parameter(torch.ones(2))
+    p.note = "n"
+    half = torch.ones(3, dtype=torch.bfloat16)
+    leaf = torch.ones(2, requires_grad=True)
+    obj = [base, base[4:8], base.view(3, 4).t(), half, half[1:], p, leaf, torch.zeros(0, 3), torch.ones(())]
+    found = through_pickle(obj, protocol)
+    same(found, obj)
+    found[0].zero_()
+    found[3].zero_()
+    assert (found[1].tolist(), found[2].sum().item(), found[4].tolist()) == ([0] * 4, 0, [0, 0])
+    assert found[5].note == "n"
+    assert type(through_pickle(base.as_subclass(Labelled), protocol)) is Labelled
+
+
+def test_one_storage_per_memory():
+    x = np.arange(4.0)
+    a, b = window(x)[0], window(x[1:])[0]
+    assert a is b
+    assert window(x.copy())[0] is not a

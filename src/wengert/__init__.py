@@ -56,15 +56,13 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed", "distributions", "fft", "func", "futures", "hub", "jit",
-    "linalg", "masked", "monitor", "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quantization",
-    "random", "serialization", "signal", "sparse", "special", "testing", "types", "utils", "version", "xpu",
+    "accelerator", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "mps", "nn", "optim", "overrides", "random", "serialization",
+    "special", "utils", "version", "xpu",
 ))  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
-    "autocast": ("amp", "autocast"), "vmap": ("func", "vmap"), "compile": ("compiling", "compile"), "Storage": ("tensor.storage", "UntypedStorage"),
-    "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.storage", "TypedStorage"),
+    "UntypedStorage": ("serialization.storage", "UntypedStorage"),
 }  # fmt: skip
 
 

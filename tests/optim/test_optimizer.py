@@ -181,7 +181,9 @@ def test_losses_go_down(name: str) -> None:
         loss.backward()
         o.step()
         losses.append(loss.item())
-    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < losses[0]
+    if name != "Rprop":  # which overshoots
+        assert losses == sorted(losses, reverse=True)
 
 
 @pytest.mark.parametrize("name", ALL)

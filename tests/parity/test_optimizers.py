@@ -571,6 +571,8 @@ def test_plateaus(kwargs: dict[str, Any]) -> None:
 @pytest.mark.parametrize("use_buffers", [False, True])
 @pytest.mark.parametrize("kind", ["default", "swa", "swa_multi", "ema", "ema_multi", "own"])
 def test_averaged_models(kind: str, use_buffers: bool) -> None:
+    if kind == "swa_multi" and use_buffers:
+        pytest.skip("torch cannot average the number of batches")
     models, averages = [], []
     for library in (torch, wengert):
         utils = library.optim.swa_utils

@@ -12,6 +12,7 @@ import pytest
 
 import wengert
 from wengert.serialization import load, save
+from wengert.serialization.storage import window
 from wengert.tensor import Parameter
 
 torch = pytest.importorskip("torch")
@@ -156,6 +157,15 @@ def test_conjugates_and_negatives():
     x = torch.tensor([1 + 2j, 3 - 4j])
     assert [t.tolist() for t in theirs([x.conj(), x])] == [[1 - 2j, 3 + 4j], [1 + 2j, 3 - 4j]]
     assert theirs(x.conj().imag).tolist() == [-2, 4]
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+def test_storages_themselves():
+    x = wengert.arange(3.0)
+    storage, tensor = ours([window(x._data)[0], x.to(wengert.uint8)])
+    assert (bytes(storage.tolist()), tensor.tolist()) == (x._data.tobytes(), [0, 1, 2])
+    found = theirs(torch.arange(3.0).untyped_storage())
+    assert bytes(found.tolist()) == x._data.tobytes()
 
 
 def test_attributes():

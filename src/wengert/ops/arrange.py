@@ -25,6 +25,10 @@ operator, composite = family("torch", "Tensor")
 def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: str) -> None:
     @composite(name=name, aliases=aliases, places=("torch",))
     def join(F, tensors):
+        if not isinstance(tensors, (list, tuple)):
+            raise TypeError(
+                f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+            )
         row = [least(F, x) for x in tensors]
         if not row:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -76,7 +80,9 @@ def block_diag(tensors: Arrays):
     row = column = 0
     for i, b in enumerate(blocks):
         if b.ndim != 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {b.ndim} dimensions")
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {b.ndim} dimensions"
+            )
         out[row : row + b.shape[0], column : column + b.shape[1]] = b
         row, column = row + b.shape[0], column + b.shape[1]
     return out
@@ -113,7 +119,9 @@ def common_shape(shapes: Any) -> tuple[int, ...]:
             if m < 0:
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({m}): ({m})")
             if m != 1 and out[i] not in (1, m):
-                raise RuntimeError(f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension {i}")
+                raise RuntimeError(
+                    f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension {i}"
+                )
             out[i] = m if m != 1 else out[i]
     return tuple(out)
 
@@ -147,7 +155,6 @@ def meshgrid(F, *tensors, indexing=None):
     shape = tuple(x.shape[0] if x.ndim else 1 for x in row)
     grids = [F.expand(F.reshape(x, (1,) * i + (-1,) + (1,) * (n - i - 1)), shape) for i, x in enumerate(row)]
     if swap:
-        grids = [F.transpose(x, 0, 1) for x in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -272,7 +279,8 @@ def repeat(input: Array, repeats):
     if len(repeats) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(n < 0 for n in repeats):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: {list(repeats)}")
+        shape = [n * m for n, m in zip((1,) * (len(repeats) - input.ndim) + input.shape, repeats)]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
     return np.tile(input, tuple(repeats)) if len(repeats) else input.copy()
 
 
@@ -336,7 +344,10 @@ def _diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
     return out
 
 
-@operator(grad=dict(input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_back(g, input_shape, offset, dim1, dim2)), view=True)
+@operator(
+    grad=dict(input=lambda F, g, input_shape, offset, dim1, dim2: F.diagonal_back(g, input_shape, offset, dim1, dim2)),
+    view=True,
+)
 def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     """The diagonal ``offset`` above the main one in the plane of ``dim1`` and ``dim2``, as the last dimension of a view.
 
@@ -345,6 +356,12 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     tensor([1, 4])
     """
     return _diagonal(input, offset, dim1, dim2)
+
+
+@composite(places=("linalg",))
+def linalg_diagonal(F, A, *, offset=0, dim1=-2, dim2=-1):
+    """``diagonal`` of the last two dimensions."""
+    return F.diagonal(A, offset, dim1, dim2)
 
 
 @operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=())
@@ -357,7 +374,9 @@ def diagonal_back(input: Array, size, offset, dim1, dim2):
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, F.dtype_of(g)), offset, dim1, dim2),
+        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(
+            g, F.zeros(src_shape, F.dtype_of(g)), offset, dim1, dim2
+        ),
         src=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     )
 )
@@ -415,7 +434,7 @@ _triangle("triu", np.triu, "above")
 def trace(input: Array):
     """The sum of the diagonal of a matrix."""
     if input.ndim != 2:
-        raise RuntimeError("trace: expected a matrix")
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     d = dt.I64 if input.dtype.kind in "biu" else None
     return np.add.reduce(np.diagonal(input), None, d)
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .operator import family
 
-if TYPE_CHECKING:
-    from .operator import Array  # noqa: F401
-
-operator, composite = family("torch")
+_, composite = family("torch")
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _plans: dict[Any, Any] = {}
@@ -185,7 +182,6 @@ def _plan(equation: str, shapes: Any) -> tuple[Any, Any, Any]:
         step, row = _pair(left, right, keep, out if not rows else None, sizes)
         steps.append((i, j, *step))
         rows.append(row)
-    # a subscript whose every operand has size 1 there was dropped nowhere; one that no product carries is summed above
     return prepare, steps, _arranged(rows[0], out)
 
 
@@ -273,5 +269,4 @@ def _arranged(row: list[Any], wanted: list[Any]) -> list[Any]:
 
 def _spaced(present: list[bool]) -> list[Any]:
     """Dimensions of size one where ``present`` is false."""
-    missing = [("unsqueeze", k) for k, there in enumerate(present) if not there]
-    return missing
+    return [("unsqueeze", k) for k, there in enumerate(present) if not there]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-def nonempty(name: str, input: Any, dim: Any) -> None:
+def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None:
     """Refuse a reduction over no elements, which has no largest value."""
     if input.size:
         return
@@ -26,7 +26,7 @@ def nonempty(name: str, input: Any, dim: Any) -> None:
         )
     for d in dims_of(dim, input.ndim):
         if input.shape[d] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+            raise IndexError(f"{called or name + '()'}: Expected reduction dim {d} to have non-zero size.")
 
 
 def ordered(name: str, d: Any) -> None:
@@ -83,11 +83,12 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
         nonempty(f"a{name}", input, dim)
         return ufunc.reduce(input, axes_of(dim, input.ndim), None, None, keepdim)
 
-
     @operator(**GENERAL, name=f"arg{name}")
     def extreme_place(input: Array, dim=None, keepdim=False):
         if input.dtype.kind in "cb":
-            raise RuntimeError(f"arg{name}(): does not support {'complex' if input.dtype.kind == 'c' else 'bool'} input")
+            raise RuntimeError(
+                f"arg{name}(): does not support {'complex' if input.dtype.kind == 'c' else 'bool'} input"
+            )
         if dim is None and not input.size:
             raise IndexError(f"arg{name}(): Expected reduction dim to be specified for input.numel() == 0.")
         if not input.ndim:
@@ -97,7 +98,9 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
         return place(input, None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
 
     word = "largest" if name == "max" else "smallest"
-    extreme_values.doc = f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the gradient."
+    extreme_values.doc = (
+        f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the gradient."
+    )
     extreme_place.doc = f"The place of the {word} element along ``dim``, or of all in row-major order; int64."
 
 
@@ -120,7 +123,9 @@ def aminmax(input: Array, *, dim=None, keepdim=False):
     """
     ordered("aminmax_cpu", input.dtype)
     if dim is None and not input.size:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
-    nonempty("aminmax", input, dim)
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    nonempty("aminmax", input, dim, "aminmax")
     axis = axes_of(dim, input.ndim)
     return np.minimum.reduce(input, axis, None, None, keepdim), np.maximum.reduce(input, axis, None, None, keepdim)

@@ -48,7 +48,8 @@ def index_select(input: Array, dim, index: Array):
     dim = axis(dim, input.ndim)
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    index = whole("index_select", index)
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.size and not (0 <= index.min() and index.max() < (input.shape[dim] if input.ndim else 1)):
         raise IndexError("index out of range in self")
     if not input.ndim:
@@ -74,7 +75,7 @@ def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False)
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     if index.size and not ((-n if negative else 0) <= index.min() and index.max() < n):
         bad = index[(index < (-n if negative else 0)) | (index >= n)][0]
-        raise IndexError(f"{name}(): index {bad} is out of bounds for dimension {d} with size {n}")
+        raise IndexError(f"{name and name + '(): '}index {bad} is out of bounds for dimension {d} with size {n}")
     return d, index
 
 
@@ -115,11 +116,15 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     d = axis(dim, input.ndim)
     index = whole("index_add", index)
     if index.ndim > 1:
-        raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}")
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}"
+        )
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     source = _source("index_add_", RuntimeError, input, d, index, source)
     if index.size and not (0 <= index.min() and index.max() < n):
-        raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}")
+        raise RuntimeError(
+            f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}"
+        )
     out = np.array(input, order="C")
     source = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
     return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
@@ -127,7 +132,8 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
 
 @operator(
     grad=dict(
-        input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), source=lambda F, g, dim, index: F.index_select(g, dim, index)
+        input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
+        source=lambda F, g, dim, index: F.index_select(g, dim, index),
     ),
     inplace=True,
 )
@@ -147,7 +153,7 @@ def index_copy(input: Array, dim, index: Array, source: Array):
 
 
 def _filled(input: Any, dim: Any, index: Any, value: Any) -> Any:
-    d, index = _vector("index_fill_", input, dim, index, negative=True)
+    d, index = _vector("", input, dim, index, negative=True)
     out = np.array(input)
     (out if out.ndim else out.reshape(1))[(*(slice(None),) * d, index)] = np.asarray(value).astype(out.dtype)
     return out
@@ -160,22 +166,28 @@ def index_fill(input: Array, dim, index: Array, value):
 
 
 @operator(
-    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, index))),
+    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, F.unique(index)[0]))),
     inplace=True, node="IndexFillBackward1", places=(),
 )  # fmt: skip
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
     if value.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     return _filled(input, dim, index, value)
 
 
 # -- masks --------------------------------------------------------------------------------------------------------------
 
 
+_C_NAMES = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long", "int32": "int"}
+
+
 def _boolean(mask: Any) -> None:
     if mask.dtype != bool:
-        name = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long", "int32": "int"}.get(mask.dtype.name, mask.dtype.name)
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {name}")
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {_C_NAMES.get(mask.dtype.name, mask.dtype.name)}"
+        )
 
 
 @operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=())
@@ -187,7 +199,13 @@ def masked_fill(input: Array, mask: Array, value):
     tensor([0., 2.])
     """
     _boolean(mask)
-    out = np.array(input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
+    if isinstance(value, complex) and input.dtype.kind != "c":
+        raise RuntimeError(
+            f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow"
+        )
+    out = np.array(
+        input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape))
+    )
     np.copyto(out, value, where=mask, casting="unsafe")
     return out
 
@@ -198,7 +216,9 @@ def masked_fill(input: Array, mask: Array, value):
 )  # fmt: skip
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
     if value.ndim:
-        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     if value.dtype.kind == "c" and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {dt.scalar_name(input.dtype)} without overflow")
     return masked_fill.forward(input, mask, value)
@@ -244,7 +264,9 @@ def masked_scatter(input: Array, mask: Array, source: Array):
             f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and {dt.scalar_name(source.dtype)}"
         )
     if mask.dtype != bool:
-        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype)
+        )
     shape = _meeting(input, mask)
     mask = np.broadcast_to(mask, shape)
     n = int(np.count_nonzero(mask))

@@ -28,7 +28,7 @@ def _kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 
 def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any) -> Any:
-    """At a zero vector the gradient is zero, the subgradient that PyTorch takes."""
+    """At a zero vector the gradient is zero, the subgradient that PyTorch takes; a second derivative does not exist there (NaN)."""
     shape = _kept(input.shape, dim)
     g, norm = F.reshape(g, shape), F.reshape(result, shape)
     if ord == 0:
@@ -40,16 +40,16 @@ def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: An
         top = (size == norm) | (size != size)
         return F.sgn(input) * top * (g / F.sum(top, dim, True))
     nothing = norm == 0
-    norm = F.masked_fill(norm, nothing, 1)
     if ord == 2:
-        return input * F.masked_fill(g / norm, nothing, 0)
+        return g * F.masked_fill(input / norm, nothing, 0)
     size = F.abs(input)
-    if ord < 2:
-        none = size == 0  # a power below zero has no value there; between 1 and 2 the power itself is zero
-        slope = F.sgn(input) * F.masked_fill(F.pow(F.masked_fill(size, none, 1), ord - 1), none, 0)
-    else:
+    if ord > 2:
         slope = input * F.pow(size, ord - 2)
-    return slope * F.masked_fill(g * F.pow(norm, 1 - ord), nothing, 0)
+    else:
+        slope = F.sgn(input) * F.pow(size, ord - 1)
+        if ord < 1:
+            slope = F.masked_fill(slope, size == 0, 0)
+    return slope * F.masked_fill(g / F.pow(norm, ord - 1), nothing, 0)
 
 
 @operator(grad=dict(input=_vector_norm_back), wirtinger=True)

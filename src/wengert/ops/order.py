@@ -140,7 +140,9 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
     if name == "nanquantile":
         rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, np.dtype(np.int64)), kind)
     else:
-        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1))  # NaN is sorted last: rows with one give NaN
+        rank = F.where(
+            numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1)
+        )  # NaN is sorted last: rows with one give NaN
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": F.floor, "higher": F.ceil, "nearest": F.round}[interpolation](rank)
     below = F.cast(rank, np.dtype(np.int64))

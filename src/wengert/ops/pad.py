@@ -39,12 +39,8 @@ def constant_pad_nd(input: Array, pad, value=0):
     """
     pairs = _pairs(pad, input.ndim)
     shape = tuple(n + a + b for n, (a, b) in zip(input.shape, pairs))
-    for i, (n, (a, b)) in enumerate(zip(input.shape, pairs)):
-        if n + a + b < 0:
-            raise RuntimeError(
-                f"The input size {n}, plus negative padding {a} and {b} resulted in a negative output size, which is invalid. Check "
-                f"dimension {i} of your input."
-            )
+    if any(n + min(a, 0) + min(b, 0) < 0 for n, (a, b) in zip(input.shape, pairs)):
+        raise RuntimeError("narrow(): length must be non-negative.")
     inner = tuple(slice(max(a, 0), m - max(b, 0)) for m, (a, b) in zip(shape, pairs))
     outer = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(input.shape, pairs))
     out = np.empty(shape, input.dtype)
@@ -62,11 +58,12 @@ _REFLECT, _REPLICATE, _CIRCULAR = "reflect", "replicate", "circular"
 
 def _source(mode: str, n: int, before: int, after: int) -> Any:
     """For each place of the padded dimension the place that its value comes from."""
+    if mode == _CIRCULAR:  # what is cut off is not part of the circle
+        first, length = max(-before, 0), n + min(before, 0) + min(after, 0)
+        return first + np.arange(-max(before, 0), length + max(after, 0)) % length
     at = np.arange(-before, n + after)
     if mode == _REPLICATE:
         return at.clip(0, n - 1)
-    if mode == _CIRCULAR:
-        return at % n
     at = np.abs(at)
     return np.where(at >= n, 2 * (n - 1) - at, at)
 
@@ -92,6 +89,8 @@ def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
         )
     for i in reversed(range(len(shape))):
         (a, b), n = pairs[i], shape[i]
+        if not a and not b:
+            continue
         if mode == _REFLECT and (a >= n or b >= n):
             at = 2 * (len(shape) - i) + 2
             raise RuntimeError(

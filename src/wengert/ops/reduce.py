@@ -73,7 +73,7 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     """The sum in PyTorch's type: integers as int64, half precision carried in float32."""
     kind = input.dtype.kind
     if dtype is None:
-        if kind == "f" and input.dtype.itemsize > 2 or kind == "c":
+        if (kind == "f" and input.dtype.itemsize > 2) or kind == "c":
             return np.add.reduce(input, axis, None, None, keepdim)
         dtype = dt.I64 if kind in "biu" else input.dtype
     elif kind == "c" and dtype.kind != "c":
@@ -89,7 +89,12 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
 # One operator, two node names: PyTorch tells the sum of everything from the sum over dimensions.
 for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
 
-    @operator(grad=dict(input=lambda F, g, input_shape, dim, keepdim: F.spread(g, input_shape, dim, keepdim)), name=_name, node=_node, places=())
+    @operator(
+        grad=dict(input=lambda F, g, input_shape, dim, keepdim: F.spread(g, input_shape, dim, keepdim)),
+        name=_name,
+        node=_node,
+        places=(),
+    )
     def sum(input: Array, dim=None, keepdim=False, *, dtype=None):
         return total(input, axes_of(dim, input.ndim), keepdim, dtype)
 
@@ -203,8 +208,10 @@ def spread_squares(input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple
     d, wide = input.dtype, wide_type(input.dtype)
     if wide is not None:
         input = input.astype(wide)
-    axis, n = axes_of(dim, input.ndim), count(input.shape, dim)
-    mean = np.add.reduce(input, axis, None, None, True) / n
+    axis = axes_of(dim, input.ndim)
+    mean = np.add.reduce(input, axis, None, None, True)
+    n = count(input.shape, dim)
+    mean = mean / n
     away = input - mean
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
     var = np.add.reduce(squares, axis, None, None, keepdim) / np.asarray(max(0, n - correction), squares.dtype)
@@ -291,7 +298,9 @@ def logsumexp(input: Array, dim, keepdim=False):
 def _truth(ufunc: Any, name: str) -> Any:
     @operator(**GENERAL, name=name)
     def holds(input: Array, dim=None, keepdim=False):
-        out = ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes_of(dim, input.ndim), None, None, keepdim)
+        out = ufunc.reduce(
+            input if input.dtype.kind == "b" else input != 0, axes_of(dim, input.ndim), None, None, keepdim
+        )
         return out.astype(np.uint8) if input.dtype == np.uint8 else out
 
     holds.doc = f"Whether {name} elements are true (not zero), of everything or over ``dim``."
@@ -343,7 +352,11 @@ def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> 
         top = size == norm
         slope = F.sgn(input) * top / F.sum(top, rest, True)
     else:
-        slope = F.sgn(input) * F.pow(F.masked_fill(size, size == 0, 1) / F.masked_fill(norm, norm == 0, 1), p - 1) * (size != 0)
+        slope = (
+            F.sgn(input)
+            * F.pow(F.masked_fill(size, size == 0, 1) / F.masked_fill(norm, norm == 0, 1), p - 1)
+            * (size != 0)
+        )
     inside = maxnorm * scale * (g - scale * inner * slope)
     return F.where(norm > maxnorm, inside, g)
 
@@ -356,9 +369,13 @@ def renorm(input: Array, p, dim, maxnorm):
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     dims_of(dim, input.ndim)
     size = np.abs(input).astype(wide_type(input.dtype) or np.abs(input).dtype)
     rest = _slices(input, dim)
-    norm = np.maximum.reduce(size, rest, keepdims=True) if p == float("inf") else np.add.reduce(size**p, rest, keepdims=True) ** (1 / p)
+    norm = (
+        np.maximum.reduce(size, rest, keepdims=True)
+        if p == float("inf")
+        else np.add.reduce(size**p, rest, keepdims=True) ** (1 / p)
+    )
     return (input * np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)).astype(input.dtype)

@@ -60,15 +60,22 @@ def frac(input: Array):
     return input - np.trunc(floating("frac_cpu", input))
 
 
-@operator(grad=_FLAT, kernel=np.sign, inplace=True)
+def _sign(input: Any) -> Any:
+    """-1, 0 or 1, and 0 for NaN; NumPy's own gives NaN."""
+    d = input.dtype
+    if d.kind in "fV":
+        return np.subtract(input > 0, input < 0, dtype=d if d.kind == "f" else np.float32).astype(d, copy=False)
+    return input.copy() if d.kind == "b" else np.sign(input)
+
+
+@operator(grad=_FLAT, inplace=True)
 def sign(input: Array):
-    """-1, 0 or 1; of a truth value, itself."""
-    kind = input.dtype.kind
-    if kind == "c":
+    """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
+    if input.dtype.kind == "c":
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
-    return input.copy() if kind == "b" else np.sign(input)
+    return _sign(input)
 
 
 def _sgn_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
@@ -79,10 +86,10 @@ def _sgn_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return F.where(length == 0, 0, across / length)
 
 
-@operator(grad=dict(input=_sgn_grad), wirtinger=True, kernel=np.sign, inplace=True)
+@operator(grad=dict(input=_sgn_grad), wirtinger=True, inplace=True)
 def sgn(input: Array):
     """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
-    return np.sign(input) if input.dtype.kind != "b" else input.copy()
+    return _sign(input)
 
 
 @operator(kernel=np.signbit)

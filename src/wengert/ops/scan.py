@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.reduce import wide_type
 from .extrema import ordered
 from .operator import family
-from .views import axis
+from .views import axis, dims_of
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -118,7 +118,9 @@ def _running(name: str, ufunc: Any, text: str) -> None:
         places = np.arange(input.shape[d]).reshape((-1,) + (1,) * (input.ndim - d - 1))
         return values, np.maximum.accumulate(np.where(here, places, 0), d)
 
-    extreme.doc = f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
+    extreme.doc = (
+        f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
+    )
 
 
 _running("cummax", np.maximum, "largest")
@@ -201,9 +203,9 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     dim = axis(dim, input.ndim)
     parts = [x for x in (prepend, input, append) if x is not None]
-    x = F.cat(parts, dim) if len(parts) > 1 else input
     if n == 0:
-        return F.clone(x)
+        return F.clone(input)
+    x = F.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[dim])):
         later, earlier = _ends(F, x, dim)
         x = later != earlier if F.dtype_of(x).kind == "b" else later - earlier
@@ -246,3 +248,83 @@ def cumulative_trapezoid(F, y, x=None, *, dx=1, dim=-1):
     """The running integral of samples ``y`` by the trapezoidal rule along ``dim``."""
     strips, d = _strips(F, y, x, dx, dim)
     return F.cumsum(strips, d)
+
+
+def _between(F: Any, x: Any, d: int, start: int, stop: int) -> Any:
+    """``x[start:stop]`` along ``d``; ``stop`` counts from the end."""
+    return F.narrow(x, d, start, x.shape[d] - start - stop)
+
+
+def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
+    """Second-order differences inside; at the ends one-sided ones of ``edge_order``. ``gap``: a number, or one for each step."""
+    even = not hasattr(gap, "shape")
+
+    def at(i: int) -> Any:
+        return F.narrow(x, d, i % x.shape[d], 1)
+
+    def step(i: int) -> Any:
+        return gap if even else F.narrow(gap, d, i % gap.shape[d], 1)
+
+    def end(first: int, way: int) -> Any:
+        """The slope at ``first``, looking along ``way``."""
+        near = step(first)
+        if edge_order == 1:
+            return (at(first + way) - at(first)) * way / near
+        far = step(first + way)
+        a, b, c = -(2 * near + far) / (near * (near + far)), (near + far) / (near * far), -near / (far * (near + far))
+        return (a * at(first) + b * at(first + way) + c * at(first + 2 * way)) * way
+
+    before, here, after = _between(F, x, d, 0, 2), _between(F, x, d, 1, 1), _between(F, x, d, 2, 0)
+    if even:
+        middle = (after - before) / (2 * gap)
+    else:
+        left, right = _between(F, gap, d, 0, 1), _between(F, gap, d, 1, 0)
+        middle = (right / left * (here - before) + left / right * (after - here)) / (left + right)
+    return F.cat([end(0, 1), middle, end(-1, -1)], d)
+
+
+@composite(places=("torch",))
+def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
+    """The slope of samples along each of ``dim`` (all by default), a tensor for each: central differences.
+
+    ``spacing``: the distance of samples (1); or one for each dimension; or a vector of coordinates for each dimension.
+
+    >>> import wengert as torch
+    >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
+    (tensor([3., 4., 6., 7.]),)
+    """
+    n = input.ndim
+    dims = tuple(range(n)) if dim is None else dims_of(dim, n)
+    if getattr(spacing, "ndim", 0):
+        raise TypeError(
+            "gradient() received an invalid combination of arguments: spacing is a number, or a tuple of vectors"
+        )
+    spacing = 1 if spacing is None else spacing
+    gaps = [spacing] * len(dims) if not isinstance(spacing, (list, tuple)) else list(spacing)
+    if len(gaps) != len(dims):
+        if dim is None:
+            raise RuntimeError(
+                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
+                f"{n}', since dim argument was not given, but got a list of length {len(gaps)}"
+            )
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, but "
+            f"got a spacing argument of length {len(gaps)} and a dim argument of length {len(dims)}."
+        )
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if F.dtype_of(input) == np.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
+    if any(input.shape[d] < edge_order + 1 for d in dims):
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    x = F.cast(input, dt.default_float()) if F.dtype_of(input).kind in "biu" else input
+    slopes = []
+    for d, gap in zip(dims, gaps):
+        if hasattr(gap, "shape"):
+            if gap.ndim > 1:
+                raise RuntimeError(
+                    f"torch.gradient expected each element of spacing to have one dimension, but got an element with {gap.ndim} dimensions!"
+                )
+            gap = F.reshape(F.diff(gap), (1,) * d + (-1,) + (1,) * (n - d - 1)) if gap.ndim else gap.item()
+        slopes.append(_slope(F, x, d, gap, edge_order))
+    return tuple(slopes)

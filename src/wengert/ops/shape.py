@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from .operator import family
-from .views import axis, dims_of, resolve_shape
+from .views import axis, resolve_shape
 
 if TYPE_CHECKING:
     from .operator import Array, Arrays
@@ -50,7 +50,9 @@ def cat(tensors: Arrays, dim=0):
             [1., 1.]])
     """
     if not tensors:
-        raise ValueError("expected a non-empty list of Tensors")
+        error = ValueError("torch.cat(): expected a non-empty list of Tensors")
+        error.as_is = True  # type: ignore[attr-defined]
+        raise error
     for i, a in enumerate(tensors):
         if not a.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
@@ -179,7 +181,9 @@ def slice_key(dim: int, ndim: int, start: Any, end: Any, step: int) -> tuple[Any
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, start, end, step),
+        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(
+            g, F.zeros(src_shape, F.dtype_of(g)), dim, start, end, step
+        ),
         src=lambda F, g, dim, start, end, step: F.basic_index(g, slice_key(dim, g.ndim, start, end, step)),
     )
 )
@@ -236,7 +240,9 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = axis(dim, tensor.ndim)
     if any(n < 0 for n in split_sizes):
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+        )
     if sum(split_sizes) != tensor.shape[d]:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's size at dimension {d}), but got "
@@ -301,7 +307,7 @@ def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
     def cut(F, input, indices_or_sections):
         if input.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with {input.ndim} dimensions!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!"
             )
         dim = dim_of(input.ndim)
         n = input.shape[dim]
@@ -324,13 +330,13 @@ _directional("dsplit", 3, lambda ndim: 2, "along the third dimension")
 def unbind(input: Array, dim=0):
     """All slices along ``dim`` as views without it."""
     if not input.ndim:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = axis(dim, input.ndim)
     key = (slice(None),) * d
     return [input[(*key, i, ...)] for i in range(input.shape[d])]
 
 
-@operator(grad=dict(tensor=_split_back), places=("torch",))
+@operator(grad=dict(tensor=_split_back))
 def unsafe_split(tensor: Array, split_size, dim=0):
     """``split`` into copies that may be written to."""
     return [a.copy() for a in split.forward(tensor, split_size, dim)]
@@ -427,6 +433,8 @@ def swapaxes(F, input, axis0, axis1):
 def adjoint(F, input):
     """The matrices of ``input`` transposed and conjugated."""
     if input.ndim < 2:
-        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."
+        )
     out = F.transpose(input, -2, -1)
     return F.conj(out) if F.is_complex(out) else out

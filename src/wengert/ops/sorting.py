@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import dtypes as dt
 from .extrema import PICKED
 from .operator import family
 from .reduce import GENERAL
@@ -126,7 +125,10 @@ def _runs(input: Any, dim: Any) -> tuple[Any, Any, Any]:
     return np.take(input, starts, d), inverse, counts
 
 
-for _name, _node, _find in (("unique", "Unique2Backward0", _distinct), ("unique_consecutive", "UniqueConsecutiveBackward0", _runs)):
+for _name, _node, _find in (
+    ("unique", "Unique2Backward0", _distinct),
+    ("unique_consecutive", "UniqueConsecutiveBackward0", _runs),
+):
 
     def _declare(name: str, node: str, find: Any) -> None:
         @operator(
@@ -205,14 +207,18 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {d}")
     low, high = range if range is not None else (float(input.min()), float(input.max())) if input.size else (0.0, 1.0)
     if low > high:
-        raise RuntimeError(f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {d}")
+        raise RuntimeError(
+            f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {d}"
+        )
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, int(bins) + 1, dtype=input.dtype)
 
 
 @operator(outputs=("hist", "bin_edges"), places=())
-def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False):
+def histogram(
+    input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False
+):
     _floats(input, "histogramdd")
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
     hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
@@ -220,12 +226,12 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
 
 
 @operator(places=())
-def histogramdd(input: Array, bins: Arrays | None = None, counts=None, *, range=None, weight: Array | None = None, density=False):
+def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: Array | None = None, density=False):
     """The counts, then the edges for each column."""
     _floats(input, "histogramdd")
     rows = input.reshape(-1, input.shape[-1])
     n = rows.shape[1]
-    if bins is None:
+    if counts is not None:
         bins = [counts] * n if isinstance(counts, int) else counts
     if len(bins) != n:
         raise RuntimeError(
@@ -246,12 +252,16 @@ def _side(right: Any, side: Any) -> str:
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
     return "right" if right or side == "right" else "left"
 
 
 @operator(**GENERAL, scalars=True, places=("torch",))
-def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None, sorter: Array | None = None):
+def searchsorted(
+    sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None, sorter: Array | None = None
+):
     """Where ``input`` (any shape, or rows that match those of ``sorted_sequence``) would go in order; int64.
 
     >>> import wengert as torch
@@ -280,7 +290,7 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     return found.astype(np.int32) if out_int32 else found.astype(np.int64, copy=False)
 
 
-@operator(**GENERAL, scalars=True)
+@operator(**GENERAL, scalars=True, places=("torch",))
 def bucketize(input: Array, boundaries: Array, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (one dimension, ascending) that each element lies in; int64."""
     if boundaries.ndim != 1:

@@ -15,6 +15,34 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
+# -- memory -------------------------------------------------------------------------------------------------------------
+
+
+def memory_of(a: Any) -> Any:
+    """The whole memory that ``a`` looks into, as bytes in one dimension."""
+    root = a
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return (root.reshape(-1) if root.flags.c_contiguous else root.ravel("K")).view(np.uint8)
+
+
+def start_of(a: Any) -> int:
+    """Where ``a`` begins in its memory, in bytes."""
+    return a.__array_interface__["data"][0] - memory_of(a).__array_interface__["data"][0]
+
+
+def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
+    """The memory of ``a`` seen with this shape, steps and beginning (in bytes); ``ValueError`` if that leaves the memory."""
+    if 0 in shape:
+        strides, start = None, 0
+    return np.ndarray(shape, a.dtype, memory_of(a), start, strides)
+
+
+def geometry(a: Any) -> tuple[Any, ...]:
+    """``(shape, strides, offset)`` of an array in its memory, counted in elements."""
+    return a.shape, tuple(s // a.itemsize for s in a.strides), start_of(a) // a.itemsize
+
+
 # -- sliding windows ----------------------------------------------------------------------------------------------------
 
 
@@ -42,7 +70,7 @@ def unfold(input: Array, dimension, size, step):
     shape[d], strides[d] = (a.shape[d] - size) // step + 1, a.strides[d] * step
     if not input.ndim:  # one window of one number (or of none)
         shape, strides = [], []
-    return np.lib.stride_tricks.as_strided(a, (*shape, size), (*strides, a.strides[d]))
+    return look(a, (*shape, size), (*strides, a.strides[d]), start_of(a))
 
 
 @operator(grad=dict(input=lambda F, g, dimension, size, step: F.unfold(g, dimension, size, step)), places=())
@@ -59,21 +87,6 @@ def unfold_back(input: Array, shape, dimension, size, step):
 
 
 # -- arbitrary strides --------------------------------------------------------------------------------------------------
-
-
-def memory_of(a: Any) -> Any:
-    """The whole memory that ``a`` looks into, in one dimension."""
-    root = a
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    flat = root.reshape(-1) if root.flags.c_contiguous else root.ravel("K")
-    return flat if flat.dtype == a.dtype else flat.view(a.dtype)
-
-
-def geometry(a: Any) -> tuple[Any, ...]:
-    """``(shape, strides, offset)`` of an array in its memory, counted in elements."""
-    start = a.__array_interface__["data"][0] - memory_of(a).__array_interface__["data"][0]
-    return a.shape, tuple(s // a.itemsize for s in a.strides), start // a.itemsize
 
 
 def _places(shape: Any, strides: Any, offset: int) -> Any:
@@ -95,15 +108,14 @@ def as_strided(input: Array, size, stride, storage_offset, source):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    memory, item = memory_of(input), input.itemsize
+    item, room = input.itemsize, memory_of(input).size
     needed = 0 if 0 in size else storage_offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
-    if needed > memory.size:
+    if needed * item > room:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, and itemsize {item} requiring a "
-            f"storage size of {needed * item} are out of bounds for storage of size {memory.nbytes}"
+            f"storage size of {needed * item} are out of bounds for storage of size {room}"
         )
-    start = memory[storage_offset:] if needed else memory
-    return np.lib.stride_tricks.as_strided(start, tuple(size), tuple(s * item for s in stride), writeable=input.flags.writeable)
+    return look(input, size, tuple(s * item for s in stride), storage_offset * item)
 
 
 def _through_back(F: Any, g: Any, written: Any, read: Any, shared: Any) -> Any:
@@ -126,8 +138,9 @@ def through_memory(input: Array, written, read, shared):
     return memory[seen]
 
 
-def _scatter_input(F: Any, g: Any, src_shape: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
-    return F.as_strided_scatter(g, F.zeros(src_shape, F.dtype_of(g)), size, stride, storage_offset)
+def _scatter_input(F: Any, g: Any, input_shape: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
+    part = _scatter_src(F, g, size, stride, storage_offset)
+    return F.as_strided_scatter(F.zeros(input_shape, F.dtype_of(g)), part, size, stride, storage_offset)
 
 
 def _scatter_src(F: Any, g: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
@@ -137,13 +150,16 @@ def _scatter_src(F: Any, g: Any, size: Any, stride: Any, storage_offset: Any) ->
 
 @operator(grad=dict(input=_scatter_input, src=_scatter_src))
 def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=None):
-    """A copy of ``input`` with ``src`` written where ``as_strided`` would look."""
+    """A copy of ``input`` with ``src`` written where ``as_strided`` would look.
+
+    PyTorch's gradient of ``input``, which is given here too, is that of the part written over, zero elsewhere.
+    """
     if np.shape(src) != tuple(size):
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(size)}"
         )
-    out = np.array(input, order="C")
-    out.reshape(-1)[_places(size, stride, storage_offset or 0)] = src
+    out = np.array(input)
+    memory_of(out).view(out.dtype)[_places(size, stride, storage_offset or 0)] = src
     return out
 
 

@@ -108,7 +108,8 @@ class Adagrad(PerParameter):
             eps=group["eps"],
         )
         state["step"]._data.fill(float(step) + 1)
-        p._vc[0] += 1
+        for changed in (p, *state.values()):
+            changed._vc[0] += 1
 
     def _change(
         self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]

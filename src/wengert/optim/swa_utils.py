@@ -65,13 +65,13 @@ def get_swa_multi_avg_fn() -> AverageAll:
     def swa_update(
         averaged_param_list: Sequence[Tensor], current_param_list: Sequence[Tensor], num_averaged: Any
     ) -> None:
-        weight = float(1 / (num_averaged + 1))
+        weight = 1 / (num_averaged + 1)
         continuous = _continuous(averaged_param_list)
         for averaged, current in zip(averaged_param_list, current_param_list, strict=True):
             if continuous:
-                averaged.lerp_(current, weight)
+                averaged.lerp_(current, float(weight))
             else:
-                averaged.add_((current - averaged).div(int(num_averaged) + 1, rounding_mode="trunc"))
+                averaged.copy_(averaged + (current - averaged) * weight)
 
     return swa_update
 

@@ -123,9 +123,6 @@ def _reduced(tensor: Tensor) -> Any:
 
 def _plain(tensor: Tensor) -> Any:
     _warn_of_hooks(tensor)
-    if tensor.layout is not types.strided:
-        parts = (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())  # type: ignore[attr-defined]
-        return rebuild.rebuild_sparse_tensor, (tensor.layout, parts)
     storage, offset, size, stride, dtype, requires_grad = rebuild.to_parts(tensor)
     args: tuple[Any, ...] = (_StorageOf(storage, dtype), offset, tuple(size), stride, requires_grad, OrderedDict())
     if dtype in STORAGE_TYPES:

@@ -112,17 +112,6 @@ def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, re
     return data.to(dtype=dtype, device=device).requires_grad_(bool(requires_grad))
 
 
-def rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
-    """A sparse tensor from its indices and values."""
-    import wengert
-
-    if layout is not types.sparse_coo:
-        raise RuntimeError(f"rebuilding sparse tensor for layout {layout} is not supported")
-    indices, values, size, *coalesced = data
-    tensor = wengert.sparse_coo_tensor(indices, values, size)  # type: ignore[attr-defined]
-    return tensor.coalesce() if coalesced and coalesced[0] else tensor
-
-
 def get_layout(name: str) -> types.layout:
     """The layout that prints as ``name``."""
     return {repr(layout): layout for layout in (types.strided, types.sparse_coo)}[name]
@@ -137,5 +126,5 @@ def encode(text: str, encoding: str) -> bytes:
 
 _PLAIN = (
     rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter, rebuild_parameter_with_state,
-    rebuild_sparse_tensor, rebuild_device_tensor_from_cpu_tensor,
+    rebuild_device_tensor_from_cpu_tensor,
 )  # fmt: skip

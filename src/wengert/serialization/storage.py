@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -13,10 +14,10 @@ class UntypedStorage:
     """A flat piece of memory, as files hold it and ``map_location`` functions see it.
 
     ``array`` is one-dimensional and contiguous; its type is that of the tensors which look at it, but sizes here
-    count bytes.
+    count bytes. :func:`storage_of` gives one object per memory for as long as it is in use.
     """
 
-    __slots__ = ("array",)
+    __slots__ = ("__weakref__", "array")
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -66,8 +67,33 @@ class UntypedStorage:
         on_cpu("cuda" if device is None else device)
         return self
 
+    def __reduce__(self) -> Any:
+        # ml_dtypes need not be there when a pickle is read, so their elements go as integers.
+        array = self.array
+        plain = array if array.dtype.kind in "biufc" else array.view(f"u{array.itemsize}")
+        return restored, (plain, self.dtype.name)
+
     def __repr__(self) -> str:
         return f"<torch.storage.UntypedStorage of {self.nbytes()} bytes on {self.device}>"
+
+
+_in_use: WeakValueDictionary[Any, UntypedStorage] = WeakValueDictionary()
+
+
+def storage_of(flat: np.ndarray) -> UntypedStorage:
+    """The storage of a flat array: the same object for the same memory and type."""
+    if not flat.size:
+        return UntypedStorage(flat)
+    key = (address(flat), flat.nbytes, flat.dtype)
+    found = _in_use.get(key)
+    if found is None:
+        found = _in_use[key] = UntypedStorage(flat)
+    return found
+
+
+def restored(array: np.ndarray, dtype: str) -> UntypedStorage:
+    """The storage that a plain pickle holds as an array."""
+    return UntypedStorage(array.view(dt.by_name(dtype).np))
 
 
 def address(array: np.ndarray) -> int:
@@ -96,12 +122,12 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
         if flat.dtype != array.dtype:
             flat = flat.view(np.uint8)[: whole * item].view(array.dtype)
         if not array.size:
-            return UntypedStorage(flat), 0, row_major(array.shape)
+            return storage_of(flat), 0, row_major(array.shape)
         steps = (address(array) - address(flat), *array.strides)
         if not any(s < 0 or s % item for s in steps):
             offset, *strides = (s // item for s in steps)
             if offset + sum((n - 1) * s for n, s in zip(array.shape, strides)) < whole:
-                return UntypedStorage(flat), offset, tuple(strides)
+                return storage_of(flat), offset, tuple(strides)
     return UntypedStorage(np.ascontiguousarray(array).reshape(-1)), 0, row_major(array.shape)
 
 

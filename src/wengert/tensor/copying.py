@@ -1,4 +1,4 @@
-"""Copies and pickles of tensors."""
+"""Copies of tensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import dtypes as dt
 from .meta import requires_grad
 from .tensor import Tensor
 
@@ -34,7 +33,11 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
         memo[("keep", id(whole))] = whole  # type: ignore[index]
     if twin is not None and whole is not t._data:
         offset = t._data.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-        array = np.ndarray(t._data.shape, t._data.dtype, twin, offset, t._data.strides) if twin.flags.c_contiguous else t._data.copy()
+        if twin.flags.c_contiguous:
+            tail = twin.reshape(-1)[offset // twin.itemsize :]
+            array = np.lib.stride_tricks.as_strided(tail, t._data.shape, t._data.strides)
+        else:
+            array = t._data.copy()
     else:
         array = twin if twin is not None else t._data.copy()
     new = object.__new__(type(t))
@@ -47,25 +50,3 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
     if t.__dict__:
         new.__dict__ = copy.deepcopy(t.__dict__, memo)
     return new
-
-
-def reduce(t: Tensor) -> Any:
-    """How ``pickle`` stores a tensor: its numbers, type and flags."""
-    a = t._data
-    bits = a.view(np.uint16) if a.dtype.name == "bfloat16" else a
-    state = dict(t.__dict__) or None
-    return (rebuild, (type(t), np.ascontiguousarray(bits).reshape(a.shape), dt.of(a.dtype).name, requires_grad(t), state))
-
-
-def rebuild(kind: Any, array: np.ndarray, dtype_name: str, needs: bool, state: Any) -> Any:
-    """The tensor that ``reduce`` stored."""
-    d = dt.by_name(dtype_name).np
-    new = object.__new__(kind)
-    new._data, new._edge, new._meta, new._vc = (array if array.dtype == d else array.view(d)), None, None, [0]
-    if needs:
-        new.requires_grad_(True)
-    if state:
-        new.__dict__.update(state)
-    return new
-
-

@@ -62,7 +62,9 @@ indices=tensor([1, 0]))
 """
 
 min = overload("torch", "Tensor")(_extreme("min", "minimum"))
-min.__doc__ = """The smallest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``minimum``."""
+min.__doc__ = (
+    """The smallest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``minimum``."""
+)
 
 
 def _spread(name: str) -> Any:

@@ -52,7 +52,9 @@ _KINDS = {"add": "sum", "multiply": "prod"}
 
 
 def _scatter(find: Any) -> Any:
-    def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any) -> Any:
+    def scatter(
+        input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any
+    ) -> Any:
         """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``, or joined by ``reduce`` ("add", "multiply").
 
         For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins.
@@ -74,13 +76,17 @@ def _scatter(find: Any) -> Any:
     return scatter
 
 
-def _reduce(find: Any, kind: str, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, more: Any) -> Any:
+def _reduce(
+    find: Any, kind: str, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, more: Any
+) -> Any:
     part = "total" if reduce in ("sum", "mean") else "pick"
     return find(f"{kind}_{part}")(input, dim, index, src, reduce, include_self, **more)
 
 
 def _scatter_reduce(find: Any) -> Any:
-    def scatter_reduce(input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
+    def scatter_reduce(
+        input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True, **more: Any
+    ) -> Any:
         """``input`` with ``src`` joined in at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or "amin".
 
         Without ``include_self`` the places that are written to forget what ``input`` had there.
@@ -97,10 +103,14 @@ def _scatter_reduce(find: Any) -> Any:
 
 
 def _index_reduce(find: Any) -> Any:
-    def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
+    def index_reduce(
+        input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any
+    ) -> Any:
         """``input`` with the slices of ``source`` joined to those that ``index`` names by "prod", "mean", "amax" or "amin"."""
         if reduce not in ("prod", "mean", "amax", "amin"):
-            raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+            raise RuntimeError(
+                f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
+            )
         n = input.shape[dim] if input.ndim else 1
         if index.numel() and not (0 <= int(index.min()) and int(index.max()) < n):
             raise IndexError("index out of range in self")
@@ -108,10 +118,10 @@ def _index_reduce(find: Any) -> Any:
             raise RuntimeError(
                 f"index_reduce(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[dim]}), for dim: {dim}"
             )
-        if source.ndim:
-            shape = [1] * source.ndim
+        shape = [1] * source.ndim
+        if shape:
             shape[dim] = -1
-            index = index.reshape(shape).expand(source.shape)
+        index = index.reshape(shape).expand(source.shape)
         return _reduce(find, "index", input, dim, index, source, reduce, include_self, more)
 
     return index_reduce
@@ -136,7 +146,17 @@ def broadcast_shapes(*shapes: Any) -> Any:
     torch.Size([2, 3])
     """
     rows = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    return Size(common_shape(rows))
+    so_far: tuple[int, ...] = ()
+    for i, row in enumerate(rows):
+        try:
+            so_far = common_shape([so_far, row])
+        except RuntimeError:
+            at = next(k for k in range(1, len(row) + 1) if row[-k] != 1 and so_far[-k] not in (1, row[-k]))
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {row[-at]} at {-at}! Mismatching argument at index {i} had {row}; but "
+                f"expected shape should be broadcastable to {list(so_far)}"
+            ) from None
+    return Size(so_far)
 
 
 @overload("torch")
@@ -152,7 +172,9 @@ def block_diag(*tensors: Any) -> Any:
 
 
 @overload("torch", "Tensor")
-def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> Any:
+def repeat_interleave(
+    input: Any, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Any:
     """Each element (or slice along ``dim``) repeated in place, ``repeats`` times or as often as a tensor says for each.
 
     With one tensor alone: each place as often as the tensor says.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from ..ops.operator import TABLE
 from .call import named
 from .functions import function
 from .overloads import overload
@@ -21,7 +22,12 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     values=tensor([1, 2, 3]),
     indices=tensor([1, 2, 0]))
     """
-    return function("sort" if stable is None else "sort_stable")(input, dim, descending, **more)
+    if isinstance(dim, bool):
+        raise TypeError(f"sort() received an invalid combination of arguments - got ({type(input).__name__}, bool)")
+    if stable is None:
+        return function("sort")(input, dim, descending, **more)
+    answer = function("sort_stable")(input, dim, descending, **more)
+    return named(TABLE["sort"], list(answer))
 
 
 def _asked(found: Any, inverse: bool, counts: bool) -> Any:
@@ -44,13 +50,17 @@ def unique(
 
 
 @overload("torch", "Tensor")
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
     """The elements (or slices along ``dim``) without repetitions of the one before; on request, inverse and counts."""
     return _asked(function("unique_consecutive")(input, dim), return_inverse, return_counts)
 
 
 @overload("torch", "Tensor")
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, **more: Any) -> Any:
+def histogram(
+    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, **more: Any
+) -> Any:
     """``(hist, bin_edges)``: the elements counted in ``bins`` equal intervals, or in those between the given edges.
 
     >>> import wengert as torch
@@ -69,7 +79,7 @@ def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None,
     """
     given = isinstance(bins, (list, tuple)) and any(isinstance(b, Tensor) for b in bins)
     hist, *edges = function("histogramdd")(
-        input, list(bins) if given else None, None if given else bins, range=range, weight=weight, density=density
+        input, list(bins) if given else [], None if given else bins, range=range, weight=weight, density=density
     )
     return named(SimpleNamespace(name="histogramdd", outputs=("hist", "bin_edges")), [hist, tuple(edges)])
 

@@ -148,21 +148,33 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
 
 
 def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
+    """Fill in the order of the memory that ``empty_like`` would give: the input's if it is dense, else row-major."""
     a, d = input._data, np_dtype(dtype, input._data.dtype)
-    return finish(in_memory_order(lambda s: draw(s, d), a.shape, a.strides), requires_grad)
+    if a.flags.c_contiguous or not _dense(a):
+        return finish(draw(a.shape, d, True), requires_grad)
+    return finish(in_memory_order(lambda s: draw(s, d, False), a.shape, a.strides), requires_grad)
+
+
+def _dense(a: np.ndarray) -> bool:
+    """Whether the elements fill their memory without gaps or overlap, in some order of the dimensions."""
+    step = a.itemsize
+    for stride, n in sorted((s, n) for s, n in zip(a.strides, a.shape) if n != 1):
+        if stride != step:
+            return False
+        step *= n
+    return True
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1) in the shape and type of ``input``."""
-    return _like(lambda s, d: _stream(generator).uniform(s, d), input, dtype, requires_grad)
+    return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, requires_grad)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers in the shape and type of ``input``."""
-    whole = input._data.flags.c_contiguous
-    return _like(lambda s, d: _stream(generator).normal(s, d, contiguous=whole), input, dtype, requires_grad)
+    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, requires_grad)
 
 
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -173,7 +185,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
         high = row.pop()
     if low is None:
         low = row.pop() if row else 0
-    return _like(lambda s, d: _stream(generator).randint(int(low), int(high), s, d), input, dtype, requires_grad)
+    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, requires_grad)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
+from .call import PLAIN
 
 
 def show(t: Any) -> str:
@@ -14,5 +15,5 @@ def show(t: Any) -> str:
     node = t.grad_fn
     return format_tensor(
         t._data, default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
-        requires_grad=node is None and t.requires_grad,
+        requires_grad=node is None and t.requires_grad, prefix="tensor" if type(t) in PLAIN else type(t).__name__,
     )  # fmt: skip

@@ -1,0 +1,201 @@
+"""Factorisations and solves on stacks of matrices that NumPy lacks: triangular solve, LU, LDL, exponential.
+
+Matrices are the last two dimensions, everything before is a batch; the loops run over columns, never over the batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) -> np.ndarray:
+    """``x`` with ``a @ x = b`` for triangular ``a``, of which only the triangle is read; batches broadcast.
+
+    >>> solve_triangular(np.array([[2.0, 9.0], [1.0, 4.0]]), np.array([[2.0], [9.0]]))
+    array([[1.],
+           [2.]])
+    """
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])), order="C")
+    if x.size:
+        if upper:  # a lower one, read backwards
+            _substitute(a[..., ::-1, ::-1], x[..., ::-1, :], unit)
+        else:
+            _substitute(a, x, unit)
+    return x
+
+
+def _substitute(a: Any, x: Any, unit: bool) -> None:
+    """Forward substitution in place: by halves down to 16 rows, so that most of the work is matrix products."""
+    n = a.shape[-1]
+    if n > 16:
+        h = n // 2
+        _substitute(a[..., :h, :h], x[..., :h, :], unit)
+        x[..., h:, :] -= a[..., h:, :h] @ x[..., :h, :]
+        _substitute(a[..., h:, h:], x[..., h:, :], unit)
+        return
+    for i in range(n):
+        if i:
+            x[..., i, :] -= (a[..., i : i + 1, :i] @ x[..., :i, :])[..., 0, :]
+        if not unit:
+            x[..., i, :] /= a[..., i, i, None]
+
+
+def lu_factor(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """LU with row pivoting in LAPACK's form: both factors in one array, 1-based row swaps, and ``info``.
+
+    ``info`` is the 1-based place of the first zero pivot, 0 without one. Blocked right-looking elimination
+    (Golub and Van Loan, Matrix Computations, 3.2 and 3.4).
+    """
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    lu = np.array(a, order="C").reshape(-1, m, n) if a.size else np.array(a)
+    batch = a.shape[:-2]
+    pivots = np.empty((*batch, k), np.int32)
+    info = np.zeros(batch, np.int32)
+    if not a.size:
+        return lu, pivots, info
+    swaps = pivots.reshape(-1, k)
+    each = np.arange(len(lu))
+    for start in range(0, k, 32):
+        end = min(start + 32, k)
+        for c in range(start, end):
+            p = c + np.argmax(_size(lu[:, c:, c]), -1)
+            swaps[:, c] = p + 1
+            row = lu[each, p]
+            lu[each, p] = lu[:, c]
+            lu[:, c] = row
+            pivot = lu[:, c, c]
+            lu[:, c + 1 :, c] /= np.where(pivot == 0, 1, pivot)[:, None]
+            lu[:, c + 1 :, c + 1 : end] -= lu[:, c + 1 :, c, None] * lu[:, None, c, c + 1 : end]
+        if end < n:
+            _substitute(lu[:, start:end, start:end], lu[:, start:end, end:], True)
+            lu[:, end:, end:] -= lu[:, end:, start:end] @ lu[:, start:end, end:]
+    zero = np.diagonal(lu, 0, -2, -1) == 0
+    info[...] = np.where(zero.any(-1), zero.argmax(-1) + 1, 0).reshape(batch)
+    return lu.reshape(a.shape), pivots, info
+
+
+def _size(x: Any) -> Any:
+    """The magnitude by which LAPACK picks a pivot."""
+    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
+
+
+def permutation(pivots: Any, m: int) -> np.ndarray:
+    """The row order that the swaps ``pivots`` (1-based, in sequence) bring about, ``(..., k) -> (..., m)``."""
+    rows = np.broadcast_to(np.arange(m), (*pivots.shape[:-1], m)).copy().reshape(-1, m)
+    flat = pivots.reshape(-1, pivots.shape[-1])
+    each = np.arange(len(rows))
+    for c in range(pivots.shape[-1]):
+        p = flat[:, c] - 1
+        kept = rows[each, p]
+        rows[each, p] = rows[:, c]
+        rows[:, c] = kept
+    return rows.reshape(*pivots.shape[:-1], m)
+
+
+def cholesky(a: Any, upper: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """``(factor, info)``; ``info`` is the order of the first leading minor that is not positive, 0 if all are."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    if not a.size:
+        return a.copy(), info
+    try:
+        return np.linalg.cholesky(a, upper=upper), info
+    except np.linalg.LinAlgError:
+        pass
+    lower = np.tril(a) if not upper else np.triu(a).conj().swapaxes(-1, -2)
+    flat = lower.reshape(-1, *a.shape[-2:]).copy()
+    marks = info.reshape(-1)
+    for i, x in enumerate(flat):
+        try:
+            x[...] = np.linalg.cholesky(x)
+        except np.linalg.LinAlgError:
+            marks[i] = _first_minor(x)
+    factor = flat.reshape(a.shape)
+    return (factor if not upper else factor.conj().swapaxes(-1, -2).copy()), info
+
+
+def _first_minor(x: Any) -> int:
+    """Cholesky by columns in place, up to the first pivot that is not positive."""
+    n = len(x)
+    for j in range(n):
+        pivot = (x[j, j] - x[j, :j] @ x[j, :j].conj()).real
+        if not pivot > 0:
+            return j + 1
+        x[j, j] = np.sqrt(pivot)
+        x[j + 1 :, j] = (x[j + 1 :, j] - x[j + 1 :, :j] @ x[j, :j].conj()) / x[j, j]
+    return 0
+
+
+def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
+    """``(x, info)`` with ``a @ x = b``; where ``a`` is singular, NaN and the 1-based place of its first zero pivot."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not a.size or not b.size:
+        return np.zeros((*batch, *b.shape[-2:]), b.dtype), np.zeros(a.shape[:-2], np.int32)
+    try:
+        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        info = lu_factor(a)[2]
+    bad = (info > 0)[..., None, None]
+    whole = np.where(bad, np.eye(a.shape[-1], dtype=a.dtype), a)
+    return np.where(bad, np.asarray(np.nan, b.dtype), np.linalg.solve(whole, b)), info
+
+
+def inv(a: Any) -> tuple[np.ndarray, np.ndarray]:
+    """``(inverse, info)`` as in ``solve``."""
+    if not a.size:
+        return a.copy(), np.zeros(a.shape[:-2], np.int32)
+    try:
+        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
+
+
+def cofactor(a: Any) -> np.ndarray:
+    """``det(a) * inv(a).T``, by singular values where ``a`` is (nearly) singular: it exists there too."""
+    n = a.shape[-1]
+    if not a.size:
+        return a.copy()
+    inverse, info = inv(a)
+    near = info > 0
+    spread = np.sqrt(np.add.reduce(np.abs(a) ** 2, (-2, -1)) * np.add.reduce(np.abs(inverse) ** 2, (-2, -1)))
+    near |= ~(spread < 1e6)
+    out = np.linalg.det(a)[..., None, None] * inverse.swapaxes(-1, -2)
+    if near.any():
+        u, s, vh = np.linalg.svd(a[near])
+        others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1)
+        turn = np.linalg.det(u) * np.linalg.det(vh)
+        out[near] = (turn[..., None, None] * u.conj() * others[..., None, :]) @ vh.conj()
+    return out.astype(a.dtype, copy=False)
+
+
+# Coefficients of the [13/13] Padé approximant of exp (Higham 2005, "The scaling and squaring method ... revisited").
+_PADE = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0, 10559470521600.0,
+    670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+
+
+def matrix_exp(a: Any) -> np.ndarray:
+    """``exp`` of square matrices by scaling and squaring."""
+    if not a.size:
+        return a.copy()
+    wide = a.astype(np.result_type(a.dtype, np.float64))
+    norm = np.add.reduce(np.abs(wide), -2).max(-1)
+    if not np.isfinite(norm).all():
+        return np.full(a.shape, np.nan, a.dtype)
+    steps = np.maximum(np.ceil(np.log2(np.maximum(norm, 1e-300) / 5.371920351148152)), 0).astype(np.int64)
+    x = wide / np.exp2(steps)[..., None, None]
+    one = np.eye(a.shape[-1])
+    b = _PADE
+    x2 = x @ x
+    x4 = x2 @ x2
+    x6 = x4 @ x2
+    u = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
+    v = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
+    out = np.linalg.solve(v - u, v + u)
+    for k in range(int(steps.max())):
+        out = np.where((steps > k)[..., None, None], out @ out, out)
+    return out.astype(a.dtype)

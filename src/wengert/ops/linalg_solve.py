@@ -1,0 +1,532 @@
+"""Inverses, determinants, linear systems, and the factorisations that serve them: LU, Cholesky.
+
+The rules are the classical ones (Giles 2008, "Collected matrix derivative results"; Murray 2016, "Differentiation of
+the Cholesky decomposition"), written with matrix products and solves, so that they can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import linalg as kernels
+from ..arrays.errors import LinAlgError
+from .matmul import mT
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("linalg")
+_, legacy = family("torch", "Tensor")
+
+
+def mH(F: Any, x: Any) -> Any:
+    """The conjugate transpose."""
+    return F.conj(mT(x)) if F.is_complex(x) else mT(x)
+
+
+# -- what all of them refuse ------------------------------------------------------------------------------------------
+
+
+def check_matrix(name: str, a: Any, what: str = "A") -> None:
+    """At least two dimensions and a type that can be divided."""
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {what} must have at least 2 dimensions.")
+    check_type(name, a)
+
+
+def check_type(name: str, a: Any) -> None:
+    d = getattr(a, "dtype", None)
+    if d.kind not in "fcV":
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dt.scalar_name(d)}")
+    if d.itemsize == 2:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dt.scalar_name(d)}")
+
+
+def check_square(name: str, a: Any, what: str = "A") -> None:
+    check_matrix(name, a, what)
+    check_sides(name, a, what)
+
+
+def check_sides(name: str, a: Any, what: str = "A") -> None:
+    """The last two dimensions alike; works for tensors too."""
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {what} must have at least 2 dimensions.")
+    if a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(f"{name}: {what} must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+
+
+def _element(info: Any) -> tuple[str, int]:
+    """How a message names the first failure: ``"(Batch element 1): "`` and its ``info``."""
+    if info.ndim == 0:
+        return "", int(info)
+    at = int(np.argmax(info.reshape(-1) != 0))
+    return f"(Batch element {at}): ", int(info.reshape(-1)[at])
+
+
+def _singular(name: str, info: Any) -> None:
+    where, k = _element(info)
+    if name.endswith("solve") or name.endswith("solve_ex"):
+        raise LinAlgError(f"torch.{name}: {where}The solver failed because the input matrix is singular.")
+    raise LinAlgError(
+        f"{name}: {where}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
+    )
+
+
+# -- inverse ----------------------------------------------------------------------------------------------------------
+
+
+def _inv_back(F: Any, g: Any, result: Any) -> Any:
+    back = mT(result)
+    return -F.matmul(back, F.matmul(g, back))
+
+
+@operator(grad=dict(A=_inv_back), node="LinalgInvExBackward0")
+def linalg_inv(A: Array):
+    """The inverse of square matrices, ``(..., n, n)``; ``LinAlgError`` for a singular one.
+
+    >>> import wengert as torch
+    >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.2500]])
+    """
+    check_square("linalg.inv", A)
+    inverse, info = kernels.inv(A)
+    if info.any():
+        _singular("linalg.inv", info)
+    return inverse
+
+
+@operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"), nondifferentiable=("info",))
+def linalg_inv_ex(A: Array, *, check_errors=False):
+    """``(inverse, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
+    check_square("linalg.inv", A)
+    inverse, info = kernels.inv(A)
+    if check_errors and info.any():
+        _singular("linalg.inv_ex", info)
+    return inverse, info
+
+
+@legacy
+def inverse(F, input):
+    """The inverse of square matrices."""
+    return F.linalg_inv(input)
+
+
+# -- determinants -----------------------------------------------------------------------------------------------------
+
+
+@composite(places=(), raw=kernels.cofactor)
+def cofactor(F, A):
+    """``det(A) * inv(A).T``: the derivative of the determinant."""
+    return F.reshape(F.linalg_det(A), (*A.shape[:-2], 1, 1)) * mT(F.linalg_inv(A))
+
+
+@operator(grad=dict(A=lambda F, g, A: F.reshape(g, (*A.shape[:-2], 1, 1)) * F.cofactor(A)))
+def linalg_det(A: Array):
+    """The determinant of square matrices, ``(..., n, n) -> (...)``.
+
+    >>> import wengert as torch
+    >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 5.0]]))
+    tensor(-1.)
+    """
+    check_square("linalg.det", A)
+    return np.linalg.det(A)
+
+
+def _slogdet_back(F: Any, g: Any, A: Any, sign: Any) -> Any:
+    g_sign, g_log = g
+    if F.is_complex(A):  # the sign turns with the imaginary part of tr(A^-1 dA)
+        turn = F.imag(F.conj(g_sign) * sign)
+        g_log = F.complex(g_log, -turn)
+    return F.reshape(g_log, (*A.shape[:-2], 1, 1)) * mH(F, F.linalg_inv_ex(A)[0])
+
+
+@operator(grad=dict(A=_slogdet_back), outputs=("sign", "logabsdet"), wirtinger=True)
+def linalg_slogdet(A: Array):
+    """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
+    check_square("linalg.slogdet", A)
+    return tuple(np.linalg.slogdet(A))
+
+
+@legacy
+def det(F, input):
+    """The determinant of square matrices."""
+    return F.linalg_det(input)
+
+
+@legacy
+def logdet(F, input):
+    """The logarithm of the determinant; NaN where a real one is negative."""
+    sign, size = F.linalg_slogdet(input)
+    if F.is_complex(input):
+        return size + F.log(sign)
+    return F.where(sign < 0, float("nan"), size)
+
+
+# -- linear systems ---------------------------------------------------------------------------------------------------
+
+
+def vector_case(a_shape: Any, b_shape: Any) -> bool:
+    """Whether ``b`` is one vector for each matrix."""
+    return len(b_shape) == 1 or (len(a_shape) - 1 == len(b_shape) and tuple(b_shape) == tuple(a_shape[:-1]))
+
+
+def _solve_back(F: Any, g: Any, needs: Any, A: Any, A_shape: Any, B_shape: Any, result: Any, left: Any) -> Any:
+    # with vectors the solution is a column (a row without `left`), and so is everything that follows from it
+    vector = vector_case(A_shape, B_shape)
+    if vector:
+        g, result = F.unsqueeze(g, -1), F.unsqueeze(result, -1)
+    gb = F.linalg_solve(mT(A), g, left=left)
+    ga = None
+    if needs[0]:
+        ga = -(F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb))
+    return ga, F.squeeze(gb, -1) if vector else gb
+
+
+def _check_system(name: str, a: Any, b: Any, left: bool) -> None:
+    check_square(name, a)
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"{name}: Expected A and B to have the same dtype, but found A of type {dt.scalar_name(a.dtype)} and B of type "
+            f"{dt.scalar_name(b.dtype)} instead"
+        )
+    side = -2 if left else -1
+    if b.shape[side] != a.shape[-1]:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
+        )
+
+
+def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any]:
+    vector = vector_case(A.shape, B.shape)
+    b = B[..., None] if vector else B
+    if vector and not left:
+        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)")  # fmt: skip
+    _check_system("linalg.solve", A, b, left)
+    x, info = kernels.solve(A, b) if left else kernels.solve(A.mT, b.mT)
+    if check and info.any():
+        _singular(name, info)
+    if not left:
+        x = x.mT
+    return (x[..., 0] if vector else x), info
+
+
+@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, node="LinalgSolveExBackward0")
+def linalg_solve(A: Array, B: Array, *, left=True):
+    """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``); ``LinAlgError`` for a singular ``A``.
+
+    Shapes: ``(..., n, n)`` with ``(..., n, k)``, or with ``(n,)`` or ``(..., n)`` for vectors; batches broadcast.
+
+    >>> import wengert as torch
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+    tensor([1.0000, 0.5000])
+    """
+    return _solve("linalg.solve", A, B, left, True)[0]
+
+
+@operator(
+    grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, outputs=("result", "info"), nondifferentiable=("info",),
+)  # fmt: skip
+def linalg_solve_ex(A: Array, B: Array, *, left=True, check_errors=False):
+    """``(result, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
+    return _solve("linalg.solve_ex", A, B, left, check_errors)
+
+
+def _triangle(F: Any, x: Any, upper: Any, unit: Any) -> Any:
+    return F.triu(x, 1 if unit else 0) if upper else F.tril(x, -1 if unit else 0)
+
+
+def _triangular_back(F: Any, g: Any, needs: Any, A: Any, result: Any, upper: Any, left: Any, unitriangular: Any) -> Any:
+    gb = F.linalg_solve_triangular(mT(A), g, upper=not upper, left=left, unitriangular=unitriangular)
+    ga = None
+    if needs[0]:
+        ga = -_triangle(F, F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb), upper, unitriangular)
+    return ga, gb
+
+
+@operator(grad=_triangular_back, wrt=("A", "B"), keeps={"result": ("A",)})
+def linalg_solve_triangular(A: Array, B: Array, *, upper, left=True, unitriangular=False):
+    """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``) for triangular ``A``; batches broadcast.
+
+    Only the triangle is read, and not its diagonal if ``unitriangular``. A zero on the diagonal gives inf or NaN.
+    """
+    name = "linalg.solve_triangular"
+    check_matrix(name, A)
+    check_matrix(name, B, "B")
+    _check_system(name, A, B, left)
+    if left:
+        return kernels.solve_triangular(A, B, upper, unitriangular)
+    return kernels.solve_triangular(A.mT, B.mT, not upper, unitriangular).mT
+
+
+# -- LU ---------------------------------------------------------------------------------------------------------------
+
+
+def lu_back(F: Any, gL: Any, gU: Any, L: Any, U: Any) -> Any:
+    """The gradient of ``P.T @ A`` where ``P.T @ A = L @ U``; ``L`` is (m, k), ``U`` is (k, n), ``k = min(m, n)``."""
+    m, k, n = L.shape[-2], U.shape[-2], U.shape[-1]
+    square = slice(None, k)
+    head_l, head_u = F.basic_index(L, (..., square, slice(None))), F.basic_index(U, (..., square))
+
+    def apart(middle: Any) -> Any:
+        """``L1^-H @ middle @ U1^-H``."""
+        middle = F.linalg_solve_triangular(mH(F, head_u), middle, upper=False, left=False)
+        return F.linalg_solve_triangular(mH(F, head_l), middle, upper=True, unitriangular=True)
+
+    if m == n:
+        return apart(F.tril(F.matmul(mH(F, L), gL), -1) + F.triu(F.matmul(gU, mH(F, U))))
+    if m < n:
+        tail = slice(k, None)
+        gU1, gU2 = F.basic_index(gU, (..., square)), F.basic_index(gU, (..., tail))
+        phi = F.matmul(mH(F, L), gL) - F.matmul(gU2, mH(F, F.basic_index(U, (..., tail))))
+        first = apart(F.tril(phi, -1) + F.triu(F.matmul(gU1, mH(F, head_u))))
+        return F.cat([first, F.linalg_solve_triangular(mH(F, head_l), gU2, upper=True, unitriangular=True)], -1)
+    below = (..., slice(k, None), slice(None))
+    gL1, gL2 = F.basic_index(gL, (..., square, slice(None))), F.basic_index(gL, below)
+    phi = F.matmul(gU, mH(F, U)) - F.matmul(mH(F, F.basic_index(L, below)), gL2)
+    first = apart(F.tril(F.matmul(mH(F, head_l), gL1), -1) + F.triu(phi))
+    return F.cat([first, F.linalg_solve_triangular(mH(F, head_u), gL2, upper=False, left=False)], -2)
+
+
+def _unpacked(lu: Any) -> tuple[Any, Any]:
+    m, n = lu.shape[-2:]
+    k = min(m, n)
+    lower = np.tril(lu[..., :k], -1)
+    lower[..., np.arange(k), np.arange(k)] = 1
+    return lower, np.triu(lu[..., :k, :])
+
+
+def _permuter(pivots: Any, m: int, d: Any) -> np.ndarray:
+    """``P`` with ``A = P @ L @ U``."""
+    rows = kernels.permutation(pivots, m)
+    return (rows[..., None, :] == np.arange(m)[:, None]).astype(d)
+
+
+def _lu_factor_back(F: Any, g: Any, LU: Any, pivots: Any) -> Any:
+    k = min(LU.shape[-2:])
+    P, L, U = F.lu_unpack(LU, pivots)
+    return F.matmul(P, lu_back(F, F.basic_index(g, (..., slice(None, k))), F.basic_index(g, (..., slice(None, k), slice(None))), L, U))
+
+
+def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]:
+    check_type("torch." + name, A)
+    if A.ndim < 2:
+        raise RuntimeError(f"torch.{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    lu, pivots, info = kernels.lu_factor(A)
+    if check and info.any():
+        where, k = _element(info)
+        raise RuntimeError(
+            f"torch.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still want to "
+            "perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        )
+    return lu, pivots, info
+
+
+@operator(
+    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots"), nondifferentiable=("pivots",), node="LinalgLuFactorExBackward0",
+)  # fmt: skip
+def linalg_lu_factor(A: Array, *, pivot=True):
+    """``(LU, pivots)``: LU factors with row pivoting, packed into one matrix, for ``lu_solve`` and ``lu_unpack``."""
+    return _factor("linalg.lu_factor", A, pivot, True)[:2]
+
+
+@operator(grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"), nondifferentiable=("pivots", "info"))
+def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
+    """``(LU, pivots, info)``; ``info`` is not zero where a pivot is zero, instead of an error."""
+    return _factor("linalg.lu_factor_ex", A, pivot, check_errors)
+
+
+@operator(
+    grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, *g, L, U))), wirtinger=True, outputs=("P", "L", "U"), nondifferentiable=("P",),
+)  # fmt: skip
+def linalg_lu(A: Array, *, pivot=True):
+    """``(P, L, U)`` with ``A = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
+
+    Shapes: ``(..., m, n) -> (..., m, m), (..., m, k), (..., k, n)`` with ``k = min(m, n)``.
+    """
+    if A.ndim < 2:
+        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    lu, pivots, _ = _factor("linalg.lu", A, pivot, False)
+    return _permuter(pivots, A.shape[-2], A.dtype), *_unpacked(lu)
+
+
+def _unpack_back(F: Any, g: Any, LU_data_shape: Any, unpack_data: Any) -> Any:
+    gL, gU = g
+    m, n = LU_data_shape[-2:]
+    if not unpack_data:
+        return F.zeros(LU_data_shape, F.dtype_of(gL))
+    gL, gU = F.tril(gL, -1), F.triu(gU)
+    if m < n:  # gL has as many columns as there are rows
+        gL = F.cat([gL, F.zeros((*LU_data_shape[:-1], n - m), F.dtype_of(gL))], -1)
+    elif m > n:
+        gU = F.cat([gU, F.zeros((*LU_data_shape[:-2], m - n, n), F.dtype_of(gU))], -2)
+    return gL + gU
+
+
+@operator(grad=dict(LU_data=_unpack_back), outputs=("P", "L", "U"), nondifferentiable=("P",), places=("torch",))
+def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=True):
+    """``(P, L, U)`` from the packed form of ``lu_factor``."""
+    if LU_pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to "
+            "be used with the output produced by torch.linalg.lu_factor"
+        )
+    nothing = np.zeros(0, LU_data.dtype)
+    P = _permuter(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
+    return (P, *_unpacked(LU_data)) if unpack_data else (P, nothing, nothing.copy())
+
+
+@composite
+def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
+    """``X`` with ``A @ X = B`` from the packed LU factors of ``A``; ``adjoint`` for ``A.mH``, ``left=False`` for ``X @ A = B``."""
+    check_sides("torch.linalg.lu_solve", LU)
+    P, L, U = F.lu_unpack(LU, pivots)
+    if left != adjoint:  # A = P L U from the left, or its adjoint from the right
+        if adjoint:
+            return mH(F, _lu_apply(F, P, L, U, mH(F, B)))
+        return _lu_apply(F, P, L, U, B)
+    if left:
+        return _lu_apply_adjoint(F, P, L, U, B)
+    return mH(F, _lu_apply_adjoint(F, P, L, U, mH(F, B)))
+
+
+def _lu_apply(F: Any, P: Any, L: Any, U: Any, B: Any) -> Any:
+    y = F.linalg_solve_triangular(L, F.matmul(mT(P), B), upper=False, unitriangular=True)
+    return F.linalg_solve_triangular(U, y, upper=True)
+
+
+def _lu_apply_adjoint(F: Any, P: Any, L: Any, U: Any, B: Any) -> Any:
+    y = F.linalg_solve_triangular(mH(F, U), B, upper=False)
+    return F.matmul(P, F.linalg_solve_triangular(mH(F, L), y, upper=True, unitriangular=True))
+
+
+@legacy
+def lu_solve(F, b, LU_data, LU_pivots):
+    """``X`` with ``A @ X = b`` from the packed LU factors of ``A``."""
+    return F.linalg_lu_solve(LU_data, LU_pivots, b)
+
+
+# -- Cholesky ---------------------------------------------------------------------------------------------------------
+
+
+def cholesky_back(F: Any, g: Any, L: Any, upper: Any) -> Any:
+    """Hermitian, as if the whole matrix had been read: half of ``L^-H (P + P^H) L^-1`` with ``P`` the halved triangle."""
+    if upper:
+        g, L = mH(F, g), mH(F, L)
+    n = L.shape[-1]
+    low = F.tril(F.matmul(mH(F, L), g)) * F.constant(1 - np.eye(n, dtype=np.empty(0, F.dtype_of(L)).real.dtype) / 2)
+    middle = (low + mH(F, low)) / 2
+    middle = F.linalg_solve_triangular(mH(F, L), middle, upper=True)
+    return F.linalg_solve_triangular(L, middle, upper=False, left=False)
+
+
+def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.cholesky") -> tuple[Any, Any]:
+    check_square(kind, A)
+    factor, info = kernels.cholesky(A, upper)
+    if check and info.any():
+        where, k = _element(info)
+        raise LinAlgError(
+            f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
+            f"order {k} is not positive-definite)."
+        )
+    return factor, info
+
+
+@operator(grad=dict(A=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, node="LinalgCholeskyExBackward0")
+def linalg_cholesky(A: Array, *, upper=False):
+    """``L`` with ``A = L @ L.mH`` (``upper``: ``A = U.mH @ U``); ``LinAlgError`` where ``A`` is not positive definite.
+
+    >>> import wengert as torch
+    >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]))
+    tensor([[2., 0.],
+            [1., 1.]])
+    """
+    return _cholesky("linalg.cholesky", A, upper, True)[0]
+
+
+@operator(
+    grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"), nondifferentiable=("info",),
+)  # fmt: skip
+def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
+    """``(L, info)``; ``info`` is the order of the minor that is not positive, 0 if all are, instead of an error."""
+    return _cholesky("linalg.cholesky_ex", A, upper, check_errors)
+
+
+@operator(
+    grad=dict(input=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, places=("torch", "Tensor"),
+)  # fmt: skip
+def cholesky(input: Array, upper=False):
+    """``linalg.cholesky`` under its old name."""
+    return _cholesky("cholesky", input, upper, True, "cholesky")[0]
+
+
+@legacy
+def cholesky_solve(F, input, L, upper=False):
+    """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``."""
+    if input.ndim < 2 or L.ndim < 2:
+        raise RuntimeError(f"{'b' if input.ndim < 2 else 'u'} should have at least 2 dimensions, but has {min(input.ndim, L.ndim)} dimensions instead")
+    if L.shape[-1] != L.shape[-2]:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices")
+    if input.shape[-2] != L.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
+            f"{input.shape[-2]} by {input.shape[-1]}"
+        )
+    first, second = (mH(F, L), L) if upper else (L, mH(F, L))
+    return F.linalg_solve_triangular(second, F.linalg_solve_triangular(first, input, upper=False), upper=True)
+
+
+@legacy
+def cholesky_inverse(F, L, upper=False):
+    """The inverse of ``A`` from its Cholesky factor ``L``."""
+    check_sides("cholesky_inverse", L)
+    one = F.expand(F.constant(np.eye(L.shape[-1], dtype=F.dtype_of(L))), tuple(L.shape))
+    return F.cholesky_solve(one, L, upper)
+
+
+# -- inverses of tensors ----------------------------------------------------------------------------------------------
+
+
+def _count(shape: Any) -> int:
+    n = 1
+    for k in shape:
+        n *= k
+    return n
+
+
+@composite
+def linalg_tensorinv(F, A, ind=2):
+    """The inverse for ``tensordot(.., ind)``: ``A`` read as a square matrix of its first ``ind`` dimensions by the rest."""
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    first, last = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if _count(first) != _count(last):
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {_count(last)} != {_count(first)}"
+        )
+    return F.reshape(F.linalg_inv(F.reshape(A, (_count(first), _count(last)))), (*last, *first))
+
+
+@composite
+def linalg_tensorsolve(F, A, B, dims=None):
+    """``X`` with ``tensordot(A, X, X.ndim) = B``; ``dims`` of ``A`` are moved to its end first."""
+    if dims is not None:
+        dims = (dims,) if isinstance(dims, int) else tuple(dims)
+        A = F.movedim(A, dims, tuple(range(-len(dims), 0)))
+    rest = tuple(A.shape[B.ndim :])
+    if _count(rest) != _count(A.shape[: B.ndim]):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+            f"{_count(rest)} != {_count(A.shape[: B.ndim])}"
+        )
+    return F.reshape(F.linalg_solve(F.reshape(A, (_count(rest), _count(rest))), F.reshape(B, (-1,))), rest)
+
+
+__all__ = ["check_matrix", "check_sides", "check_square", "mH"]

@@ -1,0 +1,50 @@
+"""Tensors in plain ``pickle``: what ``Tensor.__reduce_ex__`` returns.
+
+As in PyTorch a tensor takes the whole memory along that it looks at, and tensors of one pickle that share memory share
+it afterwards. Nothing refers to classes under PyTorch's names, so the pickles can be read without PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import dtypes as dt
+from ..tensor.tensor import Parameter, Tensor
+from .rebuild import from_parts, to_parts
+
+_KINDS = {"Tensor": Tensor, "Parameter": Parameter}
+
+
+def reduce_tensor(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
+    """A function and its arguments that make the tensor again: ``(rebuild_tensor, (...))``.
+
+    >>> import wengert as torch
+    >>> function, args = reduce_tensor(torch.ones(2, requires_grad=True))
+    >>> function(*args)
+    tensor([1., 1.], requires_grad=True)
+    """
+    storage, offset, size, stride, dtype, requires_grad = to_parts(tensor)
+    kind = type(tensor)
+    name = next((name for name, known in _KINDS.items() if kind is known), kind)
+    state = dict(tensor.__dict__) or None
+    return rebuild_tensor, (storage, offset, size, stride, dtype.name, requires_grad, name, state)
+
+
+def rebuild_tensor(
+    storage: Any,
+    offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    dtype: str,
+    requires_grad: bool,
+    kind: str | type,
+    state: dict[str, Any] | None,
+) -> Any:
+    """The tensor that :func:`reduce_tensor` took apart, as an instance of ``kind``."""
+    tensor: Any = from_parts(storage, offset, size, stride, dt.by_name(dtype))
+    cls = _KINDS[kind] if isinstance(kind, str) else kind
+    if cls is not Tensor:
+        tensor = Tensor._make_subclass(cls, tensor)
+    if state:
+        tensor.__dict__.update(state)
+    return tensor.requires_grad_(requires_grad)
