@@ -369,6 +369,29 @@ def test_whole_batches_are_asked_for_where_the_dataset_can():
     assert values(DataLoader(Bulk(3), batch_size=2)) == [[0, -1], [-2]]
 
 
+def test_rows_taken_at_once_are_rows_collated_one_by_one():
+    class Watched(TensorDataset):
+        pass
+
+    tensors = torch.arange(24.0).view(6, 2, 2), torch.arange(6), torch.arange(12).view(2, 6).t()
+    for order in ([0, 3, 5], [-1, 0], [2]):
+        fast, slow = (
+            next(iter(DataLoader(dataset, batch_sampler=[order])))
+            for dataset in (
+                Subset(TensorDataset(*tensors), [5, 4, 3, 2, 1, 0]),
+                Subset(Watched(*tensors), range(5, -1, -1)),
+            )
+        )
+        assert type(fast) is type(slow) is list
+        for a, b in zip(fast, slow):
+            assert a.tolist() == b.tolist() and a.dtype == b.dtype and a.stride() == b.stride()
+    with pytest.raises(IndexError):
+        next(iter(DataLoader(TensorDataset(*tensors), sampler=[6])))
+    weight = torch.ones(3, requires_grad=True)
+    (rows,) = next(iter(DataLoader(TensorDataset(weight), batch_size=3)))
+    assert type(rows.grad_fn).__name__ == "StackBackward0"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

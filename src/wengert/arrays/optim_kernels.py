@@ -38,6 +38,7 @@ _COMPUTE = {"d": _FLOAT64, "D": _FLOAT64}  # by dtype.char: what arithmetic is d
 def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float]) -> None:
     """Apply ``body(c, s, t, p, g, *state)`` to every row of ``columns`` (params, grads, state, ...)."""
     tables: dict[str, Constants] = {}
+    scratch: dict[np.dtype, list[np.ndarray]] = {}
     for row in zip(*columns):
         p = row[0]
         dtype = p.dtype
@@ -50,23 +51,24 @@ def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float]) 
             body(c, None, None, *row)
         else:
             for part in _real_rows(row) if char in "FD" else (row,):
-                _walk(body, c, part)
+                _walk(body, c, scratch, part)
 
 
-def _walk(body: Callable, c: Constants, row: Row) -> None:
+def _walk(body: Callable, c: Constants, scratch: dict[np.dtype, list[np.ndarray]], row: Row) -> None:
     """Update large arrays block by block: where they are, or in a copy where they are not of the computing dtype."""
     dtype = _COMPUTE.get(row[0].dtype.char, _FLOAT32)
-    size = min(row[0].size, BLOCK)
-    s, t = np.empty(size, dtype), np.empty(size, dtype)
+    if dtype not in scratch:
+        scratch[dtype] = [np.empty(BLOCK, dtype), np.empty(BLOCK, dtype)]
+    direct = all(a.dtype == dtype for a in row)
     contiguous = all(a.flags.c_contiguous for a in row)
     for piece in _flat_pieces(row) if contiguous else _pieces(row):
         n, shape = piece[0].size, piece[0].shape
-        scratch = s[:n].reshape(shape), t[:n].reshape(shape)
-        if all(a.dtype == dtype for a in piece):
-            body(c, *scratch, *piece)
+        s, t = (x[:n] if contiguous else x[:n].reshape(shape) for x in scratch[dtype])
+        if direct:
+            body(c, s, t, *piece)
             continue
         work = [a.astype(dtype) for a in piece]
-        body(c, *scratch, *work)
+        body(c, s, t, *work)
         for i, (a, new) in enumerate(zip(piece, work)):
             if i != 1:  # the gradient is only read
                 a[...] = new

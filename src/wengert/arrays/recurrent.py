@@ -125,8 +125,9 @@ def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, re
 
 
 def gru_grad(
-    g: Any, gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, sizes: Any, reverse: bool, needs: Any
-) -> tuple[Any, ...]:
+    g: Any, gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, sizes: Any, reverse: bool,
+    needs: Any,
+) -> tuple[Any, ...]:  # fmt: skip
     """``g``: the gradients of ``gru``'s two results."""
     walk, hidden = steps(sizes, reverse), h0.shape[1]
     h_before = before(h0, output, walk)

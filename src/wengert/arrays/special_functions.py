@@ -334,6 +334,8 @@ def polynomial(
         q, p = np.ones(x.shape), first(x)
         top = int(n.max(initial=0.0, where=np.isfinite(n)))
         for k in range(1, top + 1):
+            if not np.isfinite(p).any():
+                break
             value = np.where(n == k, p, value)
             p, q = step(x, k, p, q), p
     return value.astype(d, copy=False)

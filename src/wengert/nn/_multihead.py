@@ -248,7 +248,13 @@ def ctc_loss(
     loss = -logsumexp(function("cat")([final, before], 1), 1)
     loss = where(Tensor._wrap(lengths == 0), Tensor._wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
     hopeless = Tensor._wrap(loss._data > -_IMPOSSIBLE / 10)
-    loss = where(hopeless, Tensor._wrap(np.asarray(0.0 if zero_infinity else np.inf, dtype)), loss)
+    counted = np.arange(steps)[:, None] < lengths
+    mass = (log_probs.exp() * Tensor._wrap(counted[:, :, None].astype(dtype))).sum((0, 2))
+    # PyTorch's gradient is the one in front of a log_softmax, exp(log_probs) more than the derivative: a term worth 0.
+    loss = loss + (mass - mass.detach())
+    if hopeless._data.any():  # an infinite loss, whose gradient is NaN
+        never = Tensor._wrap(np.zeros((), dtype)) if zero_infinity else -(mass * 0 + ~hopeless).log()
+        loss = where(hopeless, never, loss)
     if reduction == "none":
         return loss[0] if single else loss
     if reduction == "sum":

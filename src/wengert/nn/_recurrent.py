@@ -1,57 +1,30 @@
 """Recurrent layers over whole sequences, and the single steps that they are made of.
 
-The input's part of the gates is one product for all time steps; a step multiplies only the hidden state. A sequence
-is either padded, (T, N, features), or packed: the rows of all steps one after the other, ``batch_sizes`` rows to a
-step, never more than in the step before.
+The rows of a sequence are packed: those of the first time step, then those of the second, and so on, never more than in
+the step before. The input's part of the gates is one product for all rows; the steps of a layer are one operator.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wengert.arrays.dtypes import scalar_name
 from wengert.nn import functional as F
 from wengert.nn._tensors import cat, stack
+from wengert.ops import recurrent as _operators  # noqa: F401  declares the three below
+from wengert.tensor.functions import function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from wengert.tensor import Tensor
 
     State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
 
+lstm_layer, gru_layer, elman_layer = (function(name) for name in ("lstm_layer", "gru_layer", "elman_layer"))
+
 # How many gates a mode has: its weights have gates * hidden rows.
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}
-
-
-def _step_tanh(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None) -> State:
-    return ((gates + F.linear(state[0], w_hh, b_hh)).tanh(),)
-
-
-def _step_relu(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None) -> State:
-    return ((gates + F.linear(state[0], w_hh, b_hh)).relu(),)
-
-
-def _step_lstm(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None) -> State:
-    h, c = state
-    i, f, g, o = (gates + F.linear(h, w_hh, b_hh)).chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
-
-
-def _step_gru(gates: Tensor, state: State, w_hh: Tensor, b_hh: Tensor | None) -> State:
-    h = state[0]
-    i_r, i_z, i_n = gates.chunk(3, -1)
-    h_r, h_z, h_n = F.linear(h, w_hh, b_hh).chunk(3, -1)
-    n = (i_n + (i_r + h_r).sigmoid() * h_n).tanh()
-    return ((i_z + h_z).sigmoid() * (h - n) + n,)
-
-
-_STEPS: dict[str, Callable[[Tensor, Any, Tensor, Tensor | None], State]] = {
-    "RNN_TANH": _step_tanh,
-    "RNN_RELU": _step_relu,
-    "LSTM": _step_lstm,
-    "GRU": _step_gru,
-}
 
 
 def cell(
@@ -64,88 +37,73 @@ def cell(
     b_hh: Tensor | None = None,
 ) -> State:
     """One step of one layer: (N, features) and a state of (N, hidden) -> the next state."""
-    return _STEPS[mode](F.linear(input, w_ih, b_ih), state, w_hh, b_hh)
+    weights = (w_ih, w_hh) if b_ih is None or b_hh is None else (w_ih, w_hh, b_ih, b_hh)
+    return layer(mode, input, (input.size(0),), state, weights, len(weights) == 4)[1]
 
 
 def layer(
     mode: str,
     input: Tensor,
-    batch_sizes: Sequence[int] | None,
+    sizes: tuple[int, ...],
     state: State,
     weights: Sequence[Tensor],
     biased: bool,
     reverse: bool = False,
 ) -> tuple[Tensor, State]:
-    """One layer in one direction over a sequence: the outputs of all steps and the last state.
+    """One layer in one direction over packed rows: the outputs of all rows and the last state.
 
     ``weights``: w_ih, w_hh, with ``biased`` b_ih and b_hh, and perhaps the projection of an LSTM's output.
     """
     w_ih, w_hh = weights[:2]
     b_ih, b_hh = weights[2:4] if biased else (None, None)
-    project = weights[-1] if len(weights) == (5 if biased else 3) else None
-    if biased and mode != "GRU":  # both biases are added to the same sum; a GRU's gates it from the input
+    if biased and mode != "GRU":  # whose reset gate lies between the two biases
         b_ih, b_hh = b_ih + b_hh, None  # type: ignore[operator]
     gates = F.linear(input, w_ih, b_ih)
-    advance = _STEPS[mode]
+    w_hh, b_hh, *state = _of_one_type(gates, w_hh, b_hh, *state)
+    if mode == "GRU":
+        output, h = gru_layer(gates, w_hh, b_hh, *state, sizes, reverse)
+        return output, (h,)
+    if mode != "LSTM":
+        output, h = elman_layer(gates, w_hh, *state, mode == "RNN_RELU", sizes, reverse)
+        return output, (h,)
+    if len(weights) == (5 if biased else 3):
+        return _projected(gates, sizes, tuple(state), w_hh, weights[-1], reverse)
+    output, h, c = lstm_layer(gates, w_hh, *state, sizes, reverse)
+    return output, (h, c)
 
-    def step(now: Tensor, before: State) -> State:
-        after = advance(now, before, w_hh, b_hh)
-        return after if project is None else (F.linear(after[0], project), after[1])
 
-    if batch_sizes is None:
-        return _over_padded(gates, state, step, reverse)
-    return _over_packed(gates, batch_sizes, state, step, reverse)
+def _of_one_type(gates: Tensor, w_hh: Tensor, b_hh: Tensor | None, *state: Tensor) -> Any:
+    """The arguments of the steps. Under autocast the gates came out in another type, which the others then take."""
+    kind = gates.dtype
+    if w_hh.dtype != kind:
+        return [None if t is None else t.to(kind) for t in (w_hh, b_hh, *state)]
+    for s in state:
+        if s.dtype != kind:
+            names = (scalar_name(t.dtype.np) for t in (s, w_hh))
+            raise RuntimeError("mat1 and mat2 must have the same dtype, but got {} and {}".format(*names))
+    return w_hh, b_hh, *state
 
 
-def _over_padded(
-    gates: Tensor, state: State, step: Callable[[Tensor, State], State], reverse: bool
+def _projected(
+    gates: Tensor, sizes: tuple[int, ...], state: State, w_hh: Tensor, project: Tensor, reverse: bool
 ) -> tuple[Tensor, State]:
-    steps = gates.unbind(0)
+    """An LSTM whose output is projected at every step, step by step."""
     outputs = []
-    for now in reversed(steps) if reverse else steps:
-        state = step(now, state)
-        outputs.append(state[0])
-    if reverse:
-        outputs.reverse()
-    return stack(outputs), state
-
-
-def _over_packed(
-    gates: Tensor, batch_sizes: Sequence[int], state: State, step: Callable[[Tensor, State], State], reverse: bool
-) -> tuple[Tensor, State]:
-    """Forwards, sequences end and drop out at the back of the batch; backwards, they come in there."""
-    steps = gates.split(list(batch_sizes))
-    outputs = []
-    if reverse:
-        initial = state
-        alive = batch_sizes[-1]
-        state = tuple(s[:alive] for s in initial)
-        for now, size in zip(reversed(steps), reversed(batch_sizes), strict=True):
-            if size > alive:
-                state = tuple(cat([s, first[alive:size]]) for s, first in zip(state, initial, strict=True))
-                alive = size
-            state = step(now, state)
-            outputs.append(state[0])
-        outputs.reverse()
-        return cat(outputs), state
-    ended: list[State] = []
-    alive = batch_sizes[0]
-    for now, size in zip(steps, batch_sizes, strict=True):
-        if size < alive:
-            ended.append(tuple(s[size:] for s in state))
-            state = tuple(s[:size] for s in state)
-            alive = size
-        state = step(now, state)
-        outputs.append(state[0])
-    ended.append(state)
-    last = tuple(cat(parts[::-1]) for parts in zip(*ended, strict=True))
-    return cat(outputs), last
+    steps = list(zip(gates.split(list(sizes)), sizes, strict=True))
+    for rows, n in reversed(steps) if reverse else steps:
+        h, c = (s[:n] for s in state)
+        i, f, g, o = (rows + F.linear(h, w_hh)).chunk(4, -1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        new = F.linear(o.sigmoid() * c.tanh(), project), c
+        outputs.append(new[0])
+        state = tuple(cat([now, s[n:]]) for now, s in zip(new, state, strict=True))
+    return cat(outputs[::-1] if reverse else outputs), state
 
 
 def network(
     mode: str,
     input: Tensor,
-    batch_sizes: Sequence[int] | None,
+    sizes: tuple[int, ...],
     state: State,
     flat_weights: Sequence[Tensor],
     biased: bool,
@@ -154,7 +112,7 @@ def network(
     training: bool,
     bidirectional: bool,
 ) -> tuple[Tensor, State]:
-    """All layers and directions: (T, N, features) or packed rows -> the last layer's outputs and all last states.
+    """All layers and directions over packed rows: the last layer's outputs and all last states.
 
     ``state`` and the last states are (layers * directions, N, hidden); ``flat_weights`` are in the same order.
     Between layers, ``dropout``.
@@ -168,7 +126,7 @@ def network(
         for direction in range(directions):
             place = index * directions + direction
             weights = flat_weights[place * each : (place + 1) * each]
-            output, final = layer(mode, input, batch_sizes, initial[place], weights, biased, direction == 1)
+            output, final = layer(mode, input, sizes, initial[place], weights, biased, direction == 1)
             outputs.append(output)
             finals.append(final)
         input = outputs[0] if directions == 1 else cat(outputs, -1)

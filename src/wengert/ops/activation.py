@@ -219,6 +219,8 @@ def threshold(input: Array, threshold, value):
 
 
 def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
+    if ndim == 0:
+        return F.reshape(weight, ())
     return weight if weight.ndim == 0 or ndim < 2 else F.reshape(weight, (1, -1) + (1,) * (ndim - 2))
 
 
@@ -243,12 +245,12 @@ def prelu(input: Array, weight: Array):
             raise RuntimeError(
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.size} and channel size = {channels}."
             )
-    w = weight if weight.ndim == 0 or input.ndim < 2 else weight.reshape((1, -1) + (1,) * (input.ndim - 2))
+    w = weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if weight.ndim and input.ndim > 1 else weight.reshape(()) if input.ndim == 0 else weight
     return np.where(input > 0, input, input * w)
 
 
 def _channels(shape: Any, ndim: int) -> tuple[int, ...]:
-    return () if not shape else (shape[0],) if ndim < 2 else (1, shape[0]) + (1,) * (ndim - 2)
+    return () if not shape or not ndim else (shape[0],) if ndim < 2 else (1, shape[0]) + (1,) * (ndim - 2)
 
 
 def _glu_halves(F: Any, input: Any, dim: int) -> Any:
@@ -351,13 +353,20 @@ def normalize(F, input, p=2.0, dim=1, eps=1e-12):
     return input / F.clamp(F.linalg_vector_norm(input, p, dim, True), min=eps)
 
 
+def raised(F: Any, x: Any, low: float) -> Any:
+    """``max(x, low)`` whose gradient is that of ``x`` everywhere."""
+    return x + F.constant(np.maximum(low - (x if F.raw else x._data), 0).astype(F.dtype_of(x)))
+
+
 @composite
 def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
     if F.dtype_of(x1).kind not in "fcV" or F.dtype_of(x2).kind not in "fcV":
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is Long")
-    n1 = F.clamp(F.linalg_vector_norm(x1, 2, dim, True), min=eps)
-    n2 = F.clamp(F.linalg_vector_norm(x2, 2, dim, True), min=eps)
+    if tuple(x1.shape) != tuple(x2.shape):  # ``dim`` counts the dimensions of the broadcast shape
+        shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+        x1, x2 = F.broadcast_to(x1, shape), F.broadcast_to(x2, shape)
+    n1, n2 = (raised(F, F.linalg_vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return F.sum((x1 / n1) * (x2 / n2), dim)
 
 

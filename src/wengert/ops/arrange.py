@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-# -- joining in given directions ----------------------------------------------------------------------------------------
+# -- joining in given directions ---------------------------------------------------------------------------------------
 
 
 def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: str) -> None:
@@ -43,6 +43,13 @@ _joined("dstack", (), lambda F, x: F.atleast_3d(x), lambda x: 2, "along the thir
 _joined("column_stack", (), lambda F, x: F.reshape(x, (-1, 1)) if x.ndim < 2 else x, lambda x: 1, "as columns")
 
 
+def _cube(F: Any, x: Any) -> Any:
+    """Three dimensions of fewer: a vector lies along the second, a matrix in the first two."""
+    if x.ndim == 2:
+        return F.unsqueeze(x, -1)
+    return F.unsqueeze(F.unsqueeze(x, 0), -1) if x.ndim else F.reshape(x, (1, 1, 1))
+
+
 def _at_least(n: int, grow: Any) -> None:
     @composite(name=f"atleast_{n}d", places=("torch",))
     def widen(F, *tensors):
@@ -56,10 +63,7 @@ def _at_least(n: int, grow: Any) -> None:
 
 _at_least(1, lambda F, x: x if x.ndim else F.reshape(x, (1,)))
 _at_least(2, lambda F, x: x if x.ndim > 1 else F.unsqueeze(x, 0) if x.ndim else F.reshape(x, (1, 1)))
-_at_least(
-    3,
-    lambda F, x: x if x.ndim > 2 else F.unsqueeze(x, -1) if x.ndim == 2 else F.unsqueeze(F.unsqueeze(x, 0), -1) if x.ndim else F.reshape(x, (1, 1, 1)),
-)  # fmt: skip
+_at_least(3, lambda F, x: x if x.ndim > 2 else _cube(F, x))
 
 
 def _block_back(F: Any, g: Any, tensors_shape: Any) -> Any:
@@ -73,6 +77,7 @@ def _block_back(F: Any, g: Any, tensors_shape: Any) -> Any:
 
 @operator(grad=dict(tensors=_block_back), places=())
 def block_diag(tensors: Arrays):
+    """Matrices one after another along the diagonal, zero elsewhere."""
     from .shape import common
 
     blocks = [a.reshape((1,) * (2 - a.ndim) + a.shape) for a in common(tensors)]
@@ -88,7 +93,7 @@ def block_diag(tensors: Arrays):
     return out
 
 
-# -- broadcasting together ----------------------------------------------------------------------------------------------
+# -- broadcasting together ---------------------------------------------------------------------------------------------
 
 
 def _several(tensors: Any) -> list[Any]:
@@ -120,7 +125,8 @@ def common_shape(shapes: Any) -> tuple[int, ...]:
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({m}): ({m})")
             if m != 1 and out[i] not in (1, m):
                 raise RuntimeError(
-                    f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension {i}"
+                    f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension "
+                    f"{i}"
                 )
             out[i] = m if m != 1 else out[i]
     return tuple(out)
@@ -193,7 +199,7 @@ def combinations(F, input, r=2, with_replacement=False):
     return F.stack([F.index_select(input, 0, F.constant(np.ascontiguousarray(places[:, i]))) for i in range(r)], 1)
 
 
-# -- reordering ---------------------------------------------------------------------------------------------------------
+# -- reordering --------------------------------------------------------------------------------------------------------
 
 
 @operator(grad=dict(input=lambda F, g, dims: F.flip(g, dims)), variadic="dims")
@@ -225,7 +231,7 @@ def _opposite(shifts: Any) -> Any:
 
 @operator(grad=dict(input=lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)))
 def roll(input: Array, shifts, dims=()):
-    """The elements moved on by ``shifts`` along ``dims``, those at the end to the front; without ``dims`` in row-major order.
+    """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
 
     >>> import wengert as torch
     >>> torch.roll(torch.arange(4), 1)
@@ -257,7 +263,7 @@ def rot90(input: Array, k=1, dims=(0, 1)):
     return np.array(np.rot90(input, k, dims))
 
 
-# -- repeating ----------------------------------------------------------------------------------------------------------
+# -- repeating ---------------------------------------------------------------------------------------------------------
 
 
 def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
@@ -327,12 +333,13 @@ def repeat_interleave_each(F, input, repeats, dim=None):
         return F.reshape(F.clone(wide, memory_format=True), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
     if repeats.shape[0] != shape[d]:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and input.size({d}) = {shape[d]}"
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
+            f"input.size({d}) = {shape[d]}"
         )
     return F.index_select(input, d, F.repeat_places(repeats))
 
 
-# -- diagonals and triangles --------------------------------------------------------------------------------------------
+# -- diagonals and triangles -------------------------------------------------------------------------------------------
 
 
 def _diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
@@ -349,7 +356,7 @@ def _diagonal(input: Any, offset: int, dim1: int, dim2: int) -> Any:
     view=True,
 )
 def diagonal(input: Array, offset=0, dim1=0, dim2=1):
-    """The diagonal ``offset`` above the main one in the plane of ``dim1`` and ``dim2``, as the last dimension of a view.
+    """The diagonal ``offset`` above the main one in the plane of two dimensions, as the last dimension of a view.
 
     >>> import wengert as torch
     >>> torch.diagonal(torch.tensor([[1, 2], [3, 4]]))
@@ -389,7 +396,7 @@ def diagonal_scatter(input: Array, src: Array, offset=0, dim1=0, dim2=1):
 
 @operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)))
 def diag_embed(input: Array, offset=0, dim1=-2, dim2=-1):
-    """Matrices (in the plane of ``dim1`` and ``dim2``) with the last dimension of ``input`` on a diagonal, zero elsewhere."""
+    """Matrices in the plane of two new dimensions with the last one of ``input`` on a diagonal, zero elsewhere."""
     n = input.ndim + 1
     a, b = axis(dim1, n), axis(dim2, n)
     if a == b:

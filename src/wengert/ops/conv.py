@@ -250,15 +250,14 @@ def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding
             )
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
-    # Output padding of a whole stride or more lies beyond every window: it is appended, not convolved.
-    inner = tuple(min(e, s - 1) for e, s in zip(extra, stride))
-    size = tuple(
-        (a - 1) * s - 2 * p + d * (k - 1) + e + 1
-        for a, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], inner)
-    )
-    y = F.conv_input(x, weight, (x.shape[0], weight.shape[1] * groups, *size), stride, padding, dilation, groups)
-    if inner != extra:
-        y = F.constant_pad_nd(y, tuple(v for e, i in zip(reversed(extra), reversed(inner)) for v in (0, e - i)))
+    shape = (x.shape[0], weight.shape[1] * groups)
+    size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
+    if all(e < s for e, s in zip(extra, stride)):
+        size = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
+        y = F.conv_input(x, weight, shape + size, stride, padding, dilation, groups)
+    else:  # room for one window more: the whole output first, then cut on the left and padded on the right
+        y = F.conv_input(x, weight, shape + size, stride, (0,) * n, dilation, groups)
+        y = F.constant_pad_nd(y, tuple(v for p, e in zip(reversed(padding), reversed(extra)) for v in (-p, e - p)))
     if bias is not None:
         y = y + F.reshape(bias, (1, -1) + (1,) * n)
     return y if batched else F.squeeze(y, 0)

@@ -22,7 +22,8 @@ def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None
         return
     if dim is None or (type(dim) is not int and not len(dim)):
         raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
         )
     for d in dims_of(dim, input.ndim):
         if input.shape[d] == 0:
@@ -128,4 +129,4 @@ def aminmax(input: Array, *, dim=None, keepdim=False):
         )
     nonempty("aminmax", input, dim, "aminmax")
     axis = axes_of(dim, input.ndim)
-    return np.minimum.reduce(input, axis, None, None, keepdim), np.maximum.reduce(input, axis, None, None, keepdim)
+    return np.minimum.reduce(input, axis, keepdims=keepdim), np.maximum.reduce(input, axis, keepdims=keepdim)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-# -- index arithmetic ---------------------------------------------------------------------------------------------------
+# -- index arithmetic --------------------------------------------------------------------------------------------------
 
 
 def whole(name: str, index: Any) -> Any:
@@ -57,7 +57,7 @@ def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
 
 
 def add_flat(out: Any, places: Any, values: Any) -> Any:
-    """Add ``values`` to the elements of the contiguous ``out`` at ``places`` of its row-major order, repeated ones too."""
+    """Add ``values`` to the contiguous ``out`` at ``places`` of its row-major order, repeated ones too."""
     if out.dtype.kind in "fcV":
         wide = wide_type(out.dtype)
         if wide is not None:
@@ -93,11 +93,12 @@ def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
             )
         tail = f" and to be no larger size than src {list(src.shape)}" if src is not None else ""
         raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{tail}"
+            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension "
+            f"{dim}{tail}"
         )
 
 
-# -- gather -------------------------------------------------------------------------------------------------------------
+# -- gather ------------------------------------------------------------------------------------------------------------
 
 
 @operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.scattered(g, dim, index, input_shape)))
@@ -138,7 +139,7 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
     return out
 
 
-# -- scatter ------------------------------------------------------------------------------------------------------------
+# -- scatter -----------------------------------------------------------------------------------------------------------
 
 
 def _ready(name: str, input: Any, dim: Any, index: Any, src: Any) -> tuple[int, Any, Any]:
@@ -180,6 +181,7 @@ def _to_src(F: Any, x: Any, shape: Any) -> Any:
     inplace=True, places=(),
 )  # fmt: skip
 def scatter(input: Array, dim, index: Array, src: Array):
+    """``input`` with ``src`` written at ``index`` along ``dim``."""
     d, index, src = _ready("scatter", input, dim, index, src)
     return _put(input, d, index, src)
 
@@ -191,6 +193,7 @@ def scatter(input: Array, dim, index: Array, src: Array):
     places=(),
 )
 def scatter_value(input: Array, dim, index: Array, value):
+    """``input`` with one number written at ``index`` along ``dim``."""
     d, index, _ = _ready("scatter", input, dim, index, None)
     return _put(input, d, index, np.asarray(value).astype(input.dtype))
 
@@ -213,7 +216,7 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
     return add_flat(out, flat_places(index, input.shape, d) if input.ndim else index, src) if index.size else out
 
 
-# -- scatter with a reduction -------------------------------------------------------------------------------------------
+# -- scatter with a reduction ------------------------------------------------------------------------------------------
 
 REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
@@ -301,14 +304,16 @@ for _name, _node in (("scatter", "ScatterReduceBackward0"), ("index", "IndexRedu
 
     @operator(grad=_total_back, wrt=("input", "src"), inplace=True, name=f"{_name}_total", node=_node, places=())
     def total(input: Array, dim, index: Array, src: Array, reduce, include_self=True):
+        """``input`` with ``src`` added in at ``index`` along ``dim``: "sum" or "mean"."""
         return _reduced(input, dim, index, src, reduce, include_self)
 
     @operator(grad=_pick_back, wrt=("input", "src"), inplace=True, name=f"{_name}_pick", node=_node, places=())
     def pick(input: Array, dim, index: Array, src: Array, reduce, include_self=True):
+        """``input`` with ``src`` joined in at ``index`` along ``dim``: "prod", "amax" or "amin"."""
         return _reduced(input, dim, index, src, reduce, include_self)
 
 
-# -- places of the whole tensor -----------------------------------------------------------------------------------------
+# -- places of the whole tensor ----------------------------------------------------------------------------------------
 
 
 def _flat(name: str, input: Any, index: Any) -> Any:
@@ -340,16 +345,18 @@ def take(input: Array, index: Array):
     inplace=True, places=("Tensor",),
 )  # fmt: skip
 def put(input: Array, index: Array, source: Array, accumulate=False):
-    """``input`` with the elements of ``source`` at places ``index`` of the row-major order, added there if ``accumulate``."""
+    """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""
     places = _flat("put", input, index).reshape(-1)
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {dt.scalar_name(input.dtype)} and "
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{dt.scalar_name(input.dtype)} and "
             f"source.dtype = {dt.scalar_name(source.dtype)}"
         )
     if source.size != index.size:
         raise IndexError(
-            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, "
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.size}, "
             f"index.numel() = {index.size}"
         )
     out = np.array(input, order="C")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-# -- slices -------------------------------------------------------------------------------------------------------------
+# -- slices ------------------------------------------------------------------------------------------------------------
 
 
 def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
@@ -93,17 +93,19 @@ def _source(name: str, kind: type[Exception], input: Any, d: int, index: Any, so
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
     if rest != have:
         raise kind(
-            f"{name}(): Source/destination tensor must have same slice shapes except at dimension {d}. Destination slice shape: "
+            f"{name}(): Source/destination tensor must have same slice shapes except at dimension {d}. Destination "
+            "slice shape: "
             f"{list(rest)} and source slice shape: {list(have)}."
         )
     return source
 
 
 @operator(
-    grad=dict(input=lambda F, g: g, source=lambda F, g, dim, index, alpha: F.index_select(g, dim, index) * alpha), inplace=True
-)  # fmt: skip
+    grad=dict(input=lambda F, g: g, source=lambda F, g, dim, index, alpha: F.index_select(g, dim, index) * alpha),
+    inplace=True,
+)
 def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
-    """``input`` with the slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
+    """``input`` with slices of ``source`` times ``alpha`` added to those that ``index`` names; repeated ones add up.
 
     >>> import wengert as torch
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
@@ -111,13 +113,15 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     """
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have the same scalar type"
+            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have "
+            "the same scalar type"
         )
     d = axis(dim, input.ndim)
     index = whole("index_add", index)
     if index.ndim > 1:
         raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}"
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: "
+            f"{list(index.shape)}"
         )
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     source = _source("index_add_", RuntimeError, input, d, index, source)
@@ -141,22 +145,26 @@ def index_copy(input: Array, dim, index: Array, source: Array):
     """``input`` with the slices that ``index`` names replaced by those of ``source``."""
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {dt.scalar_name(input.dtype)} and (source) "
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{dt.scalar_name(input.dtype)} and (source) "
             f"{dt.scalar_name(source.dtype)}"
         )
     d = axis(dim, input.ndim)
     source = _source("index_copy_", IndexError, input, d, index.reshape(-1), source)
     d, index = _vector("index_copy_", input, dim, index)
+    return _slices_set(input, d, index, source)
+
+
+def _slices_set(input: Any, d: int, index: Any, value: Any) -> Any:
     out = np.array(input)
-    (out if out.ndim else out.reshape(1))[(*(slice(None),) * d, index)] = source
+    key: Any = (*(slice(None),) * d, index)
+    (out if out.ndim else out.reshape(1))[key] = value
     return out
 
 
 def _filled(input: Any, dim: Any, index: Any, value: Any) -> Any:
     d, index = _vector("", input, dim, index, negative=True)
-    out = np.array(input)
-    (out if out.ndim else out.reshape(1))[(*(slice(None),) * d, index)] = np.asarray(value).astype(out.dtype)
-    return out
+    return _slices_set(input, d, index, np.asarray(value).astype(input.dtype))
 
 
 @operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0)), inplace=True, places=())
@@ -166,10 +174,14 @@ def index_fill(input: Array, dim, index: Array, value):
 
 
 @operator(
-    grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0), value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, F.unique(index)[0]))),
+    grad=dict(
+        input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0),
+        value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, F.unique(index)[0])),
+    ),
     inplace=True, node="IndexFillBackward1", places=(),
 )  # fmt: skip
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
+    """``index_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
@@ -177,7 +189,7 @@ def index_fill_tensor(input: Array, dim, index: Array, value: Array):
     return _filled(input, dim, index, value)
 
 
-# -- masks --------------------------------------------------------------------------------------------------------------
+# -- masks -------------------------------------------------------------------------------------------------------------
 
 
 _C_NAMES = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long", "int32": "int"}
@@ -186,7 +198,8 @@ _C_NAMES = {"uint8": "unsigned char", "float32": "float", "float64": "double", "
 def _boolean(mask: Any) -> None:
     if mask.dtype != bool:
         raise RuntimeError(
-            f"masked_fill_ only supports boolean masks, but got mask with dtype {_C_NAMES.get(mask.dtype.name, mask.dtype.name)}"
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{_C_NAMES.get(mask.dtype.name, mask.dtype.name)}"
         )
 
 
@@ -215,6 +228,7 @@ def masked_fill(input: Array, mask: Array, value):
     promote=None, inplace=True, node="MaskedFillBackward1", places=(),
 )  # fmt: skip
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
+    """``masked_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
@@ -261,7 +275,8 @@ def masked_scatter(input: Array, mask: Array, source: Array):
     """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and {dt.scalar_name(source.dtype)}"
+            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and "
+            f"{dt.scalar_name(source.dtype)}"
         )
     if mask.dtype != bool:
         raise RuntimeError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from .activation import raised
 from .operator import family
 
 if TYPE_CHECKING:
@@ -393,18 +394,12 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
         raise ValueError(reduction + " is not valid")
     if bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
-    safe = _floor_detached(F, var, eps)
+    safe = raised(F, var, eps)
     difference = input - target
     values = 0.5 * (F.log(safe) + difference * difference / safe)
     if full:
         values = values + 0.5 * float(np.log(2 * np.pi))
     return _reduce_with(F, values, reduction)
-
-
-def _floor_detached(F: Any, var: Any, eps: float) -> Any:
-    """``max(var, eps)`` whose gradient is that of ``var`` everywhere."""
-    short = F.constant(np.maximum(eps - (var if F.raw else var._data), 0).astype(F.dtype_of(var)))
-    return var + short
 
 
 def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
@@ -427,8 +422,8 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     gap = gap if p == 1 else gap * gap
     if weight is not None:
         gap = gap * F.unsqueeze(F.index_select(weight, 0, index), 1)
-    own = F.scatter(F.zeros(tuple(rows.shape), F.dtype_of(rows)) + 1.0, 1, column, 0.0)
-    values = F.sum(gap * own, 1) / rows.shape[1]
+    others = np.arange(rows.shape[1]) != (column if F.raw else column._data)
+    values = F.sum(gap * F.constant(others.astype(F.dtype_of(rows))), 1) / rows.shape[1]
     return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, ()), reduction)
 
 

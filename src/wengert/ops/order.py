@@ -101,7 +101,7 @@ def mode(input: Array, dim=-1, keepdim=False):
     return _take(input, np.take_along_axis(order, longest, d), d, keepdim)
 
 
-# -- quantiles ----------------------------------------------------------------------------------------------------------
+# -- quantiles ---------------------------------------------------------------------------------------------------------
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 

@@ -33,9 +33,9 @@ def _negated(pad: Any) -> tuple[int, ...]:
 
 @operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, _negated(pad))), places=("torch",))
 def constant_pad_nd(input: Array, pad, value=0):
-    """``input`` with ``value`` around it: ``pad`` is ``(before, after)`` of the last dimension, then of the one before it …
+    """``input`` with ``value`` around it, or less of ``input`` where the amounts are negative.
 
-    Negative amounts cut off instead.
+    ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on.
     """
     pairs = _pairs(pad, input.ndim)
     shape = tuple(n + a + b for n, (a, b) in zip(input.shape, pairs))
@@ -51,7 +51,7 @@ def constant_pad_nd(input: Array, pad, value=0):
     return out
 
 
-# -- padding with the data ----------------------------------------------------------------------------------------------
+# -- padding with the data ---------------------------------------------------------------------------------------------
 
 _REFLECT, _REPLICATE, _CIRCULAR = "reflect", "replicate", "circular"
 
@@ -84,7 +84,8 @@ def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
     batch = len(shape) == spatial + 2
     if 0 in shape[1 if batch else 0 :]:
         raise RuntimeError(
-            f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and other "
+            "non-zero dimensions for "
             f"input, but got: {list(shape)}"
         )
     for i in reversed(range(len(shape))):
@@ -94,7 +95,8 @@ def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
         if mode == _REFLECT and (a >= n or b >= n):
             at = 2 * (len(shape) - i) + 2
             raise RuntimeError(
-                f"Argument #{at}: Padding size should be less than the corresponding input dimension, but got: padding ({a}, {b}) at "
+                f"Argument #{at}: Padding size should be less than the corresponding input dimension, but got: padding "
+                f"({a}, {b}) at "
                 f"dimension {i} of input {list(shape)}"
             )
         if mode == _CIRCULAR and (a > n or b > n):
@@ -130,10 +132,11 @@ _pads(_CIRCULAR, "Circular")
 
 @composite
 def pad(F, input, pad, mode="constant", value=None):
-    """``input`` made larger (or, with negative amounts, smaller): ``pad`` begins with the last dimension, ``(before, after, …)``.
+    """``input`` made larger or, by negative amounts, smaller.
 
-    ``mode``: ``"constant"`` (``value``, any dimensions), ``"reflect"``, ``"replicate"`` or ``"circular"`` (the last one,
-    two or three dimensions of a batch of images).
+    ``pad`` is ``(before, after)`` of the last dimension, then of the one before it, and so on. ``mode``: ``"constant"``
+    (``value``, any dimensions), ``"reflect"``, ``"replicate"`` or ``"circular"`` (the last one, two or three dimensions
+    of images).
 
     >>> import wengert as torch
     >>> from wengert.nn import functional as F
@@ -152,7 +155,8 @@ def pad(F, input, pad, mode="constant", value=None):
         raise RuntimeError("Padding length must be divisible by 2")
     if not (1 <= spatial <= 3 and n in (spatial + 1, spatial + 2)):
         raise NotImplementedError(
-            f"Padding size {len(pad)} is not supported for {n}D input tensor.\nSupported combinations for non-constant padding:\n"
+            f"Padding size {len(pad)} is not supported for {n}D input tensor.\nSupported combinations for non-constant "
+            "padding:\n"
             "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
             "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"

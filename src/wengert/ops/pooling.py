@@ -213,6 +213,8 @@ def fractional_windows(input: Array, kernel, size, samples):
         starts.append(row)
     values = np.full((n, c, *size), -np.inf, input.dtype)
     indices = np.zeros((n, c, *size), np.int64)
+    if values.size == 0:
+        return values, indices
     flat = input.reshape(n, c, -1)
     for offset in itertools.product(*(range(k) for k in kernel)):
         place = np.zeros((n, c, *size), np.int64)

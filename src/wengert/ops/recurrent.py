@@ -74,6 +74,8 @@ def _lstm_raw(
 
 @composite(raw=_lstm_raw)
 def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, sizes, reverse, needs):
+    """The gradients of ``lstm_layer``: of gates, weight and states."""
+
     def forward(x, own, state):
         i, f, cand, o = _thirds(x + own, 4)
         i, f, cand, o = F.sigmoid(i), F.sigmoid(f), F.tanh(cand), F.sigmoid(o)
@@ -100,6 +102,7 @@ def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, sizes, reverse, ne
     wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells",),
 )  # fmt: skip
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
+    """An LSTM over packed rows: outputs, last ``h``, last ``c``. Hochreiter and Schmidhuber, 1997."""
     return raw.lstm(gates, w_hh, h0, c0, sizes, reverse)
 
 
@@ -114,6 +117,8 @@ def _gru_raw(
 
 @composite(raw=_gru_raw)
 def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, sizes, reverse, needs):
+    """The gradients of ``gru_layer``: of gates, weight, bias and state."""
+
     def forward(x, own, state):
         (x_r, x_z, x_n), (h_r, h_z, h_n) = _thirds(x, 3), _thirds(own, 3)
         r, z = F.sigmoid(x_r + h_r), F.sigmoid(x_z + h_z)
@@ -138,6 +143,7 @@ def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, sizes, reverse, needs):
     wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"),
 )  # fmt: skip
 def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, reverse):
+    """Gated recurrent units over packed rows: outputs, last state. Cho et al., 2014."""
     return raw.gru(gates, w_hh, b_hh, h0, sizes, reverse)
 
 
@@ -152,6 +158,8 @@ def _elman_raw(
 
 @composite(raw=_elman_raw)
 def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs):
+    """The gradients of ``elman_layer``: of gates, weight and state."""
+
     def forward(x, own, state):
         h = F.relu(x + own) if relu else F.tanh(x + own)
         return [h], h
@@ -172,4 +180,5 @@ def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs)
     wrt=("gates", "w_hh", "h0"), outputs=("output", "h"),
 )  # fmt: skip
 def elman_layer(gates: Array, w_hh: Array, h0: Array, relu, sizes, reverse):
+    """A simple recurrence over packed rows: outputs, last state. Elman, 1990."""
     return raw.elman(gates, w_hh, h0, relu, sizes, reverse)

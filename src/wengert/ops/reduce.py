@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 operator, composite = family("torch", "Tensor")
 
+_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
+_times: Any = np.multiply.reduce
+_maximum: Any = np.maximum.reduce
+
 GENERAL = {"view": "maybe"}  # keeps operators without gradients off the short cut
 
 
-# -- helpers of the reductions ------------------------------------------------------------------------------------------
+# -- helpers of the reductions -----------------------------------------------------------------------------------------
 
 
 def axes_of(dim: Any, ndim: int) -> Any:
@@ -60,7 +64,7 @@ def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = F
 
 @composite(places=(), raw=_spread)
 def spread(F, input, size, dim=None, keepdim=False):
-    """Undo the shape of a reduction over ``dim`` of an array of shape ``size``: each value repeated where it came from."""
+    """Undo the shape of a reduction of ``size`` over ``dim``: each value repeated over what it came from."""
     return F.expand(restored(F, input, size, dim, keepdim), size)
 
 
@@ -74,17 +78,17 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     kind = input.dtype.kind
     if dtype is None:
         if (kind == "f" and input.dtype.itemsize > 2) or kind == "c":
-            return np.add.reduce(input, axis, None, None, keepdim)
+            return _plus(input, axis, None, None, keepdim)
         dtype = dt.I64 if kind in "biu" else input.dtype
     elif kind == "c" and dtype.kind != "c":
         input = input.real
     wide = wide_type(dtype)
     if wide is None:
-        return np.add.reduce(input, axis, dtype, None, keepdim)
-    return np.add.reduce(input, axis, wide, None, keepdim).astype(dtype)
+        return _plus(input, axis, dtype, None, keepdim)
+    return _plus(input, axis, wide, None, keepdim).astype(dtype)
 
 
-# -- sums and means -----------------------------------------------------------------------------------------------------
+# -- sums and means ----------------------------------------------------------------------------------------------------
 
 # One operator, two node names: PyTorch tells the sum of everything from the sum over dimensions.
 for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
@@ -96,6 +100,7 @@ for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
         places=(),
     )
     def sum(input: Array, dim=None, keepdim=False, *, dtype=None):
+        """The sum over ``dim``, or of everything."""
         return total(input, axes_of(dim, input.ndim), keepdim, dtype)
 
 
@@ -107,6 +112,7 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
 
     @operator(grad=dict(input=_mean_back), name=_name, node=_node, places=())
     def mean(input: Array, dim=None, keepdim=False, *, dtype=None):
+        """The mean over ``dim``, or of everything."""
         d = dtype or input.dtype
         if d.kind in "biu":
             raise RuntimeError(
@@ -116,7 +122,7 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
         wide = wide_type(d)
         if wide is None:
             return total(input, axes_of(dim, input.ndim), keepdim, dtype) / count(input.shape, dim)
-        return (np.add.reduce(input, axes_of(dim, input.ndim), wide, None, keepdim) / count(input.shape, dim)).astype(d)
+        return (_plus(input, axes_of(dim, input.ndim), wide, None, keepdim) / count(input.shape, dim)).astype(d)
 
 
 def _nan_free(input: Any) -> Any:
@@ -141,12 +147,13 @@ def nanmean(F, input, dim=None, keepdim=False, *, dtype=None):
     """The mean of what is not NaN, of everything or over ``dim``."""
     if F.dtype_of(input).kind in "biu":
         raise RuntimeError(
-            f"nanmean(): expected input to have floating point or complex dtype but got {dt.scalar_name(F.dtype_of(input))}"
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{dt.scalar_name(F.dtype_of(input))}"
         )
     return F.nansum(input, dim, keepdim, dtype=dtype) / F.sum(input == input, dim, keepdim)
 
 
-# -- products -----------------------------------------------------------------------------------------------------------
+# -- products ----------------------------------------------------------------------------------------------------------
 
 
 def _others(g: Any, input: Any, result: Any, size: Any, dim: Any, keepdim: Any) -> Any:
@@ -157,13 +164,13 @@ def _others(g: Any, input: Any, result: Any, size: Any, dim: Any, keepdim: Any) 
         return g * result / input
     rest = np.where(zero, np.ones((), input.dtype), input)
     zeros = np.count_nonzero(zero, dim, keepdims=True) if dim is not None else np.count_nonzero(zero)
-    one = np.multiply.reduce(rest, dim, keepdims=True)
+    one = _times(rest, dim, keepdims=True)
     return g * np.where(zeros == 0, result / rest, np.where(zero & (zeros == 1), one, np.zeros((), input.dtype)))
 
 
 @composite(places=(), raw=_others)
 def prod_back(F, g, input, result, size, dim, keepdim):
-    """The gradient of ``prod``. Where a factor is zero the product of the others comes from both sides, without division."""
+    """The gradient of ``prod``. Where a factor is zero the product of the others comes from both sides, undivided."""
     g, result = (restored(F, x, size, dim, keepdim) for x in (g, result))
     if not bool((input == 0).any()):
         return g * result / input
@@ -188,17 +195,18 @@ for _name, _node in (("prod", "ProdBackward0"), ("prod_dim", "ProdBackward1")):
 
     @operator(grad=dict(input=_prod_rule), name=_name, node=_node, places=())
     def prod(input: Array, dim=None, keepdim=False, *, dtype=None):
-        d = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
+        """The product over ``dim``, or of everything."""
+        d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
         if input.dtype.kind == "c" and d.kind != "c":
             input = input.real
         wide = wide_type(d)
         axis = None if dim is None else axes_of(dim, input.ndim)
         if wide is None:
-            return np.multiply.reduce(input, axis, d, None, keepdim)
-        return np.multiply.reduce(input, axis, wide, None, keepdim).astype(d)
+            return _times(input, axis, d, None, keepdim)
+        return _times(input, axis, wide, None, keepdim).astype(d)
 
 
-# -- variance -----------------------------------------------------------------------------------------------------------
+# -- variance ----------------------------------------------------------------------------------------------------------
 
 
 def spread_squares(input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple[Any, Any]:
@@ -209,12 +217,12 @@ def spread_squares(input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple
     if wide is not None:
         input = input.astype(wide)
     axis = axes_of(dim, input.ndim)
-    mean = np.add.reduce(input, axis, None, None, True)
+    mean = _plus(input, axis, None, None, True)
     n = count(input.shape, dim)
     mean = mean / n
     away = input - mean
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
-    var = np.add.reduce(squares, axis, None, None, keepdim) / np.asarray(max(0, n - correction), squares.dtype)
+    var = _plus(squares, axis, None, None, keepdim) / np.asarray(max(0, n - correction), squares.dtype)
     if not keepdim:
         mean = mean.reshape(np.shape(var))
     return (var, mean) if wide is None else (var.astype(d), mean.astype(d))
@@ -232,6 +240,7 @@ def _two_over(n: Any) -> float:
 
 @operator(grad=dict(input=_var_back), wirtinger=True, places=())
 def var(input: Array, dim=None, *, correction=1, keepdim=False):
+    """The variance over ``dim``, or of everything."""
     return spread_squares(input, dim, correction, keepdim)[0]
 
 
@@ -241,6 +250,7 @@ def _std_back(F: Any, g: Any, input: Any, result: Any, dim: Any, correction: Any
 
 @operator(grad=dict(input=_std_back), wirtinger=True, places=())
 def std(input: Array, dim=None, *, correction=1, keepdim=False):
+    """The standard deviation over ``dim``, or of everything."""
     return np.sqrt(spread_squares(input, dim, correction, keepdim)[0])
 
 
@@ -250,6 +260,7 @@ def _var_mean_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdi
 
 @operator(grad=dict(input=_var_mean_back), wirtinger=True, outputs=("var", "mean"), places=())
 def var_mean(input: Array, dim=None, *, correction=1, keepdim=False):
+    """Variance and mean over ``dim``, or of everything."""
     return spread_squares(input, dim, correction, keepdim)
 
 
@@ -259,11 +270,12 @@ def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: A
 
 @operator(grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), places=())
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
+    """Standard deviation and mean over ``dim``, or of everything."""
     var, mean = spread_squares(input, dim, correction, keepdim)
     return np.sqrt(var), mean
 
 
-# -- logarithm of a sum of exponentials ---------------------------------------------------------------------------------
+# -- logarithm of a sum of exponentials --------------------------------------------------------------------------------
 
 
 def _logsumexp_back(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
@@ -284,15 +296,15 @@ def logsumexp(input: Array, dim, keepdim=False):
     if wide is not None:
         input = input.astype(wide)
     if not input.size:
-        return np.log(np.add.reduce(np.exp(input), axis, None, None, keepdim)).astype(d)
-    high = np.maximum.reduce(input.real, axis, None, None, True)
+        return np.log(_plus(np.exp(input), axis, None, None, keepdim)).astype(d)
+    high = _maximum(input.real, axis, None, None, True)
     high = np.where(np.isfinite(high), high, 0).astype(high.dtype)
-    out = np.log(np.add.reduce(np.exp(input - high), axis, None, None, keepdim))
+    out = np.log(_plus(np.exp(input - high), axis, None, None, keepdim))
     out = out + (high if keepdim else high.reshape(np.shape(out)))
     return out if wide is None else out.astype(d)
 
 
-# -- counting and truth -------------------------------------------------------------------------------------------------
+# -- counting and truth ------------------------------------------------------------------------------------------------
 
 
 def _truth(ufunc: Any, name: str) -> Any:
@@ -317,12 +329,12 @@ def count_nonzero(input: Array, dim=None):
     return np.asarray(np.count_nonzero(input, axes_of(dim, input.ndim)), np.int64)
 
 
-# -- norms --------------------------------------------------------------------------------------------------------------
+# -- norms -------------------------------------------------------------------------------------------------------------
 
 
 @composite
 def norm(F, input, p="fro", dim=None, keepdim=False, dtype=None):
-    """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular values).
+    """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2) or ``"nuc"`` (sum of singular values).
 
     >>> import wengert as torch
     >>> torch.norm(torch.tensor([3.0, 4.0]))
@@ -339,7 +351,7 @@ def _slices(input: Any, dim: int) -> tuple[int, ...]:
 
 
 def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> Any:
-    """``x * maxnorm / |x|`` where the norm is too large: by the product rule, the change of the norm itself included."""
+    """Where the norm is too large ``x * maxnorm / |x|``, and so the change of the norm counts too."""
     rest = _slices(input, dim)
     norm = F.linalg_vector_norm(input, p, rest, True)
     scale = 1 / (norm + 1e-7)
@@ -373,9 +385,5 @@ def renorm(input: Array, p, dim, maxnorm):
     dims_of(dim, input.ndim)
     size = np.abs(input).astype(wide_type(input.dtype) or np.abs(input).dtype)
     rest = _slices(input, dim)
-    norm = (
-        np.maximum.reduce(size, rest, keepdims=True)
-        if p == float("inf")
-        else np.add.reduce(size**p, rest, keepdims=True) ** (1 / p)
-    )
+    norm = _maximum(size, rest, keepdims=True) if p == float("inf") else _plus(size**p, rest, keepdims=True) ** (1 / p)
     return (input * np.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1)).astype(input.dtype)

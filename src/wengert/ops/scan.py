@@ -20,7 +20,7 @@ operator, composite = family("torch", "Tensor")
 
 def _accumulate(ufunc: Any, input: Any, dim: Any, dtype: Any) -> Any:
     """``ufunc`` accumulated along ``dim`` in PyTorch's type: integers as int64, half precision carried in float32."""
-    d = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
+    d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
     if input.dtype.kind == "c" and d.kind != "c":
         input = input.real
     dim = axis(dim, input.ndim)
@@ -30,7 +30,7 @@ def _accumulate(ufunc: Any, input: Any, dim: Any, dtype: Any) -> Any:
     return ufunc.accumulate(input, dim, d) if wide is None else ufunc.accumulate(input, dim, wide).astype(d)
 
 
-# -- sums ---------------------------------------------------------------------------------------------------------------
+# -- sums --------------------------------------------------------------------------------------------------------------
 
 
 def _back_to_front(input: Any, dim: int) -> Any:
@@ -54,7 +54,7 @@ def cumsum(input: Array, dim, *, dtype=None):
     return _accumulate(np.add, input, dim, dtype)
 
 
-# -- products -----------------------------------------------------------------------------------------------------------
+# -- products ----------------------------------------------------------------------------------------------------------
 
 
 def _cumprod_back(g: Any, input: Any, result: Any, dim: int) -> Any:
@@ -98,7 +98,7 @@ def cumprod(input: Array, dim, *, dtype=None):
     return _accumulate(np.multiply, input, dim, dtype)
 
 
-# -- extremes -----------------------------------------------------------------------------------------------------------
+# -- extremes ----------------------------------------------------------------------------------------------------------
 
 
 def _running(name: str, ufunc: Any, text: str) -> None:
@@ -127,7 +127,7 @@ _running("cummax", np.maximum, "largest")
 _running("cummin", np.minimum, "smallest")
 
 
-# -- logarithms of sums of exponentials ---------------------------------------------------------------------------------
+# -- logarithms of sums of exponentials --------------------------------------------------------------------------------
 
 
 def _log_back(F: Any, g: Any, input: Any, result: Any, dim: Any) -> Any:
@@ -177,7 +177,7 @@ def logcumsumexp(input: Array, dim):
     return _log_accumulate(input, d) if wide is None else _log_accumulate(input.astype(wide), d).astype(input.dtype)
 
 
-# -- differences and integrals ------------------------------------------------------------------------------------------
+# -- differences and integrals -----------------------------------------------------------------------------------------
 
 
 def _ends(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
@@ -198,7 +198,7 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    for name, more in (("prepend", prepend), ("append", append)):
+    for more in (prepend, append):
         if more is not None and more.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     dim = axis(dim, input.ndim)
@@ -256,7 +256,7 @@ def _between(F: Any, x: Any, d: int, start: int, stop: int) -> Any:
 
 
 def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
-    """Second-order differences inside; at the ends one-sided ones of ``edge_order``. ``gap``: a number, or one for each step."""
+    """Central differences inside, one-sided ones of ``edge_order`` at the ends; ``gap``: one number, or one a step."""
     even = not hasattr(gap, "shape")
 
     def at(i: int) -> Any:
@@ -304,11 +304,13 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
     if len(gaps) != len(dims):
         if dim is None:
             raise RuntimeError(
-                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
+                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() "
+                "= "
                 f"{n}', since dim argument was not given, but got a list of length {len(gaps)}"
             )
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, but "
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the "
+            "same length, but "
             f"got a spacing argument of length {len(gaps)} and a dim argument of length {len(dims)}."
         )
     if edge_order not in (1, 2):
@@ -323,7 +325,8 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
         if hasattr(gap, "shape"):
             if gap.ndim > 1:
                 raise RuntimeError(
-                    f"torch.gradient expected each element of spacing to have one dimension, but got an element with {gap.ndim} dimensions!"
+                    "torch.gradient expected each element of spacing to have one dimension, but got an element with "
+                    f"{gap.ndim} dimensions!"
                 )
             gap = F.reshape(F.diff(gap), (1,) * d + (-1,) + (1,) * (n - d - 1)) if gap.ndim else gap.item()
         slopes.append(_slope(F, x, d, gap, edge_order))

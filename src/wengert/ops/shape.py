@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-# -- joining ------------------------------------------------------------------------------------------------------------
+# -- joining -----------------------------------------------------------------------------------------------------------
 
 
 def _cat_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
@@ -66,7 +67,8 @@ def cat(tensors: Arrays, dim=0):
         if a.shape[:d] != first[:d] or a.shape[d + 1 :] != first[d + 1 :]:
             at = next(j for j in range(n) if j != d and a.shape[j] != first[j])
             raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {d}. Expected size {first[at]} but got size {a.shape[at]} for tensor "
+                f"Sizes of tensors must match except in dimension {d}. Expected size {first[at]} but got size "
+                f"{a.shape[at]} for tensor "
                 f"number {i} in the list."
             )
     return np.concatenate(solid, d)
@@ -91,13 +93,14 @@ def stack(tensors: Arrays, dim=0):
     for i, a in enumerate(tensors):
         if a.shape != shape:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}"
+                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at "
+                f"entry {i}"
             )
     n = len(shape) + 1
     return np.stack(common(tensors), axis(dim, n))
 
 
-# -- selecting ----------------------------------------------------------------------------------------------------------
+# -- selecting ---------------------------------------------------------------------------------------------------------
 
 
 def _key(dim: int, ndim: int, at: Any) -> tuple[Any, ...]:
@@ -151,8 +154,12 @@ def narrow(input: Array, dim, start, length):
     return input[_key(d, input.ndim, slice(start, start + length))]
 
 
-@operator(grad=dict(input=lambda F, g, dim, index, src_shape: F.select_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, index),
-                    src=lambda F, g, dim, index: F.select(g, dim, index)))  # fmt: skip
+@operator(
+    grad=dict(
+        input=lambda F, g, src_shape, dim, index: F.select_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, index),
+        src=lambda F, g, dim, index: F.select(g, dim, index),
+    )
+)
 def select_scatter(input: Array, src: Array, dim, index):
     """A copy of ``input`` with ``src`` at ``index`` of dimension ``dim``."""
     return written(input, src, lambda a: select.forward(a, dim, index))
@@ -164,7 +171,8 @@ def written(input: Any, src: Any, part: Any) -> Any:
     target = part(out)
     if np.shape(src) != target.shape:
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(target.shape)}"
+            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = "
+            f"{list(target.shape)}"
         )
     target[...] = src
     return out
@@ -193,7 +201,7 @@ def slice_scatter(input: Array, src: Array, dim=0, start=None, end=None, step=1)
     return written(input, src, lambda a: a[key])
 
 
-# -- splitting ----------------------------------------------------------------------------------------------------------
+# -- splitting ---------------------------------------------------------------------------------------------------------
 
 
 def _pieces(g: Any) -> list[Any]:
@@ -221,6 +229,7 @@ def _even(input: Any, size: int, dim: int) -> list[int]:
 
 @operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=())
 def split(tensor: Array, split_size, dim=0):
+    """Views of length ``split_size`` along ``dim``, the last one shorter where it does not divide the dimension."""
     if not tensor.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if split_size < 0:
@@ -241,11 +250,13 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
     d = axis(dim, tensor.ndim)
     if any(n < 0 for n in split_sizes):
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={list(split_sizes)}"
         )
     if sum(split_sizes) != tensor.shape[d]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's size at dimension {d}), but got "
+            f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's size at "
+            f"dimension {d}), but got "
             f"split_sizes={list(split_sizes)}"
         )
     return _cut(tensor, list(split_sizes), d)
@@ -288,7 +299,8 @@ def tensor_split(F, input, indices_or_sections, dim=0):
     if hasattr(where, "tolist"):
         if where.ndim > 1:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor "
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
+                "but got a tensor "
                 f"with {where.ndim} dims"
             )
         where = where.tolist()
@@ -299,7 +311,7 @@ def tensor_split(F, input, indices_or_sections, dim=0):
         small, longer = divmod(n, where)
         where = [(i * small) + min(i, longer) for i in range(1, where)]
     cuts = [0, *where, n]
-    return tuple(F.basic_index(input, _key(d, input.ndim, slice(a, b))) for a, b in zip(cuts, cuts[1:]))
+    return tuple(F.basic_index(input, _key(d, input.ndim, slice(a, b))) for a, b in pairwise(cuts))
 
 
 def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
@@ -307,13 +319,15 @@ def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
     def cut(F, input, indices_or_sections):
         if input.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
+                "dimensions!"
             )
         dim = dim_of(input.ndim)
         n = input.shape[dim]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not divisible by the "
+                f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {n} is not "
+                "divisible by the "
                 f"split_size {indices_or_sections}!"
             )
         return F.tensor_split(input, indices_or_sections, dim)
@@ -332,7 +346,7 @@ def unbind(input: Array, dim=0):
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = axis(dim, input.ndim)
-    key = (slice(None),) * d
+    key: Any = (slice(None),) * d
     return [input[(*key, i, ...)] for i in range(input.shape[d])]
 
 
@@ -346,7 +360,7 @@ for _op in (unsafe_split, split, split_with_sizes, unbind):
     _op.outputs = ...  # type: ignore[assignment]  # as many as the arguments ask for
 
 
-# -- flattening ---------------------------------------------------------------------------------------------------------
+# -- flattening --------------------------------------------------------------------------------------------------------
 
 
 @composite
@@ -395,7 +409,8 @@ def unflatten(F, input, dim, sizes):
         if "invalid for input" not in str(e):
             raise
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor"
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
+            "input tensor"
         ) from None
     return F.view(input, (*shape[:d], *inner, *shape[d + 1 :]))
 
@@ -408,7 +423,8 @@ def movedim(F, input, source, destination):
     dst = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(src) != len(dst):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of dims as "
+            f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of "
+            "dims as "
             f"destination ({list(dst)} dims)"
         )
     src, dst = tuple(axis(d, n) for d in src), tuple(axis(d, n) for d in dst)

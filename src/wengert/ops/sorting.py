@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-# -- sorting ------------------------------------------------------------------------------------------------------------
+# -- sorting -----------------------------------------------------------------------------------------------------------
 
 
 def _order(input: Any, d: int, descending: Any) -> Any:
@@ -47,6 +47,7 @@ for _name, _node in (("sort", "SortBackward0"), ("sort_stable", "SortBackward1")
 
     @operator(grad=dict(input=_sort_back), name=_name, node=_node, **PICKED)
     def sort(input: Array, dim=-1, descending=False):
+        """The elements in order along ``dim`` and their places."""
         return _rows(input, dim, descending)
 
 
@@ -83,17 +84,17 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     if not input.ndim:
         return (input.copy(), np.zeros((), np.int64)) if k else (np.empty(0, input.dtype), np.empty(0, np.int64))
     key = (slice(None),) * d
-    if 8 * k >= n or input.dtype.kind == "V":
+    if 8 * k >= n or not k or input.dtype.kind == "V":
         order = np.ascontiguousarray(_order(input, d, largest)[(*key, slice(0, k))])
         return np.take_along_axis(input, order, d), order
     # few of many: part them from the others first, then sort only them
-    parts = np.argpartition(input, n - k if largest else k - 1 if k else 0, d)
+    parts = np.argpartition(input, n - k if largest else k - 1, d)
     few = np.sort(parts[(*key, slice(n - k, n) if largest else slice(0, k))], d)
     order = np.take_along_axis(few, _order(np.take_along_axis(input, few, d), d, largest), d)
     return np.take_along_axis(input, order, d), order
 
 
-# -- distinct values ----------------------------------------------------------------------------------------------------
+# -- distinct values ---------------------------------------------------------------------------------------------------
 
 
 def _undifferentiable(name: str) -> Any:
@@ -132,16 +133,20 @@ for _name, _node, _find in (
 
     def _declare(name: str, node: str, find: Any) -> None:
         @operator(
-            grad=dict(input=_undifferentiable("_unique2" if name == "unique" else name)), outputs=("output", "inverse_indices", "counts"),
-            nondifferentiable=("inverse_indices", "counts"), name=name, node=node, places=(),
-        )  # fmt: skip
+            grad=dict(input=_undifferentiable("_unique2" if name == "unique" else name)),
+            outputs=("output", "inverse_indices", "counts"),
+            nondifferentiable=("inverse_indices", "counts"),
+            name=name,
+            node=node,
+            places=(),
+        )
         def unique(input: Array, dim=None):
             return find(input, dim)
 
     _declare(_name, _node, _find)
 
 
-# -- counting -----------------------------------------------------------------------------------------------------------
+# -- counting ----------------------------------------------------------------------------------------------------------
 
 
 @operator(**GENERAL)
@@ -190,7 +195,7 @@ def _floats(input: Any, kernel: str) -> None:
 
 @operator(**GENERAL)
 def histc(input: Array, bins=100, min=0, max=0):
-    """Counts of the elements in ``bins`` equal intervals of ``[min, max]`` (both 0: the range of the data), in the type of ``input``."""
+    """Counts of the elements in ``bins`` equal intervals of ``[min, max]``; both 0: of the range of the data."""
     _floats(input, "histogram_cpu")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -219,6 +224,7 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
 def histogram(
     input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False
 ):
+    """Counts between edges, given or spread evenly."""
     _floats(input, "histogramdd")
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
     hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
@@ -232,10 +238,11 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
     rows = input.reshape(-1, input.shape[-1])
     n = rows.shape[1]
     if counts is not None:
-        bins = [counts] * n if isinstance(counts, int) else counts
+        bins = [counts] * n if isinstance(counts, int) else counts  # type: ignore[list-item]
     if len(bins) != n:
         raise RuntimeError(
-            f"torch.histogramdd(): expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}"
+            f"torch.histogramdd(): expected {n} sequences of bin edges for a {n}-dimensional histogram but got "
+            f"{len(bins)}"
         )
     edges = [_edges(rows[:, i], b, None if range is None else range[2 * i : 2 * i + 2], i) for i, b in enumerate(bins)]
     weights = None if weight is None else weight.reshape(-1)
@@ -245,7 +252,7 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
 histogramdd.outputs = ...  # as many as there are columns, and one
 
 
-# -- searching ----------------------------------------------------------------------------------------------------------
+# -- searching ---------------------------------------------------------------------------------------------------------
 
 
 def _side(right: Any, side: Any) -> str:
@@ -268,11 +275,14 @@ def searchsorted(
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
     """
-    edges, values, where = sorted_sequence, np.asarray(input), _side(right, side)
+    edges, values = sorted_sequence, np.asarray(input)
+    where: Any = _side(right, side)
     if edges.ndim != 1 and edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input "
-            f"value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value tensor {list(values.shape)}"
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            "tensor and input "
+            f"value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value tensor "
+            f"{list(values.shape)}"
         )
     if sorter is not None:
         if sorter.shape != edges.shape:
@@ -309,11 +319,12 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
     return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
-# -- finding ------------------------------------------------------------------------------------------------------------
+# -- finding -----------------------------------------------------------------------------------------------------------
 
 
 @operator(**GENERAL, places=())
 def nonzero(input: Array):
+    """The places of all elements that are not zero, one a row."""
     if not input.ndim:
         return np.empty((int(bool(input)), 0), np.int64)
     return np.argwhere(input)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-# -- memory -------------------------------------------------------------------------------------------------------------
+# -- memory ------------------------------------------------------------------------------------------------------------
 
 
 def memory_of(a: Any) -> Any:
@@ -32,7 +32,7 @@ def start_of(a: Any) -> int:
 
 
 def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
-    """The memory of ``a`` seen with this shape, steps and beginning (in bytes); ``ValueError`` if that leaves the memory."""
+    """The memory of ``a`` with this shape, steps and beginning (in bytes); ``ValueError`` if that leaves the memory."""
     if 0 in shape:
         strides, start = None, 0
     return np.ndarray(shape, a.dtype, memory_of(a), start, strides)
@@ -43,13 +43,16 @@ def geometry(a: Any) -> tuple[Any, ...]:
     return a.shape, tuple(s // a.itemsize for s in a.strides), start_of(a) // a.itemsize
 
 
-# -- sliding windows ----------------------------------------------------------------------------------------------------
+# -- sliding windows ---------------------------------------------------------------------------------------------------
 
 
 @operator(
-    grad=dict(input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)), view=True,
+    grad=dict(
+        input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)
+    ),
+    view=True,
     places=("Tensor",),
-)  # fmt: skip
+)
 def unfold(input: Array, dimension, size, step):
     """Windows of ``size`` every ``step`` elements along ``dimension``, as a view with the windows' elements last.
 
@@ -86,7 +89,7 @@ def unfold_back(input: Array, shape, dimension, size, step):
     return out
 
 
-# -- arbitrary strides --------------------------------------------------------------------------------------------------
+# -- arbitrary strides -------------------------------------------------------------------------------------------------
 
 
 def _places(shape: Any, strides: Any, offset: int) -> Any:
@@ -112,7 +115,8 @@ def as_strided(input: Array, size, stride, storage_offset, source):
     needed = 0 if 0 in size else storage_offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
     if needed * item > room:
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, and itemsize {item} requiring a "
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset}, and itemsize "
+            f"{item} requiring a "
             f"storage size of {needed * item} are out of bounds for storage of size {room}"
         )
     return look(input, size, tuple(s * item for s in stride), storage_offset * item)
@@ -156,14 +160,15 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
     """
     if np.shape(src) != tuple(size):
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(size)}"
+            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = "
+            f"{list(size)}"
         )
     out = np.array(input)
     memory_of(out).view(out.dtype)[_places(size, stride, storage_offset or 0)] = src
     return out
 
 
-# -- copies of views ----------------------------------------------------------------------------------------------------
+# -- copies of views ---------------------------------------------------------------------------------------------------
 
 
 def _copy_of(name: str) -> None:
@@ -178,8 +183,8 @@ def _copy_of(name: str) -> None:
 
 
 for _name in (
-    "diagonal", "expand", "narrow", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold",
-    "unsqueeze", "view",
+    "diagonal", "expand", "narrow", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose",
+    "unbind", "unfold", "unsqueeze", "view",
 ):  # fmt: skip
     _copy_of(_name)
 

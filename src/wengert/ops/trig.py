@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import kernels as K
 from .operator import family
+from .pointwise import conjugate
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -102,7 +103,8 @@ def tanh(input: Array):
 
 
 @operator(
-    grad=dict(input=lambda F, g, input: g * F.rsqrt(input * input + 1)),
+    grad=dict(input=lambda F, g, input: g * conjugate(F, F.rsqrt(input * input + 1))),
+    wirtinger=True,
     promote="float",
     kernel=np.arcsinh,
     inplace=True,
@@ -113,14 +115,15 @@ def asinh(input: Array):
     return np.arcsinh(input)
 
 
-def _acosh_slope(F: Any, input: Any) -> Any:
-    if F.is_complex(input):  # one root would leave the principal branch
-        return F.rsqrt(input - 1) * F.rsqrt(input + 1)
-    return F.rsqrt((input - 1) * (input + 1))
+def _acosh_grad(F: Any, g: Any, input: Any) -> Any:
+    if F.is_complex(input):  # one root would leave the principal branch; conjugated last for the sake of signed zeros
+        return g * F.conj(F.rsqrt(input - 1) * F.rsqrt(input + 1))
+    return g * F.rsqrt(input * input - 1)
 
 
 @operator(
-    grad=dict(input=lambda F, g, input: g * _acosh_slope(F, input)),
+    grad=dict(input=_acosh_grad),
+    wirtinger=True,
     promote="float",
     kernel=np.arccosh,
     inplace=True,

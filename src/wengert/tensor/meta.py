@@ -40,7 +40,7 @@ class _Unversioned:
 INFERENCE_VERSION: Any = _Unversioned()
 
 
-_new, _weak = object.__new__, weakref.ref
+_weak = weakref.ref
 
 
 class Meta:
@@ -113,7 +113,7 @@ def edge_of(t: Tensor) -> Edge | None:
         node = meta.accumulator()
         if node is not None:
             return (node, 0)
-    node = _new(AccumulateGrad)
+    node = AccumulateGrad()
     node.variable, node.edges, node.saved, node.seq = t, (), None, next_sequence()
     array = t._data
     node.shape, node.dtype = array.shape, array.dtype

@@ -88,8 +88,11 @@ def _spread(name: str) -> Any:
 
 
 _SPREADS = {
-    "var": "The variance", "std": "The standard deviation", "var_mean": "Variance and mean", "std_mean": "Standard deviation and mean",
-}  # fmt: skip
+    "var": "The variance",
+    "std": "The standard deviation",
+    "var_mean": "Variance and mean",
+    "std_mean": "Standard deviation and mean",
+}
 var, std = (overload("torch", "Tensor")(_spread(n)) for n in ("var", "std"))
 var_mean, std_mean = (overload("torch")(_spread(n)) for n in ("var_mean", "std_mean"))
 
@@ -102,8 +105,8 @@ def _middle(name: str) -> Any:
 
     choose.__name__ = name
     choose.__doc__ = (
-        "The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower."
-        + (" NaN does not count." if name == "nanmedian" else "")
+        "The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the "
+        "lower." + (" NaN does not count." if name == "nanmedian" else "")
     )
     return choose
 

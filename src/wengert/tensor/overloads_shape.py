@@ -46,7 +46,7 @@ for _name, _position in (("masked_fill", 2), ("index_fill", 3)):
     _filler(_name, ("Tensor",), inplace_function, _position)
 
 
-# -- scatter ------------------------------------------------------------------------------------------------------------
+# -- scatter -----------------------------------------------------------------------------------------------------------
 
 _KINDS = {"add": "sum", "multiply": "prod"}
 
@@ -55,9 +55,10 @@ def _scatter(find: Any) -> Any:
     def scatter(
         input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, **more: Any
     ) -> Any:
-        """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``, or joined by ``reduce`` ("add", "multiply").
+        """``input`` with ``src`` (a tensor or a number) written at ``index`` along ``dim``.
 
-        For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins.
+        For ``dim=0``: ``result[index[i][j]][j] = src[i][j]``. Where places repeat, one of the values wins. ``reduce``
+        ("add", "multiply") joins the values to what was there instead.
 
         >>> import wengert as torch
         >>> torch.zeros(2, 2).scatter(1, torch.tensor([[1], [0]]), 5.0)
@@ -92,7 +93,8 @@ def _scatter_reduce(find: Any) -> Any:
         Without ``include_self`` the places that are written to forget what ``input`` had there.
 
         >>> import wengert as torch
-        >>> torch.zeros(2).scatter_reduce(0, torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0]), "mean", include_self=False)
+        >>> index, src = torch.tensor([0, 0, 1]), torch.tensor([1.0, 3.0, 5.0])
+        >>> torch.zeros(2).scatter_reduce(0, index, src, "mean", include_self=False)
         tensor([2., 5.])
         """
         if reduce not in ("sum", "prod", "mean", "amax", "amin"):
@@ -106,7 +108,7 @@ def _index_reduce(find: Any) -> Any:
     def index_reduce(
         input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any
     ) -> Any:
-        """``input`` with the slices of ``source`` joined to those that ``index`` names by "prod", "mean", "amax" or "amin"."""
+        """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
         if reduce not in ("prod", "mean", "amax", "amin"):
             raise RuntimeError(
                 f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
@@ -116,7 +118,8 @@ def _index_reduce(find: Any) -> Any:
             raise IndexError("index out of range in self")
         if index.numel() != (source.shape[dim] if source.ndim else 1):
             raise RuntimeError(
-                f"index_reduce(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[dim]}), for dim: {dim}"
+                f"index_reduce(): Number of indices ({index.numel()}) should be equal to source.size(dim): "
+                f"({source.shape[dim]}), for dim: {dim}"
             )
         shape = [1] * source.ndim
         if shape:
@@ -134,7 +137,7 @@ for _make in (_scatter, _scatter_reduce, _index_reduce):
     overload("Tensor")(_inplace)
 
 
-# -- shapes -------------------------------------------------------------------------------------------------------------
+# -- shapes ------------------------------------------------------------------------------------------------------------
 
 
 @overload("torch")
@@ -153,7 +156,8 @@ def broadcast_shapes(*shapes: Any) -> Any:
         except RuntimeError:
             at = next(k for k in range(1, len(row) + 1) if row[-k] != 1 and so_far[-k] not in (1, row[-k]))
             raise RuntimeError(
-                f"Attempting to broadcast a dimension of length {row[-at]} at {-at}! Mismatching argument at index {i} had {row}; but "
+                f"Attempting to broadcast a dimension of length {row[-at]} at {-at}! Mismatching argument at index {i} "
+                f"had {row}; but "
                 f"expected shape should be broadcastable to {list(so_far)}"
             ) from None
     return Size(so_far)

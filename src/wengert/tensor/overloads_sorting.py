@@ -27,7 +27,8 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     if stable is None:
         return function("sort")(input, dim, descending, **more)
     answer = function("sort_stable")(input, dim, descending, **more)
-    return named(TABLE["sort"], list(answer))
+    kind: Any = TABLE["sort"]
+    return named(kind, list(answer))
 
 
 def _asked(found: Any, inverse: bool, counts: bool) -> Any:
@@ -40,7 +41,7 @@ def _asked(found: Any, inverse: bool, counts: bool) -> Any:
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The distinct elements (or slices along ``dim``) in order; on request where each one went, and how often it occurs.
+    """The distinct elements (or slices along ``dim``) in order; on request where each went, and how often it occurs.
 
     >>> import wengert as torch
     >>> torch.unique(torch.tensor([3, 1, 1]), return_counts=True)
@@ -81,7 +82,8 @@ def histogramdd(input: Any, bins: Any, *, range: Any = None, weight: Any = None,
     hist, *edges = function("histogramdd")(
         input, list(bins) if given else [], None if given else bins, range=range, weight=weight, density=density
     )
-    return named(SimpleNamespace(name="histogramdd", outputs=("hist", "bin_edges")), [hist, tuple(edges)])
+    kind: Any = SimpleNamespace(name="histogramdd", outputs=("hist", "bin_edges"))
+    return named(kind, [hist, tuple(edges)])
 
 
 @overload("torch", "Tensor")

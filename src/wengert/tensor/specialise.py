@@ -186,9 +186,10 @@ def _recording(op: Operator, number: str | None) -> list[str]:
         get = f"{p}._edge if {p}._meta is None else edge_of({p})"
         add(f"                e_{p} = {f'None if {p} is None else {get}' if p in op.optional else get}")
     add(f"                if {' or '.join(f'e_{p} is not None' for p in live) or 'False'}:")
-    add(f"{pad}node = new(NodeClass); node.seq = next_seq(); node.hooks = None")
+    add(f"{pad}node = NodeClass(); node.seq = next_seq(); node.hooks = None")
     add(f"{pad}node.edges = ({', '.join('None' if p == number else f'e_{p}' for p in op.wrt)},)")
-    add(f"{pad}node.shape = y.shape; node.dtype = y.dtype")
+    keeps_type = op.promote in ("elementwise", "float") and op.kernel is not None
+    add(f"{pad}node.shape = y.shape; node.dtype = {'d' if keeps_type else 'y.dtype'}")
     if len(live) == 2 and not op.optional:  # say for each case what is kept, rather than ask for each value
         a, b = live
         for test, known in ((f"if e_{a} is None", {b}), (f"elif e_{b} is None", {a}), ("else", {a, b})):

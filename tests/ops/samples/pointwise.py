@@ -22,7 +22,12 @@ SAMPLES = {
     "rsub": [*_pairs(), call(A(2, 3), 2.0), call(A(2, 3), A(3), alpha=0.5)],
     "mul": [*_pairs(), call(A(2, 3), 2.0), call(2, A(3))],
     "div": [*_pairs(A, P), call(A(2, 3), 2.0), call(2, P(3))],
-    "div_rounded": [call(A(3), P(3), "floor"), call(A(2, 3), P(3), "trunc"), call(A(0), P(1), "floor"), call(A(3), 2.0, "trunc")],
+    "div_rounded": [
+        call(A(3), P(3), "floor"),
+        call(A(2, 3), P(3), "trunc"),
+        call(A(0), P(1), "floor"),
+        call(A(3), 2.0, "trunc"),
+    ],
     "floor_divide": [call(C([1.5, -2.5]), C([2.0])), call(C([3, -3]), 2)],
     "remainder": [*_pairs(A, P), call(A(2, 3), 0.7), call(3.0, P(3))],
     "fmod": [*_pairs(A, P), call(A(2, 3), 0.7), call(3.0, P(3))],
@@ -33,7 +38,14 @@ SAMPLES = {
     "minimum": _pairs(),
     "fmax": _pairs(),
     "fmin": _pairs(),
-    "clamp": [call(A(2, 3), -1, 1), call(A(4), min=-0.5), call(A(4), max=0.5), call(A(4), 1, -1), call(A(0), 0, 1), call(A(), -1, 1)],
+    "clamp": [
+        call(A(2, 3), -1, 1),
+        call(A(4), min=-0.5),
+        call(A(4), max=0.5),
+        call(A(4), 1, -1),
+        call(A(0), 0, 1),
+        call(A(), -1, 1),
+    ],
     "clamp_tensor": [
         call(A(2, 3), A(3), P(3)),
         call(A(4), A(4)),
@@ -54,4 +66,4 @@ SAMPLES = {
         call(B(3), 1.0, A(3)),
         call(B(0), A(0), A(1)),
     ],
-}  # fmt: skip
+}

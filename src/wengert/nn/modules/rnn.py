@@ -193,7 +193,7 @@ class RNNBase(Module):
             data, batch_sizes, order, back = input
             hx = self._zero_state(data, batch_sizes) if hx is None else self.permute_hidden(hx, order)
             self.check_forward_args(data, hx, batch_sizes)
-            output, state = self._run(data, batch_sizes.tolist(), self._unpack_state(hx))
+            output, state = self._run(data, tuple(batch_sizes.tolist()), self._unpack_state(hx))
             last = self.permute_hidden(self._pack_state(state), back)
             return PackedSequence(output, batch_sizes, order, back), last
         if input.dim() not in (2, 3):
@@ -211,7 +211,12 @@ class RNNBase(Module):
                 hx = self._pack_state(tuple(s.unsqueeze(1) for s in self._unpack_state(hx)))
         self.check_forward_args(input, hx, None)
         steps = input.transpose(0, 1) if self.batch_first else input
-        output, state = self._run(steps, None, self._unpack_state(hx))
+        time, batch = steps.shape[:2]
+        if time == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        rows = steps.reshape(time * batch, self.input_size)
+        rows, state = self._run(rows, (batch,) * time, self._unpack_state(hx))
+        output = rows.reshape(time, batch, rows.size(-1))
         if self.batch_first:
             output = output.transpose(0, 1)
         if not batched:
@@ -221,11 +226,11 @@ class RNNBase(Module):
     def _kind(self) -> str:
         return self.mode.partition("_")[0]
 
-    def _run(self, data: Tensor, batch_sizes: list[int] | None, state: tuple[Tensor, ...]) -> Any:
+    def _run(self, rows: Tensor, sizes: tuple[int, ...], state: tuple[Tensor, ...]) -> Any:
         return recurrent.network(
             self.mode,
-            data,
-            batch_sizes,
+            rows,
+            sizes,
             state,
             self._flat_weights,
             self.bias,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .collate import default_collate
+from .dataset import Subset, TensorDataset
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,9 +47,28 @@ class MapFetcher(Fetcher):
         dataset = self.dataset
         if not self.auto_collation:
             return self.collate_fn(dataset[index])
+        if self.collate_fn is default_collate:
+            batch = _whole_rows(dataset, index)
+            if batch is not None:
+                return batch
         if getattr(dataset, "__getitems__", None):
             return self.collate_fn(dataset.__getitems__(index))
         return self.collate_fn([dataset[i] for i in index])
+
+
+def _whole_rows(dataset: Any, indices: list[Any]) -> list[Any] | None:
+    """What fetching and collating the samples one by one would give, by one indexing operation per tensor.
+
+    Only for plain tensors in this module's own classes: a subclass may do something else with each sample.
+    """
+    while type(dataset) is Subset:
+        indices = [dataset.indices[i] for i in indices]
+        dataset = dataset.dataset
+    if type(dataset) is not TensorDataset or not all(type(i) is int for i in indices):
+        return None
+    if any(tensor.requires_grad for tensor in dataset.tensors):
+        return None  # the batch's grad_fn shall be that of stacked rows
+    return [tensor[indices].contiguous() for tensor in dataset.tensors]
 
 
 class IterableFetcher(Fetcher):

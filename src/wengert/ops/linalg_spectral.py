@@ -1,0 +1,583 @@
+"""Decompositions by orthogonal matrices: SVD, eigenvalues, QR, Householder reflections, and what is defined by them.
+
+The rules are the classical ones: Townsend 2016 (SVD), Giles 2008 (eigenvalues), Walter and Lehmann 2010 (QR), Golub and
+Pereyra 1973 (pseudoinverse), Higham 2008 (functions of matrices). They divide by differences of eigenvalues or singular
+values: where two are equal, the vectors have no derivative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import linalg as kernels
+from ..arrays.errors import LinAlgError
+from .linalg_solve import check_matrix, check_sides, check_square, mH
+from .matmul import mT
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("linalg")
+_, legacy = family("torch", "Tensor")
+
+
+def nothing(F: Any, g: Any) -> bool:
+    """Whether a gradient is zero for good: the outputs that nobody used."""
+    return (F.raw or not g.requires_grad) and not bool(F.any(g != 0))
+
+
+def _eye(F: Any, n: int, like: Any) -> Any:
+    """The identity in the real type of ``like``."""
+    return F.constant(np.eye(n, dtype=np.empty(0, F.dtype_of(like)).real.dtype))
+
+
+def _diagonal(F: Any, x: Any) -> Any:
+    return F.diagonal(x, 0, -2, -1)
+
+
+def _phase(F: Any, middle: Any, name: str, what: str) -> None:
+    """Refuse a loss that depends on the phase of complex vectors, which a decomposition leaves open."""
+    if not F.raw:
+        return
+    turn = np.diagonal(middle.imag, 0, -2, -1)
+    if not np.allclose(turn, 0, rtol=1e-2, atol=1e-2):
+        raise RuntimeError(
+            f"{name}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function "
+            "depends on this quantity, so it is ill-defined."
+        )
+
+
+# -- singular values --------------------------------------------------------------------------------------------------
+
+
+def svd_back(F: Any, gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any:
+    """The gradient through the reduced decomposition; None for an unused output."""
+    if gU is None and gVh is None:
+        return F.matmul(U * F.unsqueeze(gS, -2), Vh)
+    m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
+    gU = F.zeros(tuple(U.shape), F.dtype_of(U)) if gU is None else gU
+    gVh = F.zeros(tuple(Vh.shape), F.dtype_of(Vh)) if gVh is None else gVh
+    turn_u, turn_v = F.matmul(mH(F, U), gU), F.matmul(Vh, mH(F, gVh))
+    if F.is_complex(U):
+        _phase(F, turn_u + turn_v, "svd_backward", "singular vectors")
+    square = S * S
+    gap = F.unsqueeze(square, -2) - F.unsqueeze(square, -1) + _eye(F, k, S)
+    skew_u, skew_v = turn_u - mH(F, turn_u), turn_v - mH(F, turn_v)
+    row, column = F.unsqueeze(S, -2), F.unsqueeze(S, -1)
+    middle = (skew_u / gap) * row + column * (skew_v / gap)
+    if gS is not None:
+        middle = middle + F.diag_embed(gS)
+    if F.is_complex(U):  # what is left of the phase: the imaginary diagonal
+        middle = middle + F.diag_embed(F.complex(F.zeros(tuple(S.shape), F.dtype_of(S)), F.imag(_diagonal(F, turn_u)) / S))
+    out = F.matmul(U, F.matmul(middle, Vh))
+    if m > k:  # the part of gU outside the range of U
+        outside = gU / row
+        out = out + F.matmul(outside - F.matmul(U, F.matmul(mH(F, U), outside)), Vh)
+    if n > k:
+        outside = gVh / column
+        out = out + F.matmul(U, outside - F.matmul(F.matmul(outside, mH(F, Vh)), Vh))
+    return out
+
+
+def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
+    gU, gS, gVh = (None if nothing(F, x) else x for x in g)
+    k = S.shape[-1]
+    if U.shape[-1] > k or Vh.shape[-2] > k:  # the vectors that complete the square ones are not unique
+        columns, rows = (..., slice(None, k)), (..., slice(None, k), slice(None))
+        U, Vh = F.basic_index(U, columns), F.basic_index(Vh, rows)
+        gU, gVh = None if gU is None else F.basic_index(gU, columns), None if gVh is None else F.basic_index(gVh, rows)
+    return svd_back(F, gU, gS if gS is not None or gU is not None or gVh is not None else F.zeros(tuple(S.shape), F.dtype_of(S)), gVh, U, S, Vh)
+
+
+def _finite(name: str, A: Any) -> None:
+    if not np.isfinite(A).all():
+        raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values.")
+
+
+def _svd(A: Any, full: bool) -> Any:
+    try:
+        return np.linalg.svd(A, full_matrices=full)
+    except np.linalg.LinAlgError as e:
+        _finite("linalg.svd", A)
+        raise LinAlgError(
+            "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
+        ) from e
+
+
+@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"))
+def linalg_svd(A: Array, full_matrices=True, *, driver=None):
+    """``(U, S, Vh)`` with ``A = U @ diag(S) @ Vh``, singular values in descending order.
+
+    Shapes: ``(..., m, n) -> (..., m, m), (..., k), (..., n, n)``, ``k = min(m, n)``; without ``full_matrices`` the
+    vectors are ``(..., m, k)`` and ``(..., k, n)``.
+
+    >>> import wengert as torch
+    >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [3.0, 0.0]])).S
+    tensor([3., 2.])
+    """
+    check_matrix("linalg.svd", A)
+    _no_driver(driver)
+    _finite("linalg.svd", A)
+    return tuple(_svd(A, full_matrices))
+
+
+def _no_driver(driver: Any) -> None:
+    if driver is not None:
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+
+
+def _svdvals_back(F: Any, g: Any, A: Any) -> Any:
+    U, _, Vh = F.linalg_svd(A, False)
+    return F.matmul(U * F.unsqueeze(g, -2), Vh)
+
+
+@operator(grad=dict(A=_svdvals_back), wirtinger=True, node="LinalgSvdBackward0")
+def linalg_svdvals(A: Array, *, driver=None):
+    """The singular values in descending order, ``(..., m, n) -> (..., min(m, n))``."""
+    check_matrix("linalg.svd", A)
+    _no_driver(driver)
+    _finite("linalg.svd", A)
+    return np.linalg.svd(A, compute_uv=False)
+
+
+# -- eigenvalues ------------------------------------------------------------------------------------------------------
+
+
+def _triangle_of(A: Any, UPLO: Any) -> Any:
+    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper()
+
+
+def _eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
+    check_square("linalg.eigh", A)
+    UPLO = _triangle_of(A, UPLO)
+    try:
+        found = np.linalg.eigh(A, UPLO) if vectors else np.linalg.eigvalsh(A, UPLO)
+    except np.linalg.LinAlgError:
+        found = None
+    values = found[0] if vectors and found is not None else found
+    if values is None or np.isnan(values).any():
+        raise LinAlgError(
+            "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+            f"eigenvalues (error code: {max(A.shape[-1] - 1, 1)})."
+        )
+    return found
+
+
+def _eigh_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    gL, gV = g
+    V = eigenvectors
+    if nothing(F, gV):
+        return F.matmul(V * F.unsqueeze(gL, -2), mH(F, V))
+    turn = F.matmul(mH(F, V), gV)
+    if F.is_complex(V):
+        _phase(F, turn, "linalg_eigh_backward", "eigenvectors")
+    n = V.shape[-1]
+    gap = F.unsqueeze(eigenvalues, -2) - F.unsqueeze(eigenvalues, -1) + _eye(F, n, V)
+    middle = (turn - mH(F, turn)) / 2 / gap + F.diag_embed(gL)
+    return F.matmul(V, F.matmul(middle, mH(F, V)))
+
+
+@operator(grad=dict(A=_eigh_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"))
+def linalg_eigh(A: Array, UPLO="L"):
+    """Eigenvalues in ascending order and eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
+
+    >>> import wengert as torch
+    >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
+    """
+    return tuple(_eigh(A, UPLO, True))
+
+
+def _eigvalsh_back(F: Any, g: Any, A: Any, UPLO: Any) -> Any:
+    V = F.linalg_eigh(A, UPLO)[1]
+    return F.matmul(V * F.unsqueeze(g, -2), mH(F, V))
+
+
+@operator(grad=dict(A=_eigvalsh_back), wirtinger=True, node="LinalgEighBackward0")
+def linalg_eigvalsh(A: Array, UPLO="L"):
+    """The eigenvalues of Hermitian matrices in ascending order, ``(..., n, n) -> (..., n)``."""
+    return _eigh(A, UPLO, False)
+
+
+def _eig_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    """With the normalisation of the vectors to length one taken into account."""
+    gL, gV = g
+    L, V = eigenvalues, eigenvectors
+    back = mH(F, V)
+    if nothing(F, gV):
+        return F.linalg_solve(back, F.unsqueeze(gL, -1) * back)
+    turn = F.matmul(back, gV)
+    _phase(F, turn, "linalg_eig_backward", "eigenvectors")
+    along = F.diag_embed(_diagonal(F, F.real(turn)))
+    gap = F.conj(F.unsqueeze(L, -2) - F.unsqueeze(L, -1)) + _eye(F, V.shape[-1], V)
+    middle = turn - F.matmul(F.matmul(back, V), F.complex(along, F.zeros(tuple(along.shape), F.dtype_of(along))))
+    middle = middle / gap * (1 - _eye(F, V.shape[-1], V)) + F.diag_embed(gL)
+    return F.linalg_solve(back, F.matmul(middle, back))
+
+
+def _eig(A: Any, vectors: bool) -> Any:
+    check_square("linalg.eig", A)
+    if not np.isfinite(A).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    found = np.linalg.eig(A) if vectors else np.linalg.eigvals(A)
+    d = np.result_type(A.dtype, np.complex64)
+    return tuple(x.astype(d, copy=False) for x in found) if vectors else found.astype(d, copy=False)
+
+
+@operator(grad=dict(A=_eig_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"))
+def linalg_eig(A: Array):
+    """Eigenvalues and eigenvectors (columns of length one) of square matrices, always complex, in no particular order."""
+    return _eig(A, True)
+
+
+def _eigvals_back(F: Any, g: Any, A: Any) -> Any:
+    back = mH(F, F.linalg_eig(A)[1])
+    return F.linalg_solve(back, F.unsqueeze(g, -1) * back)
+
+
+@operator(grad=dict(A=_eigvals_back), wirtinger=True, node="LinalgEigBackward0")
+def linalg_eigvals(A: Array):
+    """The eigenvalues of square matrices, always complex, in no particular order."""
+    return _eig(A, False)
+
+
+# -- QR ---------------------------------------------------------------------------------------------------------------
+
+
+def _qr_rule(F: Any, g: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
+    gQ, gR = g
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if "
+            "you are going to require gradients"
+        )
+    m, n = A.shape[-2:]
+    if mode == "complete" and m > n:
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+    if m >= n:
+        return _qr_tall(F, gQ, gR, Q, R)
+    # A = [A1 A2] = Q [R1 R2]: A1 = Q R1 is square, and A2 reaches R2 = Q^H A2 by itself and through Q
+    head, tail = (..., slice(None, m)), (..., slice(m, None))
+    gR2 = F.basic_index(gR, tail)
+    gQ = gQ + F.matmul(F.basic_index(A, tail), mH(F, gR2))
+    first = _qr_tall(F, gQ, F.basic_index(gR, head), Q, F.basic_index(R, head))
+    return F.cat([first, F.matmul(Q, gR2)], -1)
+
+
+def _qr_tall(F: Any, gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
+    high = F.triu(F.matmul(gR, mH(F, R)) - F.matmul(mH(F, Q), gQ))
+    middle = (high + mH(F, high)) * (1 - _eye(F, R.shape[-1], R) / 2)
+    return F.linalg_solve_triangular(mH(F, R), gQ + F.matmul(Q, middle), upper=False, left=False)
+
+
+@operator(grad=dict(A=_qr_rule), wirtinger=True, outputs=("Q", "R"))
+def linalg_qr(A: Array, mode="reduced"):
+    """``(Q, R)`` with ``A = Q @ R``, orthonormal columns and an upper triangle.
+
+    ``mode``: "reduced" ``(..., m, k), (..., k, n)``, "complete" ``(..., m, m), (..., m, n)``, "r" (an empty ``Q``).
+    """
+    check_matrix("linalg.qr", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    if mode == "r":
+        return np.zeros(0, A.dtype), np.linalg.qr(A, "r")
+    return tuple(np.linalg.qr(A, mode))
+
+
+@composite
+def linalg_householder_product(F, input, tau):
+    """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of column i.
+
+    Shapes: ``(..., m, n), (..., k) -> (..., m, n)`` with ``m >= n >= k``.
+    """
+    name = "torch.linalg.householder_product"
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    m, n = input.shape[-2:]
+    if m < n:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if n < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    start = F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
+    return _reflect(F, input, tau, F.expand(start, tuple(input.shape)), range(tau.shape[-1] - 1, -1, -1), False)
+
+
+def _reflect(F: Any, input: Any, tau: Any, x: Any, order: Any, adjoint: bool) -> Any:
+    """Apply the reflections to the columns of ``x`` one after the other."""
+    low = F.tril(input, -1)
+    m = input.shape[-2]
+    for i in order:
+        unit = np.zeros(m, F.dtype_of(input))
+        unit[i] = 1
+        v = F.unsqueeze(F.basic_index(low, (..., slice(None), i)) + F.constant(unit), -1)
+        t = F.unsqueeze(F.basic_index(tau, (..., slice(i, i + 1))), -1)
+        if adjoint and F.is_complex(t):
+            t = F.conj(t)
+        x = x - (t * v) * F.matmul(mH(F, v), x)
+    return x
+
+
+@legacy
+def orgqr(F, input, input2):
+    """``linalg.householder_product`` under its old name."""
+    return F.linalg_householder_product(input, input2)
+
+
+@legacy
+def ormqr(F, input, tau, other, left=True, transpose=False):
+    """The product of ``other`` with the whole orthogonal matrix of ``householder_product`` (``transpose``: its adjoint)."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
+    if other.ndim < 2:
+        raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if other.shape[side] < tau.shape[-1]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    k = tau.shape[-1]
+    forward, backward = range(k), range(k - 1, -1, -1)
+    if left:
+        return _reflect(F, input, tau, other, forward if transpose else backward, transpose)
+    return mH(F, _reflect(F, input, tau, mH(F, other), backward if transpose else forward, not transpose))
+
+
+# -- pseudoinverse and least squares ----------------------------------------------------------------------------------
+
+
+def pinv_back(F: Any, g: Any, P: Any, A: Any) -> Any:
+    """Of ``-P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P`` (Golub and Pereyra), in the cheaper order."""
+    Ph, gh = mH(F, P), mH(F, g)
+    if A.shape[-2] <= A.shape[-1]:
+        K = F.matmul(gh, P)
+        KPh = F.matmul(K, Ph)
+        return -mH(F, F.matmul(P, K)) + KPh - F.matmul(F.matmul(A, P), KPh) + F.matmul(F.matmul(Ph, P), gh - F.matmul(K, A))
+    K = F.matmul(P, gh)
+    PhK = F.matmul(Ph, K)
+    return -mH(F, F.matmul(K, P)) + F.matmul(F.matmul(gh - F.matmul(A, K), P), Ph) + PhK - F.matmul(F.matmul(PhK, P), A)
+
+
+def tolerance(a: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """The thresholds below which a singular value counts as zero, as PyTorch defaults them."""
+    if rtol is None:
+        given = atol is not None and (not isinstance(atol, (int, float)) or atol > 0)
+        basic = max(a.shape[-2:]) * np.finfo(a.dtype).eps
+        rtol = np.where(np.asarray(atol) > 0, 0.0, basic) if given else basic
+    return np.asarray(0.0 if atol is None else atol), np.asarray(rtol)
+
+
+def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    if A.ndim < 2:
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(
+            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+        )
+    if not A.size:
+        return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
+    atol, rtol = tolerance(A, atol, rtol)
+    if hermitian:
+        check_square("linalg.pinv", A)
+        s, u = _eigh(A, "L", True)
+        vh = u.conj().mT
+        size = np.abs(s)
+    else:
+        u, s, vh = _svd(A, False)
+        size = s
+    limit = np.maximum(atol[..., None], rtol[..., None] * size.max(-1, keepdims=True))
+    small = size <= limit
+    inverse = np.where(small, 0, 1 / np.where(small, 1, s)).astype(s.dtype)
+    return np.matmul(vh.conj().mT * inverse[..., None, :], u.conj().mT)
+
+
+@operator(grad=dict(A=lambda F, g, result, A: pinv_back(F, g, result, A)), wirtinger=True, node="LinalgPinvBackward0", places=())
+def pinv_within(A: Array, atol: Array | None = None, rtol: Array | None = None, hermitian=False):
+    """``linalg.pinv`` with tensors (or nothing) as thresholds."""
+    return _pinv(A, atol, rtol, hermitian)
+
+
+@composite
+def linalg_pinv(F, A, *args, atol=None, rtol=None, hermitian=False, rcond=None):
+    """The pseudoinverse; singular values up to ``max(atol, rtol * largest)`` count as zero. The third form: ``pinv(A, rcond)``.
+
+    ``rtol`` is ``max(m, n) * eps`` unless ``atol`` is given. ``hermitian``: the matrix is, and eigenvalues serve.
+    """
+    if args:
+        rtol, *more = args
+        hermitian = more[0] if more else hermitian
+    if rcond is not None:
+        rtol = rcond
+    limits = [F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
+    return F.pinv_within(A, *limits, hermitian)
+
+
+@legacy
+def pinverse(F, input, rcond=1e-15):
+    """``linalg.pinv`` with ``rcond`` as relative threshold."""
+    return F.linalg_pinv(input, rtol=rcond)
+
+
+def _lstsq_rule(F: Any, g: Any, needs: Any, A: Any, B: Any, solution: Any) -> Any:
+    g_solution, g_rest = g
+    vector = solution.ndim < A.ndim
+    if vector:
+        g_solution, B, solution = F.unsqueeze(g_solution, -1), F.unsqueeze(B, -1), F.unsqueeze(solution, -1)
+        g_rest = F.unsqueeze(g_rest, -1) if g_rest.ndim and not g_rest.shape[-1:] == (0,) else g_rest
+    P = F.linalg_pinv(A)
+    ga = pinv_back(F, F.matmul(g_solution, mH(F, B)), P, A) if needs[0] else None
+    gb = F.matmul(mH(F, P), g_solution) if needs[1] else None
+    if g_rest.shape[-1:] == B.shape[-1:] and g_rest.shape[-1:] != (0,):  # residuals |B - A X|^2, stationary in X
+        rest = (B - F.matmul(A, solution)) * (2 * F.unsqueeze(g_rest, -2))
+        ga = ga - F.matmul(rest, mH(F, solution)) if needs[0] else None
+        gb = gb + rest if needs[1] else None
+    return ga, F.squeeze(gb, -1) if vector and gb is not None else gb
+
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+@operator(
+    grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True, outputs=("solution", "residuals", "rank", "singular_values"),
+    nondifferentiable=("rank", "singular_values"), name="linalg_lstsq",
+)  # fmt: skip
+def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
+    """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
+
+    Shapes: ``(..., m, n)`` with ``(..., m, k)`` or ``(..., m)``. ``residuals`` is empty unless ``m > n`` and the rank is
+    full; ``singular_values`` are those of the drivers "gelsd" and "gelss".
+    """
+    check_matrix("torch.linalg.lstsq", A, "input")
+    driver = "gelsy" if driver is None else driver
+    if driver not in _DRIVERS:
+        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
+    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+    b = B[..., None] if vector else B
+    m, n = A.shape[-2:]
+    if b.shape[-2] != m:
+        raise RuntimeError(f"torch.linalg.lstsq: input.size({'-2'}) should match other.size({'-1' if vector else '-2'})")
+    if A.dtype != B.dtype:
+        raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype")
+    rcond = max(m, n) * np.finfo(A.dtype).eps if rcond is None else float(rcond)
+    batch = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
+    nothing = np.zeros(0, A.real.dtype)
+    if A.size:
+        u, s, vh = _svd(A, False)
+        keep = s > rcond * s.max(-1, keepdims=True) if driver != "gels" else np.ones(s.shape, bool)
+        scale = np.where(keep, 1 / np.where(keep, s, 1), 0).astype(s.dtype)
+        x = vh.conj().mT @ (scale[..., None] * (u.conj().mT @ b))
+        rank = keep.sum(-1)
+    else:
+        s, rank = np.zeros((*A.shape[:-2], min(m, n)), A.real.dtype), np.zeros(A.shape[:-2], np.int64)
+        x = np.zeros((*batch, n, b.shape[-1]), A.dtype)
+    rest = nothing
+    if m > n and (driver == "gels" or (rank == n).all()):
+        rest = np.add.reduce(np.abs(b - A @ x) ** 2, -2)
+    return x[..., 0] if vector else x, rest, nothing.astype(np.int64) if driver == "gels" else rank, s if driver in ("gelsd", "gelss") else nothing.copy()
+
+
+@composite(name="linalg_matrix_rank")
+def matrix_rank(F, A, tol=None, *, atol=None, rtol=None, hermitian=False):
+    """How many singular values exceed ``max(atol, rtol * largest)``."""
+    if A.ndim < 2:
+        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
+    if isinstance(tol, bool):
+        tol, hermitian = None, tol
+    return F.rank_within(A, *(F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (tol if tol is not None else atol, 0.0 if tol is not None else rtol)), hermitian)
+
+
+@operator(places=())
+def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
+    """``linalg.matrix_rank`` with tensors (or nothing) as thresholds."""
+    if not A.size:
+        return np.zeros(A.shape[:-2], np.int64)
+    atol, rtol = tolerance(A, atol, rtol)
+    s = np.abs(_eigh(A, "L", False)) if hermitian else np.linalg.svd(A, compute_uv=False)
+    limit = np.maximum(atol, rtol * s.max(-1))
+    return (s > limit[..., None]).sum(-1)
+
+
+# -- powers and exponentials ------------------------------------------------------------------------------------------
+
+
+def _exp_back(F: Any, g: Any, A: Any) -> Any:
+    """The exponential of ``[[X, g], [0, X]]`` has the derivative at ``X`` along ``g`` in its corner; ``X`` is ``A`` transposed."""
+    x, n = mT(A), A.shape[-1]
+    block = F.cat([F.cat([x, g], -1), F.cat([F.zeros(tuple(A.shape), F.dtype_of(g)), x], -1)], -2)
+    return F.basic_index(F.linalg_matrix_exp(block), (..., slice(None, n), slice(n, None)))
+
+
+@operator(grad=dict(A=_exp_back))
+def linalg_matrix_exp(A: Array):
+    """The exponential of square matrices."""
+    check_square("linalg.matrix_exp", A)
+    return kernels.matrix_exp(A)
+
+
+@legacy
+def matrix_exp(F, input):
+    """The exponential of square matrices."""
+    return F.linalg_matrix_exp(input)
+
+
+@composite
+def linalg_matrix_power(F, A, n):
+    """``A`` multiplied with itself ``n`` times, by repeated squaring; a negative ``n`` inverts first."""
+    if not isinstance(n, int):
+        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+    check_sides("linalg.matrix_power", A)
+    if n == 0:
+        return F.clone(F.expand(F.constant(np.eye(A.shape[-1], dtype=F.dtype_of(A))), tuple(A.shape)))
+    if n < 0:
+        A, n = F.linalg_inv(A), -n
+    out = None
+    while True:
+        if n & 1:
+            out = A if out is None else F.matmul(out, A)
+        n >>= 1
+        if not n:
+            return F.clone(out) if out is A and F.raw else out
+        A = F.matmul(A, A)
+
+
+@legacy
+def matrix_power(F, input, n):
+    """``linalg.matrix_power``."""
+    return F.linalg_matrix_power(input, n)
+
+
+# -- random projections -----------------------------------------------------------------------------------------------
+
+
+def _range(F: Any, A: Any, q: int, niter: int, M: Any, draw: Any) -> Any:
+    """An orthonormal basis that nearly spans the range of ``A`` (Halko, Martinsson and Tropp 2009, algorithm 4.4)."""
+    start = draw(A.shape[-1], q)
+    Q = F.linalg_qr(F.matmul(A, start) if M is None else F.matmul(A, start) - F.matmul(M, start))[0]
+    for _ in range(niter):
+        back = F.matmul(mH(F, A), Q) if M is None else F.matmul(mH(F, A), Q) - F.matmul(mH(F, M), Q)
+        Q = F.linalg_qr(back)[0]
+        Q = F.linalg_qr(F.matmul(A, Q) if M is None else F.matmul(A, Q) - F.matmul(M, Q))[0]
+    return Q
+
+
+def _low_rank(F: Any, A: Any, q: int, niter: int, M: Any, draw: Any) -> Any:
+    if A.shape[-2] < A.shape[-1]:
+        U, S, V = _low_rank(F, mH(F, A), q, niter, None if M is None else mH(F, M), draw)
+        return V, S, U
+    Q = _range(F, A, q, niter, M, draw)
+    B = F.matmul(mH(F, Q), A) if M is None else F.matmul(mH(F, Q), A - M)
+    U, S, Vh = F.linalg_svd(B, False)
+    return F.matmul(Q, U), S, mH(F, Vh)
+
+
+@composite(places=())
+def low_rank(F, A, q, niter, M, draw):
+    """``(U, S, V)`` with ``A - M`` nearly ``U @ diag(S) @ V.mH``, from ``q`` random directions; ``draw(n, q)`` gives them."""
+    return _low_rank(F, A, q, niter, M, draw)
+
+
+__all__ = ["nothing", "pinv_back", "svd_back"]
