@@ -46,8 +46,8 @@ class CNN(nn.Module):
         self.head = nn.Linear(32 * 2 * 2, 10)
 
     def forward(self, x):
-        x = F.max_pool2d(F.relu(self.norm1(self.conv1(x))), 2)
-        x = F.max_pool2d(F.relu(self.norm2(self.conv2(x))), 2)
+        x = F.avg_pool2d(F.gelu(self.norm1(self.conv1(x))), 2)
+        x = F.avg_pool2d(F.gelu(self.norm2(self.conv2(x))), 2)
         return self.head(self.dropout(x.flatten(start_dim=1)))
 
 

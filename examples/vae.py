@@ -21,8 +21,8 @@ class VAE(nn.Module):
     def __init__(self, pixels=64, hidden=128, latent=8):
         super().__init__()
         self.latent = latent
-        self.encoder = nn.Sequential(nn.Linear(pixels, hidden), nn.ReLU(), nn.Linear(hidden, 2 * latent))
-        self.decoder = nn.Sequential(nn.Linear(latent, hidden), nn.ReLU(), nn.Linear(hidden, pixels))
+        self.encoder = nn.Sequential(nn.Linear(pixels, hidden), nn.Tanh(), nn.Linear(hidden, 2 * latent))
+        self.decoder = nn.Sequential(nn.Linear(latent, hidden), nn.Tanh(), nn.Linear(hidden, pixels))
 
     def encode(self, x):
         """Mean and log variance of the code of each picture, both (batch, latent)."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .tensor import PLACES
+
+if TYPE_CHECKING:
+    from ._linalg_names import *  # noqa: F403
 
 globals().update(PLACES["linalg"])
 

@@ -20,9 +20,7 @@ def grads(f, *rows, dtype=torch.float64, create_graph=False):
     """The gradients of ``sum(f(*rows))``."""
     xs = [tensor(row, dtype, True) for row in rows]
     y = f(*xs)
-    return [
-        None if g is None else g.tolist() for g in torch.autograd.grad([y], xs, [torch.ones_like(y)], allow_unused=True)
-    ]
+    return [None if g is None else g.tolist() for g in torch.autograd.grad([y], xs, [torch.ones_like(y)], allow_unused=True)]
 
 
 def same(found, expected):
@@ -333,9 +331,7 @@ def test_polynomials_against_their_closed_forms():
     x = torch.linspace(-0.9, 0.9, 7, dtype=D)
     angle = torch.acos(x)
     for n in range(6):
-        np.testing.assert_allclose(
-            torch.special.chebyshev_polynomial_t(x, n).numpy(), torch.cos(n * angle).numpy(), atol=1e-12
-        )
+        np.testing.assert_allclose(torch.special.chebyshev_polynomial_t(x, n).numpy(), torch.cos(n * angle).numpy(), atol=1e-12)
         u = torch.sin((n + 1) * angle) / torch.sin(angle)
         np.testing.assert_allclose(torch.special.chebyshev_polynomial_u(x, n).numpy(), u.numpy(), atol=1e-12)
         v = torch.cos((n + 0.5) * angle) / torch.cos(angle / 2)
@@ -500,3 +496,42 @@ def test_comparisons_leave_no_node():
     x = tensor([0.5], grad=True)
     for y in (x > 0, x == x, torch.isnan(x), torch.logical_not(x), torch.isclose(x, x), torch.special.bessel_j0(x)):
         assert y.requires_grad is False and y.grad_fn is None
+
+
+# -- large arrays take other roads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128, I])
+def test_where_of_large_arrays(dtype):
+    rng = np.random.default_rng(0)
+    mask = rng.random((60, 50)) < 0.5
+    a, b = ((rng.standard_normal((60, 50)) * 8).round() for _ in range(2))
+    condition, x, y = torch.tensor(mask), torch.tensor(a).to(dtype), torch.tensor(b).to(dtype)
+    for other, expected in (
+        (y, np.where(mask, a, b)),
+        (y[0], np.where(mask, a, b[0])),
+        (0, np.where(mask, a, 0)),
+        (-2, np.where(mask, a, -2)),
+        (y[3, 4], np.where(mask, a, b[3, 4])),
+    ):
+        found = torch.where(condition, x, other)
+        assert found.dtype == dtype
+        same(found.to(torch.complex128).numpy(), expected)
+    same(torch.where(condition.t(), x.t(), y.t()).to(torch.complex128).numpy(), np.where(mask.T, a.T, b.T))
+    same(torch.where(condition, 0, y).to(torch.complex128).numpy(), np.where(mask, 0, b))
+
+
+def test_where_of_large_arrays_keeps_nan_and_infinity():
+    mask = np.arange(4096) % 2 == 0
+    x = torch.full((4096,), NAN, dtype=D)
+    y = torch.full((4096,), -INF, dtype=D)
+    np.testing.assert_array_equal(torch.where(torch.tensor(mask), x, y).numpy(), np.where(mask, NAN, -INF))
+    assert not torch.where(torch.tensor(mask), 0.0, y).isnan().any()
+
+
+@pytest.mark.parametrize("limits", [(0, 1), (1, -1), (NAN, 0), (0, NAN), (None, 0.5), (-0.5, None)])
+def test_clamp_of_large_arrays(limits):
+    x = np.linspace(-2, 2, 4000)
+    x[7] = NAN
+    pieces = np.concatenate([torch.clamp(torch.tensor(part), *limits).numpy() for part in np.split(x, 40)])
+    np.testing.assert_array_equal(torch.clamp(torch.tensor(x), *limits).numpy(), pieces)

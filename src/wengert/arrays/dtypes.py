@@ -65,7 +65,7 @@ def _make(name: str, category: int, itemsize: int, signed: bool = True) -> dtype
 
 float16 = half = _make("float16", FLOAT, 2)
 bfloat16 = _make("bfloat16", FLOAT, 2)
-float32 = float = _make("float32", FLOAT, 4)
+float32 = _make("float32", FLOAT, 4)
 float64 = double = _make("float64", FLOAT, 8)
 complex64 = cfloat = _make("complex64", COMPLEX, 8)
 complex128 = cdouble = _make("complex128", COMPLEX, 16)
@@ -75,19 +75,18 @@ uint32 = _make("uint32", INTEGER, 4, False)
 uint64 = _make("uint64", INTEGER, 8, False)
 int8 = _make("int8", INTEGER, 1)
 int16 = short = _make("int16", INTEGER, 2)
-int32 = int = _make("int32", INTEGER, 4)
+int32 = _make("int32", INTEGER, 4)
 int64 = long = _make("int64", INTEGER, 8)
-bool = _make("bool", BOOL, 1, False)
+bool_ = _make("bool", BOOL, 1, False)
 
 ALL = (float16, bfloat16, float32, float64, complex64, complex128,
-       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool)  # fmt: skip
+       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_)  # fmt: skip
 NAMES = {d.name: d for d in ALL}
-NAMES.update(half=half, float=float, double=double, cfloat=cfloat, cdouble=cdouble, short=short, int=int, long=long)
+NAMES.update(half=half, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short, int=int32, long=long)
 _OF_NUMPY: dict[np.dtype, dtype] = {d._np: d for d in ALL if d._np is not None}
 _default = float32
 
-F16, F32, F64, I64, B1 = (d._np for d in (float16, float32, float64, int64, bool))
-C64, C128 = complex64._np, complex128._np
+F16, F32, F64, I64, B1, C64, C128 = (d.np for d in (float16, float32, float64, int64, bool_, complex64, complex128))
 
 
 def by_name(name: str) -> dtype:
@@ -184,23 +183,20 @@ def scalar_name(d: np.dtype) -> str:
 def of_python(value: object) -> np.dtype | None:
     """The type that a Python (or NumPy) number brings to a promotion; None for anything else."""
     kind = type(value)
-    if kind is builtin_float:
+    if kind is float:
         return _default.np
-    if kind is builtin_bool:
+    if kind is bool:
         return B1
-    if kind is builtin_int:
+    if kind is int:
         return I64
-    if kind is builtin_complex:
+    if kind is complex:
         return default_complex()
     if isinstance(value, np.generic):
         return of(value.dtype).np
-    for base, answer in ((builtin_bool, B1), (builtin_int, I64), (builtin_float, _default.np)):
+    for base, answer in ((bool, B1), (int, I64), (float, _default.np)):
         if isinstance(value, base):
             return answer
-    return default_complex() if isinstance(value, builtin_complex) else None
-
-
-builtin_float, builtin_int, builtin_bool, builtin_complex = type(0.0), type(0), type(True), type(0j)
+    return default_complex() if isinstance(value, complex) else None
 
 
 def result(arrays: Iterable[Any]) -> np.dtype | None:
@@ -235,7 +231,7 @@ def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
     return promote(high, low) if cl > ch else high
 
 
-def can_cast(source: np.dtype, target: np.dtype) -> Any:
+def can_cast(source: np.dtype, target: np.dtype) -> bool:
     """Whether PyTorch lets an in-place result of type ``source`` land in ``target``: categories may not go down."""
     cs, ct = category(source), category(target)
     if cs == COMPLEX:

@@ -138,7 +138,7 @@ class _Saved:
                 set_modes(before)
             self.array = self.tensor = None
 
-    def unpack(self, node: FunctionNode) -> Any:
+    def unpack(self, node: FunctionNode | None) -> Any:
         if self.unpack_hook is not None:
             t = self.unpack_hook(self.packed)
             if not isinstance(t, Tensor):
@@ -151,7 +151,7 @@ class _Saved:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
                 f"[torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; "
-                f"expected version {self.version} instead. Hint: {node.name()} kept it with save_for_backward. enable anomaly detection "
+                f"expected version {self.version} instead. Hint: it was kept for the backward of {'a checkpoint' if node is None else node.name()}. enable anomaly detection "
                 "to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
             )
         if self.tensor is not None:
@@ -160,7 +160,7 @@ class _Saved:
         t._data, t._edge, t._meta, t._vc = self.array, None, None, self.counter
         return self._with_edge(t, node)
 
-    def _with_edge(self, t: Any, node: FunctionNode) -> Any:
+    def _with_edge(self, t: Any, node: FunctionNode | None) -> Any:
         if self.output is not None:
             t._edge = (node, self.output)
         elif self.edge is not None:
@@ -240,7 +240,7 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation and record it."""
         if cls.backward is Function.backward and hasattr(cls, "vjp"):
-            cls.backward = cls.vjp
+            cls.backward = cls.vjp  # type: ignore[method-assign]
         return _apply(cls, args, kwargs)
 
 
@@ -333,7 +333,7 @@ def _wire(cls: Any, node: Any, args: Any, tensors: Any, outputs: list[Any], live
                 r._edge = (node, i)
                 if r._meta is not None and r._meta.view is not None:
                     r._meta.view.version = r._vc[0]
-    saved = []
+    saved: list[_Saved | None] = []
     for t in node.to_save:
         if t is None:
             saved.append(None)

@@ -104,7 +104,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
 
     def at(i: int) -> Any:
         def hook(g: Any) -> None:
-            walk = current_walk()
+            walk: Any = current_walk()  # a hook runs inside a walk
             with lock:
                 if state.get("walk") is not walk:
                     state.update(walk=walk, row=[None] * len(nodes), left=sum(walk.reaches(n) for n in nodes), done=False)

@@ -108,7 +108,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any) -> No
             g = hooks.before(node, g, space)
 
         if g is None and not node.wants_undefined and node.outputs == 1:
-            grads = (None,) * len(node.edges)
+            grads: Any = (None,) * len(node.edges)
         elif needed is not None:
             needs = [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]  # type: ignore[operator]
             grads = node.partial(g, needs) if raw else node.recorded(g, needs)
@@ -143,7 +143,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any) -> No
                 if space.differs(gi, shape, dtype):
                     gi = _conform(space, gi, shape, dtype, node, i)
             deliver(to, nr, gi)
-        g = grads = gi = None  # nothing consumed outlives its step
+        g = gi = grads = None  # nothing consumed outlives its step
 
 
 def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node, i: int) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _modules
@@ -19,3 +21,11 @@ __all__ = [
     "parameter",
     "utils",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "attention":
+        from importlib import import_module
+
+        return import_module(f"{__name__}.attention")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

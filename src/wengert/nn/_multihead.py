@@ -179,13 +179,23 @@ def embedding_bag(
         rows = rows * per_sample_weights.unsqueeze(1)
     zeros = Tensor._wrap(np.zeros((count, weight.shape[1]), weight._data.dtype))
     if mode == "max":
-        place = Tensor._wrap(np.broadcast_to(bag[:, None], rows.shape).copy())
-        return function("scatter_reduce")(zeros, 0, place, rows, "amax", include_self=False)
+        places, filled = _maxima(rows._data, bag, count)
+        return function("where")(Tensor._wrap(filled), rows.gather(0, Tensor._wrap(places)), zeros) if rows.shape[0] else zeros
     out = zeros.index_add(0, Tensor._wrap(bag), rows)
     if mode == "sum":
         return out
     sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._data.dtype)
     return out / Tensor._wrap(sizes[:, None])
+
+
+def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each of ``count`` bags the row numbers of its largest entries ``(count, d)``, and which bags have any ``(count, 1)``."""
+    sizes = np.bincount(bag, minlength=count)
+    starts = np.cumsum(sizes) - sizes
+    table = np.full((count, max(int(sizes.max(initial=0)), 1), rows.shape[1]), -np.inf, rows.dtype)
+    table[bag, np.arange(len(bag)) - starts[bag]] = rows
+    places = np.minimum(starts[:, None] + table.argmax(1), max(len(bag) - 1, 0))
+    return places, (sizes > 0)[:, None]
 
 
 _IMPOSSIBLE = -1e30  # the logarithm of no chance at all, kept finite so that gradients stay numbers
@@ -262,4 +272,40 @@ def ctc_loss(
     return (loss / Tensor._wrap(np.maximum(sizes, 1).astype(dtype))).mean()
 
 
-FUNCTIONS = (multi_head_attention_forward, triplet_margin_with_distance_loss, embedding_bag, ctc_loss)
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
+    reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
+) -> Tensor:  # fmt: skip
+    """``cross_entropy(linear(input, linear_weight, linear_bias), target, ...)``.
+
+    Shapes: ``input (N, E)`` or ``(E,)``, ``linear_weight (C, *rest, E)``. ``options``, which say how PyTorch chunks the
+    work, are accepted and change nothing.
+    """
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if linear_weight.dim() < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {linear_weight.dim()}")
+    width, (classes, *rest) = input.shape[-1], linear_weight.shape[:-1]
+    if width != linear_weight.shape[-1]:
+        raise RuntimeError(
+            f"expected equal input and linear_weight last dimensions (in_features), got {width} and {linear_weight.shape[-1]}, respectively"
+        )
+    if linear_bias is not None and tuple(linear_bias.shape) != (classes, *rest):
+        raise RuntimeError(f"expected linear_bias shape {(classes, *rest)}, got {tuple(linear_bias.shape)}")
+    if rest and input.dim() == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, (N, {width}), got "
+            f"unbatched input with shape {tuple(input.shape)}"
+        )
+    shape = (*input.shape[:-1], classes, *rest)
+    if tuple(target.shape) == shape and ignore_index is not None:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    F = PLACES["functional"]
+    logits = F["linear"](input, linear_weight.reshape(-1, width), None if linear_bias is None else linear_bias.reshape(-1))
+    return F["cross_entropy"](
+        logits.reshape(shape), target, weight=weight, reduction=reduction, ignore_index=-100 if ignore_index is None else ignore_index,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
+FUNCTIONS = (multi_head_attention_forward, triplet_margin_with_distance_loss, embedding_bag, ctc_loss, linear_cross_entropy)

@@ -6,10 +6,13 @@ Everything here comes from the table of operators; this module only gives it PyT
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..tensor import PLACES
 from ._multihead import FUNCTIONS as _WHOLE
+
+if TYPE_CHECKING:
+    from .._functional_names import *  # noqa: F403
 
 globals().update(PLACES["functional"])
 for _f in _WHOLE:

@@ -365,12 +365,6 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     return _diagonal(input, offset, dim1, dim2)
 
 
-@composite(places=("linalg",))
-def linalg_diagonal(F, A, *, offset=0, dim1=-2, dim2=-1):
-    """``diagonal`` of the last two dimensions."""
-    return F.diagonal(A, offset, dim1, dim2)
-
-
 @operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=())
 def diagonal_back(input: Array, size, offset, dim1, dim2):
     """Zeros of shape ``size`` with ``input`` on a diagonal."""

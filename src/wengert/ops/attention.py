@@ -29,7 +29,7 @@ def scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
             s += mask
     if causal:
         rows, columns = s.shape[-2:]
-        np.copyto(s, -np.inf, where=~np.tri(rows, columns, dtype=bool))
+        np.copyto(s, -np.inf, where=~np.tri(rows, columns, dtype=np.bool_))
     top = s.max(axis=-1, keepdims=True)
     np.copyto(top, 0, where=np.isneginf(top))  # a row that may look nowhere gives zeros, not NaN
     s -= top
@@ -77,7 +77,7 @@ def attention_weights(F, query, key, mask, causal, scale):
     elif mask is not None:
         s = s + mask
     if causal:
-        triangle = F.constant(np.tri(*s.shape[-2:], dtype=bool))
+        triangle = F.constant(np.tri(*s.shape[-2:], dtype=np.bool_))
         allowed = triangle if allowed is None else allowed & triangle
     if allowed is not None:
         s = F.where(allowed, s, low)

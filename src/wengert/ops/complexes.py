@@ -33,8 +33,7 @@ def view_as_complex(input: Array):
     d = input.dtype
     if d.kind != "f" or d.itemsize < 4:
         raise RuntimeError(
-            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-            f"{dt.scalar_name(d)}"
+            f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {dt.scalar_name(d)}"
         )
     if not input.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
@@ -87,9 +86,7 @@ def polar(abs: Array, angle: Array):
         raise RuntimeError(f"Expected object of scalar type {first} but got scalar type {second} for second argument")
     if abs.dtype.kind != "f":
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {first} and {second}")
-    out = np.empty(
-        np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128
-    )
+    out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
     np.multiply(abs, np.cos(angle), out=out.real)
     np.multiply(abs, np.sin(angle), out=out.imag)
     return out

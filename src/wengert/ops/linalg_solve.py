@@ -417,12 +417,11 @@ def lu_solve(F, b, LU_data, LU_pivots):
 
 
 def cholesky_back(F: Any, g: Any, L: Any, upper: Any) -> Any:
-    """Hermitian, as if the whole matrix had been read: half of ``L^-H (P + P^H) L^-1`` with ``P`` the halved triangle."""
+    """Hermitian, as if the whole matrix had been read: half of ``L^-H P L^-1`` with ``P`` the triangle mirrored."""
     if upper:
         g, L = mH(F, g), mH(F, L)
-    n = L.shape[-1]
-    low = F.tril(F.matmul(mH(F, L), g)) * F.constant(1 - np.eye(n, dtype=np.empty(0, F.dtype_of(L)).real.dtype) / 2)
-    middle = (low + mH(F, low)) / 2
+    low = F.tril(F.matmul(mH(F, L), g))
+    middle = (low + mH(F, F.tril(low, -1))) / 2
     middle = F.linalg_solve_triangular(mH(F, L), middle, upper=True)
     return F.linalg_solve_triangular(L, middle, upper=False, left=False)
 

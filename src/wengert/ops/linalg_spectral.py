@@ -34,6 +34,11 @@ def _eye(F: Any, n: int, like: Any) -> Any:
     return F.constant(np.eye(n, dtype=np.empty(0, F.dtype_of(like)).real.dtype))
 
 
+def _untied(F: Any, x: Any) -> Any:
+    """Zeros in the shape of ``x`` that lead to it on the tape, as a constant result does in PyTorch."""
+    return F.masked_fill(x, F.constant(np.ones((), bool)), 0)
+
+
 def _diagonal(F: Any, x: Any) -> Any:
     return F.diagonal(x, 0, -2, -1)
 
@@ -289,6 +294,14 @@ def linalg_qr(A: Array, mode="reduced"):
     return tuple(np.linalg.qr(A, mode))
 
 
+@operator(outputs=("a", "tau"), places=())
+def packed_qr(input: Array):
+    """``geqrf``: the upper triangle of R with the reflections below it, and their factors."""
+    check_matrix("torch.geqrf", input, "input")
+    a, tau = np.linalg.qr(input, "raw")
+    return np.ascontiguousarray(a.mT), tau
+
+
 @composite
 def linalg_householder_product(F, input, tau):
     """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of column i.
@@ -303,8 +316,8 @@ def linalg_householder_product(F, input, tau):
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if n < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    start = F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
-    return _reflect(F, input, tau, F.expand(start, tuple(input.shape)), range(tau.shape[-1] - 1, -1, -1), False)
+    start = _untied(F, input) + F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
+    return _reflect(F, input, tau, start, range(tau.shape[-1] - 1, -1, -1), False)
 
 
 def _reflect(F: Any, input: Any, tau: Any, x: Any, order: Any, adjoint: bool) -> Any:
@@ -443,13 +456,13 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 @operator(
     grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True, outputs=("solution", "residuals", "rank", "singular_values"),
-    nondifferentiable=("rank", "singular_values"), name="linalg_lstsq",
+    nondifferentiable=("rank", "singular_values"),
 )  # fmt: skip
 def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
 
-    Shapes: ``(..., m, n)`` with ``(..., m, k)`` or ``(..., m)``. ``residuals`` is empty unless ``m > n`` and the rank is
-    full; ``singular_values`` are those of the drivers "gelsd" and "gelss".
+    Shapes: ``(..., m, n)`` with ``(..., m, k)`` or ``(..., m)``. ``residuals`` is empty unless ``m > n``, the rank is full
+    and the driver is not "gelsy", the default; ``singular_values`` are those of the drivers "gelsd" and "gelss".
     """
     check_matrix("torch.linalg.lstsq", A, "input")
     driver = "gelsy" if driver is None else driver
@@ -475,19 +488,22 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
         s, rank = np.zeros((*A.shape[:-2], min(m, n)), A.real.dtype), np.zeros(A.shape[:-2], np.int64)
         x = np.zeros((*batch, n, b.shape[-1]), A.dtype)
     rest = nothing
-    if m > n and (driver == "gels" or (rank == n).all()):
+    if m > n and driver != "gelsy" and (driver == "gels" or (rank == n).all()):
         rest = np.add.reduce(np.abs(b - A @ x) ** 2, -2)
     return x[..., 0] if vector else x, rest, nothing.astype(np.int64) if driver == "gels" else rank, s if driver in ("gelsd", "gelss") else nothing.copy()
 
 
-@composite(name="linalg_matrix_rank")
-def matrix_rank(F, A, tol=None, *, atol=None, rtol=None, hermitian=False):
+@composite
+def linalg_matrix_rank(F, A, tol=None, *, atol=None, rtol=None, hermitian=False):
     """How many singular values exceed ``max(atol, rtol * largest)``."""
     if A.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     if isinstance(tol, bool):
         tol, hermitian = None, tol
-    return F.rank_within(A, *(F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (tol if tol is not None else atol, 0.0 if tol is not None else rtol)), hermitian)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    limits = [F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
+    return F.rank_within(A, *limits, hermitian)
 
 
 @operator(places=())
@@ -531,7 +547,7 @@ def linalg_matrix_power(F, A, n):
         raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     check_sides("linalg.matrix_power", A)
     if n == 0:
-        return F.clone(F.expand(F.constant(np.eye(A.shape[-1], dtype=F.dtype_of(A))), tuple(A.shape)))
+        return _untied(F, A) + F.constant(np.eye(A.shape[-1], dtype=F.dtype_of(A)))
     if n < 0:
         A, n = F.linalg_inv(A), -n
     out = None
@@ -540,7 +556,7 @@ def linalg_matrix_power(F, A, n):
             out = A if out is None else F.matmul(out, A)
         n >>= 1
         if not n:
-            return F.clone(out) if out is A and F.raw else out
+            return F.clone(out) if out is A else out
         A = F.matmul(A, A)
 
 
@@ -553,31 +569,26 @@ def matrix_power(F, input, n):
 # -- random projections -----------------------------------------------------------------------------------------------
 
 
-def _range(F: Any, A: Any, q: int, niter: int, M: Any, draw: Any) -> Any:
+def _range(F: Any, A: Any, q: int, niter: int, draw: Any) -> Any:
     """An orthonormal basis that nearly spans the range of ``A`` (Halko, Martinsson and Tropp 2009, algorithm 4.4)."""
-    start = draw(A.shape[-1], q)
-    Q = F.linalg_qr(F.matmul(A, start) if M is None else F.matmul(A, start) - F.matmul(M, start))[0]
+    Q = F.linalg_qr(F.matmul(A, draw(A.shape[-1], q)))[0]
     for _ in range(niter):
-        back = F.matmul(mH(F, A), Q) if M is None else F.matmul(mH(F, A), Q) - F.matmul(mH(F, M), Q)
-        Q = F.linalg_qr(back)[0]
-        Q = F.linalg_qr(F.matmul(A, Q) if M is None else F.matmul(A, Q) - F.matmul(M, Q))[0]
+        Q = F.linalg_qr(F.matmul(mH(F, A), Q))[0]
+        Q = F.linalg_qr(F.matmul(A, Q))[0]
     return Q
-
-
-def _low_rank(F: Any, A: Any, q: int, niter: int, M: Any, draw: Any) -> Any:
-    if A.shape[-2] < A.shape[-1]:
-        U, S, V = _low_rank(F, mH(F, A), q, niter, None if M is None else mH(F, M), draw)
-        return V, S, U
-    Q = _range(F, A, q, niter, M, draw)
-    B = F.matmul(mH(F, Q), A) if M is None else F.matmul(mH(F, Q), A - M)
-    U, S, Vh = F.linalg_svd(B, False)
-    return F.matmul(Q, U), S, mH(F, Vh)
 
 
 @composite(places=())
 def low_rank(F, A, q, niter, M, draw):
     """``(U, S, V)`` with ``A - M`` nearly ``U @ diag(S) @ V.mH``, from ``q`` random directions; ``draw(n, q)`` gives them."""
-    return _low_rank(F, A, q, niter, M, draw)
+    if A.shape[-2] < A.shape[-1]:
+        U, S, V = low_rank.define(F, mH(F, A), q, niter, None if M is None else mH(F, M), draw)
+        return V, S, U
+    if M is not None:
+        A = A - M
+    Q = _range(F, A, q, niter, draw)
+    U, S, Vh = F.linalg_svd(F.matmul(mH(F, Q), A), False)
+    return F.matmul(Q, U), S, mH(F, Vh)
 
 
 __all__ = ["nothing", "pinv_back", "svd_back"]

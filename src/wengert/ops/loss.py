@@ -314,7 +314,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
 @composite
 def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-y x))``."""
-    return _reduce_with(F, F.log1p(F.exp(-target * input)), legacy(size_average, reduce, reduction))
+    return _reduce_with(F, -F.logsigmoid(target * input), legacy(size_average, reduce, reduction))
 
 
 @composite

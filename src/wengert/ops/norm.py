@@ -119,9 +119,9 @@ def rms_norm(F, input, normalized_shape, weight=None, eps=None):
     _check_shape("rms_norm", input, shape, weight)
     if eps is None:
         d = F.dtype_of(input)
-        eps = float(np.finfo(d if d.kind == "f" else np.float32).eps)
-    if F.is_complex(input):
-        scale = F.rsqrt(F.mean(F.real(input * F.conj(input)), tuple(range(-len(shape), 0)), True) + eps)
+        eps = float(np.finfo(d if d.kind in "fc" else np.float32).eps)
+    if F.is_complex(input):  # as in PyTorch, the mean of squares, not of their absolute values
+        scale = F.rsqrt(F.mean(input * input, tuple(range(-len(shape), 0)), True) + eps)
         return input * scale if weight is None else input * scale * weight
     return F.rms_norm_over(input, weight, len(shape), eps)
 

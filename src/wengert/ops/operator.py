@@ -91,7 +91,9 @@ class Operator:
         self._rules(grad, options.get("wrt"), options.get("keeps", {}))
 
     def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]]) -> None:
-        self.joint, self.rules = None, ()
+        wanted: dict[str, tuple[int, ...]]
+        self.joint: Any = None
+        self.rules: tuple[Any, ...] = ()
         if callable(grad):
             self.wrt = wrt if wrt is not None else self.tensors
             names = _names(grad)

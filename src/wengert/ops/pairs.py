@@ -83,9 +83,7 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
             weight, rest = number(weight, input.dtype), number(rest, input.dtype)
         return input + weight * step if near else end - rest * step
     weight = weight.astype(input.dtype, copy=False)
-    return np.where(
-        np.absolute(weight) < 0.5, input + weight * step, end - (1 - weight).astype(step.dtype, copy=False) * step
-    )
+    return np.where(np.absolute(weight) < 0.5, input + weight * step, end - (1 - weight).astype(step.dtype, copy=False) * step)
 
 
 @operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True)
@@ -142,9 +140,7 @@ def atan2(input: Array, other: Array):
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)
-    ),
+    grad=dict(input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)),
     promote="elementwise",
     kernel=np.hypot,
     scalars=False,
@@ -164,9 +160,7 @@ def _complex_logaddexp(input: Any, other: Any) -> Any:
     high, low = np.where(larger, input, other), np.where(larger, other, input)
     out = high + np.log1p(np.exp(low - high))
     infinite = np.isinf(high.real)
-    return np.where(
-        infinite, np.where((high.real < 0) | (low.real != high.real), high, np.log(np.exp(high) + np.exp(low))), out
-    )
+    return np.where(infinite, np.where((high.real < 0) | (low.real != high.real), high, np.log(np.exp(high) + np.exp(low))), out)
 
 
 @operator(

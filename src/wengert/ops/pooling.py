@@ -121,14 +121,15 @@ def adaptive_max_windows(input: Array, size):
     places = np.arange(math.prod(space)).reshape(space)
     edges = [_edges(s, o) for s, o in zip(space, size)]
     for at in itertools.product(*(range(o) for o in size)):
-        cut = tuple(slice(e[0][i], e[1][i]) for e, i in zip(edges, at))
+        cut: Any = tuple(slice(e[0][i], e[1][i]) for e, i in zip(edges, at))
         block = input[(..., *cut)].reshape(n, c, -1)
         best = block.argmax(2)
         nan = np.isnan(block)
         if nan.any():
             best = np.where(nan.any(2), nan.argmax(2), best)
-        values[(..., *at)] = np.take_along_axis(block, best[..., None], 2)[..., 0]
-        indices[(..., *at)] = places[cut].reshape(-1)[best]
+        place: Any = (..., *at)
+        values[place] = np.take_along_axis(block, best[..., None], 2)[..., 0]
+        indices[place] = places[cut].reshape(-1)[best]
     return values, indices
 
 
@@ -290,7 +291,8 @@ def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, inc
     padded = np.zeros((*shape[:2], *(s + a + b for s, (a, b) in zip(space, edges))), input.dtype)
     for cut in _cuts(kernel, counts, stride):
         padded[cut] += share
-    return np.ascontiguousarray(padded[(..., *(slice(a, a + s) for s, (a, _) in zip(space, edges)))])
+    inside: Any = (..., *(slice(a, a + s) for s, (a, _) in zip(space, edges)))
+    return np.ascontiguousarray(padded[inside])
 
 
 def _avg_pools(n: int) -> None:

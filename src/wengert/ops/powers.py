@@ -110,9 +110,7 @@ def square(input: Array):
     return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)
 
 
-@operator(
-    grad=dict(input=lambda F, g, result: -g * (result * result)), promote="float", kernel=np.reciprocal, inplace=True
-)
+@operator(grad=dict(input=lambda F, g, result: -g * (result * result)), promote="float", kernel=np.reciprocal, inplace=True)
 def reciprocal(input: Array):
     """``1 / input``."""
     return np.reciprocal(input)

@@ -64,7 +64,8 @@ def _sign(input: Any) -> Any:
     """-1, 0 or 1, and 0 for NaN; NumPy's own gives NaN."""
     d = input.dtype
     if d.kind in "fV":
-        return np.subtract(input > 0, input < 0, dtype=d if d.kind == "f" else np.float32).astype(d, copy=False)
+        above, below = np.asarray(input > 0), np.asarray(input < 0)
+        return (above.view(np.int8) - below.view(np.int8)).astype(d)
     return input.copy() if d.kind == "b" else np.sign(input)
 
 
@@ -72,9 +73,7 @@ def _sign(input: Any) -> Any:
 def sign(input: Array):
     """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
     if input.dtype.kind == "c":
-        raise NotImplementedError(
-            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
-        )
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
     return _sign(input)
 
 
@@ -106,9 +105,7 @@ def _same_type(name: str, input: Any, values: Any) -> None:
         raise RuntimeError(f"{name} is not yet implemented for tensors with different dtypes.")
 
 
-@operator(
-    grad=dict(input=no_derivative("heaviside"), values=no_derivative("heaviside")), inplace=True, node="NotImplemented"
-)
+@operator(grad=dict(input=no_derivative("heaviside"), values=no_derivative("heaviside")), inplace=True, node="NotImplemented")
 def heaviside(input: Array, values: Array):
     """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
     if "c" in (input.dtype.kind, values.dtype.kind):
@@ -188,9 +185,7 @@ def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
         limit = 3.3895313892515355e38 if d.kind == "V" else np.finfo(d).max
         posinf, neginf = limit if posinf is None else posinf, -limit if neginf is None else neginf
     low = np.where(input == -np.inf, number(neginf, d), input)
-    return np.where(
-        np.isnan(input), number(0.0 if nan is None else nan, d), np.where(input == np.inf, number(posinf, d), low)
-    )
+    return np.where(np.isnan(input), number(0.0 if nan is None else nan, d), np.where(input == np.inf, number(posinf, d), low))
 
 
 @operator(grad=dict(input=lambda F, g: g * (np.pi / 180)), promote="float", inplace=True, node="Deg2RadBackward0")

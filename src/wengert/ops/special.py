@@ -26,9 +26,7 @@ SQRT_PI, SQRT_2PI = 1.772453850905516, 2.5066282746310002
 # -- error functions and the normal distribution ---------------------------------------------------------------------
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (2 / SQRT_PI))), promote="float", inplace=True
-)
+@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (2 / SQRT_PI))), promote="float", inplace=True)
 def erf(input: Array):
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
 
@@ -39,17 +37,13 @@ def erf(input: Array):
     return K.erf(real("erf_vml_cpu", input))
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (-2 / SQRT_PI))), promote="float", inplace=True
-)
+@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (-2 / SQRT_PI))), promote="float", inplace=True)
 def erfc(input: Array):
     """``1 - erf(input)`` without cancellation."""
     return K.erfc(real("erfc_vml_cpu", input))
 
 
-@operator(
-    grad=dict(input=lambda F, g, result: g * (F.exp(result * result) * (SQRT_PI / 2))), promote="float", inplace=True
-)
+@operator(grad=dict(input=lambda F, g, result: g * (F.exp(result * result) * (SQRT_PI / 2))), promote="float", inplace=True)
 def erfinv(input: Array):
     """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
     return K.erfinv(real("erfinv_vml_cpu", input))
@@ -73,9 +67,7 @@ def special_ndtri(input: Array):
     return K.ndtri(real("ndtri_cpu", input))
 
 
-@special(
-    grad=dict(input=lambda F, g, input: g * ((2 / SQRT_2PI) / F.special_erfcx(input * -(0.5**0.5)))), promote="float"
-)
+@special(grad=dict(input=lambda F, g, input: g * ((2 / SQRT_2PI) / F.special_erfcx(input * -(0.5**0.5)))), promote="float")
 def special_log_ndtr(input: Array):
     """Logarithm of ``ndtr``, also where that underflows."""
     return K.log_ndtr(real("log_ndtr_cpu", input))
@@ -84,9 +76,7 @@ def special_log_ndtr(input: Array):
 # -- gamma functions -------------------------------------------------------------------------------------------------
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * F.digamma(input)), promote="float", inplace=True, places=("torch", "Tensor")
-)
+@operator(grad=dict(input=lambda F, g, input: g * F.digamma(input)), promote="float", inplace=True, places=("torch", "Tensor"))
 def lgamma(input: Array):
     """Logarithm of the absolute value of the gamma function."""
     return K.lgamma(real("lgamma_vml_cpu", input))
@@ -98,9 +88,7 @@ def digamma(input: Array):
     return K.digamma(real("digamma", input))
 
 
-@operator(
-    grad=dict(input=lambda F, g, n, input: g * F.polygamma(n + 1, input)), promote="float", places=("torch", "special")
-)
+@operator(grad=dict(input=lambda F, g, n, input: g * F.polygamma(n + 1, input)), promote="float", places=("torch", "special"))
 def polygamma(n, input: Array):
     """Derivative of order ``n`` >= 0 of ``digamma``."""
     if n < 0:

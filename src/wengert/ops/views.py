@@ -223,7 +223,7 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
     out = input.copy()
     key = index_key(indices)
     if accumulate:
-        if all(i is None or i.dtype == bool for i in indices):
+        if all(i is None or i.dtype == bool for i in indices or ()):
             out[key] += values
         else:
             np.add.at(out, key, values)

@@ -71,7 +71,7 @@ def _nearest(size: int, out: int, scale: float | None, exact: bool) -> Any:
     return np.minimum(at.astype(np.int64), size - 1)
 
 
-_MODES = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+_MODES: dict[str, Any] = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
 @composite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..arrays.dtypes import (
     bfloat16,
+    bool_,
     complex64,
     complex128,
     dtype,
@@ -19,7 +20,7 @@ from ..arrays.dtypes import (
     uint32,
     uint64,
 )
-from ..arrays.dtypes import bool as bool_
+
 from .surface import PLACES, assemble
 from .tensor import Parameter, Tensor, wrap
 from .types import Size, device

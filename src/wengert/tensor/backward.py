@@ -231,7 +231,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
         grads = tuple(grads)
     if len(grads) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
-    seeds = []
+    seeds: list[Any] = []
     for i, (t, g) in enumerate(zip(tensors, grads)):
         edge = isinstance(t, GradientEdge)
         shape = (t.node.shape if t.node.outputs == 1 else t.node.shape[t.output_nr]) if edge else t._data.shape

@@ -175,7 +175,7 @@ METHODS: dict[str, Any] = {
 } | {"type": type_}  # fmt: skip
 _NAMES = {
     "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "cfloat": dt.complex64, "cdouble": dt.complex128,
-    "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool,
+    "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool_,
 }  # fmt: skip
 METHODS |= {name: _to(name, d) for name, d in _NAMES.items()}
 LEGACY = {

@@ -380,11 +380,11 @@ def _spaced(start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_gra
     d = out._data.dtype if out is not None and dtype is None else np_dtype(dtype, natural)
     wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iub" else np.float32
     if d.kind in "iu" and base is None and steps > 1:
-        step = (float(end) - float(start)) / (steps - 1)
+        step: Any = (float(end) - float(start)) / (steps - 1)
         i = np.arange(steps)
         a = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i))
     elif steps > 1:  # from both ends towards the middle, so that both are exact and the rounding is symmetric
-        step = (wide(end) - wide(start)) / wide(steps - 1)
+        step = np.asarray((wide(end) - wide(start)) / wide(steps - 1))
         i = np.arange(steps)
         a = np.where(i < steps // 2, wide(start) + step * i.astype(wide), wide(end) - step * (steps - 1 - i).astype(wide))
     else:

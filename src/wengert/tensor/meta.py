@@ -136,7 +136,7 @@ def refresh(t: Tensor, view: View) -> None:
     finally:
         set_modes(before)
     view.version = now
-    if t._meta.retained:
+    if meta_of(t).retained:
         retain(t)
 
 
@@ -178,12 +178,11 @@ def retain(t: Tensor) -> None:
     def keep(g: Tensor) -> None:
         tensor = me()
         if tensor is not None:
-            old = tensor._meta.grad
-            if old is None:
-                fresh = g.clone() if modes().grad else type(g)._wrap(g._data.copy())
-                tensor._meta.grad = fresh
+            meta = meta_of(tensor)
+            if meta.grad is not None:
+                meta.grad = meta.grad + g
             else:
-                tensor._meta.grad = old + g
+                meta.grad = g.clone() if modes().grad else type(g)._wrap(g._data.copy())
 
     node._hooks().retain[nr] = keep
 
@@ -199,11 +198,13 @@ class AccumulateGrad(Node):
 
     __slots__ = ("variable",)
 
+    variable: Tensor
+
     def raw(self, g: Any) -> tuple[()]:
         if g is None:
             return ()
         variable = self.variable
-        meta = variable._meta
+        meta = meta_of(variable)
         with _leaf_lock:
             if meta.grad is None:
                 if type(g) is not np.ndarray:
@@ -226,7 +227,7 @@ class AccumulateGrad(Node):
     def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
         if g is None:
             return ()
-        meta = self.variable._meta
+        meta = meta_of(self.variable)
         with _leaf_lock:
             old = meta.grad
         new = g.clone() if old is None else old + g

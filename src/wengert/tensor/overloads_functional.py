@@ -378,7 +378,7 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
     means = [None if r is None else type(input)._wrap(np.tile(r._data, n)) for r in (running_mean, running_var)]
     out = batch_norm(rows, *means, None, None, True, momentum, eps).reshape(input.shape)
     for running, repeated in zip((running_mean, running_var), means):
-        if running is not None:
+        if running is not None and repeated is not None:
             running._data[...] = repeated._data.reshape(n, c).mean(0)
             running._vc[0] += 1
     shape = (1, -1) + (1,) * (input.ndim - 2)

@@ -168,9 +168,7 @@ def _float_power_in_place(self: Any, exponent: Any) -> Any:
     wide = function("float_power")(self, exponent)
     if wide.dtype is not self.dtype:
         have, needed = dt.scalar_name(self._data.dtype), dt.scalar_name(wide._data.dtype)
-        raise RuntimeError(
-            f"the base given to float_power_ has dtype {have} but the operation's result requires dtype {needed}"
-        )
+        raise RuntimeError(f"the base given to float_power_ has dtype {have} but the operation's result requires dtype {needed}")
     return inplace_function("pow")(self, exponent)
 
 

@@ -77,7 +77,7 @@ class DisableTorchFunctionSubclass:
         PLAIN.difference_update(self.hidden)
 
 
-def _all_subclasses(cls: type) -> Any:
+def _all_subclasses(cls: Any) -> Any:
     for sub in cls.__subclasses__():
         yield sub
         yield from _all_subclasses(sub)

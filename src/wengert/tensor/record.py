@@ -47,7 +47,7 @@ class OpNode(Node):
         saved, op = self.saved, self.op
         if saved is None:
             freed(self)
-        values = {}
+        values: dict[str, Any] = {}
         for i, name in enumerate(op.saved):
             array, counter, version = saved[3 * i : 3 * i + 3]
             if array is None:

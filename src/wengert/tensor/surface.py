@@ -49,7 +49,8 @@ def assemble() -> None:
         PLACES["functional"][n] = f
     for f in creation.FUNCTIONS:
         PLACES["torch"][f.__name__] = f
-    Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
+    cls: Any = Tensor
+    cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
     for special, name in _BINARY.items():
         if name in TABLE:
             setattr(Tensor, f"__{special}__", dunder(name))
@@ -62,11 +63,11 @@ def assemble() -> None:
     for special, name in _UNARY.items():
         if name in TABLE:
             setattr(Tensor, f"__{special}__", function(name))
-    Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+    cls.__pos__ = lambda self: self
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
-    Tensor.real = property(_real)  # type: ignore[attr-defined]
-    Tensor.imag = property(function("imag"), lambda self, value: self.imag.copy_(value))  # type: ignore[attr-defined,arg-type]
+    cls.real = property(_real)
+    cls.imag = property(function("imag"), lambda self, value: self.imag.copy_(value))
 
 
 def _real(self: Any) -> Any:

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     from ..graph.handles import RemovableHandle
     from ..graph.node import Node
+    from ._methods import Methods
+else:
+    Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
 
 
-class Tensor:
+class Tensor(Methods):
     """An n-dimensional array whose operations are recorded, so that gradients can flow back through them.
 
     Made by ``torch.tensor(data)``, the creation functions and every operation. ``Tensor(*sizes)`` gives uninitialised
@@ -498,7 +501,7 @@ class Tensor:
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, bool)):
-            return bool((element == self).any().item())
+            return bool((self == element).any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __format__(self, spec: str) -> str:
@@ -556,7 +559,7 @@ class _ParameterMeta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         if type.__instancecheck__(cls, instance):
             return True
-        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        return cls is Parameter and isinstance(instance, Tensor) and instance.__dict__.get("_is_param", False)
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
@@ -572,7 +575,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 raise TypeError(f"cannot assign '{type(data).__name__}' object to parameter: torch.Tensor expected")
             t = data.detach()
             t = t.as_subclass(type(data)) if type(t) is not type(data) else t
-            t._is_param = True
+            t.__dict__["_is_param"] = True
             t.requires_grad_(requires_grad)
             return t
         t = object.__new__(cls)

@@ -60,6 +60,9 @@ class device:
 
     __slots__ = ("index", "type")
 
+    type: str
+    index: int | None
+
     def __new__(cls, type: Any = "cpu", index: int | None = None) -> device:
         if isinstance(type, device):
             return type
@@ -185,7 +188,7 @@ class iinfo:
     def __init__(self, type: Any) -> None:
         if type.is_floating_point or type.is_complex:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
-        info = np.iinfo(np.uint8 if type is dt.bool else type.np)
+        info = np.iinfo(np.uint8 if type is dt.bool_ else type.np)
         self.dtype, self.bits, self.max, self.min = type.name, info.bits, int(info.max), int(info.min)
 
     def __repr__(self) -> str:

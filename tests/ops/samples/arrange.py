@@ -62,7 +62,6 @@ SAMPLES = {
         call(A(0, 2), 2, 1),
     ],
     "diagonal": [call(x, *how) for x, how in _DIAGONALS],
-    "linalg_diagonal": [call(A(2, 3)), call(A(2, 3, 4), offset=1), call(A(2, 3, 4), dim1=0, dim2=2)],
     "diagonal_scatter": [
         call(A(3, 4), A(3)),
         call(A(4, 3), A(2), 1),

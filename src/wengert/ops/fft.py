@@ -1,0 +1,376 @@
+"""Discrete Fourier transforms: three primitives (complex to complex, real to complex, complex to real) and their names.
+
+A primitive scales by 1, 1/sqrt(n) or 1/n (``scale`` 0, 1, 2), so that the gradient of a transform is the opposite
+transform with the same scale.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .operator import family
+from .views import axis
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("fft")
+_, legacy = family("torch", "Tensor")
+
+# NumPy's word for each scale, forward and inverse.
+_FORWARD, _INVERSE = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")
+
+
+@operator(
+    grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True, node="FftC2CBackward0",
+    places=(),
+)  # fmt: skip
+def transform(input: Array, dims, scale, forward):
+    """Complex to complex over ``dims``."""
+    if not dims:
+        return input.copy()
+    if forward:
+        return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
+    return np.fft.ifftn(input, axes=dims, norm=_INVERSE[scale])
+
+
+def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided: Any) -> Any:
+    if onesided and g.shape != tuple(input_shape):
+        last = dims[-1]
+        g = F.basic_scatter(g, tuple(input_shape), (*(slice(None),) * last, slice(0, g.shape[last])))
+    return F.real(F.transform(g, dims, scale, False))
+
+
+@operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=())
+def transform_real(input: Array, dims, scale, onesided):
+    """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest is its mirror image."""
+    if onesided:
+        return np.fft.rfftn(input, axes=dims, norm=_FORWARD[scale])
+    if not dims:
+        return input.astype(np.complex64 if input.dtype.itemsize == 4 else np.complex128)
+    return np.fft.fftn(input, axes=dims, norm=_FORWARD[scale])
+
+
+def _to_real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any) -> Any:
+    """What is not its own mirror image counts twice."""
+    half = F.transform_real(g, dims, scale, True)
+    last = dims[-1]
+    n, k = g.shape[last], half.shape[last]
+    twice = np.ones(k, F.dtype_of(g))
+    twice[1 : 1 + n - k] = 2
+    return half * F.constant(twice.reshape((k,) + (1,) * (g.ndim - last - 1)))
+
+
+@operator(grad=dict(input=_to_real_back), wirtinger=True, node="FftC2RBackward0", places=())
+def transform_to_real(input: Array, dims, scale, size):
+    """Complex to real (the inverse of ``transform_real``), of length ``size`` along the last of ``dims``."""
+    return np.fft.irfftn(input, s=[*(input.shape[d] for d in dims[:-1]), size], axes=dims, norm=_INVERSE[scale])
+
+
+# -- what all forms share ---------------------------------------------------------------------------------------------
+
+
+def _scale(norm: Any, forward: bool) -> int:
+    found = {None: 0, "backward": 0, "ortho": 1, "forward": 2}.get(norm)
+    if found is None:
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    return found if forward else 2 - found
+
+
+def _floating(F: Any, x: Any, to_complex: bool = False) -> Any:
+    """Integers as floating, and real as complex where that is asked for."""
+    d = F.dtype_of(x)
+    if d.itemsize == 2 and d.kind in "fV":
+        raise RuntimeError(f"Unsupported dtype {dt.scalar_name(d)}")
+    if d.kind in "iub":
+        x, d = F.cast(x, dt.default_float()), dt.default_float()
+    if to_complex and d.kind != "c":
+        x = F.cast(x, np.dtype(np.complex64 if d.itemsize == 4 else np.complex128))
+    return x
+
+
+def _resized(F: Any, x: Any, dims: Any, sizes: Any) -> Any:
+    """Each of ``dims`` cut or padded with zeros at its end to its size."""
+    shape = list(x.shape)
+    cut = [slice(None)] * len(shape)
+    for d, n in zip(dims, sizes):
+        if n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+        if n < shape[d]:
+            cut[d], shape[d] = slice(0, n), n
+    if tuple(shape) != tuple(x.shape):
+        x = F.basic_index(x, tuple(cut))
+    fill = [slice(0, n) for n in shape]
+    for d, n in zip(dims, sizes):
+        shape[d] = n
+    return x if tuple(shape) == tuple(x.shape) else F.basic_scatter(x, tuple(shape), tuple(fill))
+
+
+def _dims(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
+    """``(dims, sizes)`` of a transform over several dimensions."""
+    s = None if s is None else [s] if isinstance(s, int) else list(s)
+    if dim is None:
+        count = x.ndim if s is None else len(s)
+        if count > x.ndim:
+            raise RuntimeError(f"Got shape with {count} values but input tensor only has {x.ndim} dimensions.")
+        dims = tuple(range(x.ndim - count, x.ndim))
+    else:
+        dims = tuple(axis(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("FFT dims must be unique")
+    if s is None:
+        return dims, [x.shape[d] for d in dims]
+    if len(s) != len(dims):
+        raise RuntimeError("When given, dim and shape arguments must have the same length")
+    for n in s:
+        if n < -1 or n == 0:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+    return dims, [x.shape[d] if n == -1 else n for d, n in zip(dims, s)]
+
+
+def _one(x: Any, n: Any, dim: int) -> tuple[tuple[int, ...], list[int]]:
+    if x.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = axis(dim, x.ndim)
+    return (d,), [x.shape[d] if n is None or n == -1 else n]
+
+
+def _complex(F: Any, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
+    scale = _scale(norm, forward)
+    x = _resized(F, _floating(F, x), dims, sizes)
+    if F.is_complex(x):
+        return F.transform(x, dims, scale, forward)
+    y = F.transform_real(x, dims, scale, False)
+    return y if forward else F.conj(y)
+
+
+def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
+    """Real to half complex."""
+    if F.is_complex(x):
+        raise RuntimeError(f"{name} expects a real input tensor, but got {dt.scalar_name(F.dtype_of(x))}")
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    scale = _scale(norm, forward)
+    x = _resized(F, _floating(F, x), dims, sizes)
+    if forward:
+        return F.transform_real(x, dims, scale, True)
+    y = F.conj(F.transform_real(x, dims[-1:], scale, True))
+    return F.transform(y, dims[:-1], scale, False) if dims[:-1] else y
+
+
+def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
+    """Half complex to real; ``given``: the last size is the real one, otherwise it is that of the input."""
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    scale = _scale(norm, forward)
+    size = sizes[-1] if given else 2 * (sizes[-1] - 1)
+    if size < 1:
+        raise RuntimeError(f"Invalid number of data points ({size}) specified")
+    x = _resized(F, _floating(F, x, True), dims, [*sizes[:-1], size // 2 + 1])
+    if not forward:
+        return F.transform_to_real(x, dims, scale, size)
+    if dims[:-1]:
+        x = F.transform(x, dims[:-1], scale, True)
+    return F.transform_to_real(F.conj(x), dims[-1:], scale, size)
+
+
+# -- torch.fft --------------------------------------------------------------------------------------------------------
+
+
+def _forms(name: str, run: Any, text: str) -> None:
+    """The forms of one transform: over one dimension, two, and any number of them."""
+
+    def single(F, input, n=None, dim=-1, norm=None):
+        return run(F, name, input, *_one(input, n, dim), norm, n is not None and n != -1)
+
+    def double(F, input, s=None, dim=(-2, -1), norm=None):
+        return run(F, name + "2", input, *_dims(input, s, dim), norm, s is not None and s[-1] != -1)
+
+    def several(F, input, s=None, dim=None, norm=None):
+        return run(F, name + "n", input, *_dims(input, s, dim), norm, s is not None and list(s)[-1:] != [-1])
+
+    single.__doc__ = f"{text} along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: \"forward\", \"backward\", \"ortho\"."
+    double.__doc__ = f"{text} over two dimensions, cut or padded with zeros to the sizes ``s`` first."
+    several.__doc__ = f"{text} over several dimensions (all, or the last ``len(s)``, where ``dim`` is not given)."
+    for end, define in (("", single), ("2", double), ("n", several)):
+        composite(define, name=f"fft_{name}{end}")
+
+
+_forms("fft", lambda F, name, x, d, s, norm, given: _complex(F, x, d, s, norm, True), "The Fourier transform")
+_forms("ifft", lambda F, name, x, d, s, norm, given: _complex(F, x, d, s, norm, False), "The inverse Fourier transform")
+_forms("rfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, True), "The non-negative frequencies of real input")
+_forms("irfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, False, given), "The inverse of ``rfft``, real")
+_forms("hfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, True, given), "The real transform of half a Hermitian signal")
+_forms("ihfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, False), "The inverse of ``hfft``")
+
+
+def _frequencies(F: Any, values: Any, dtype: Any, requires_grad: bool) -> Any:
+    d = dt.default_float() if dtype is None else dtype.np if isinstance(dtype, dt.dtype) else dtype
+    t = F.constant(values.astype(d))
+    return t.requires_grad_() if requires_grad else t
+
+
+@composite
+def fft_fftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
+    """The frequencies of the ``n`` results of ``fft`` for samples ``d`` apart.
+
+    >>> import wengert as torch
+    >>> torch.fft.fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    k = np.arange(n)
+    return _frequencies(F, np.where(k < (n + 1) // 2, k, k - n) / (n * d or 1), dtype, requires_grad)
+
+
+@composite
+def fft_rfftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
+    """The frequencies of the ``n // 2 + 1`` results of ``rfft`` for ``n`` samples ``d`` apart."""
+    return _frequencies(F, np.arange(n // 2 + 1) / (n * d or 1), dtype, requires_grad)
+
+
+def _shifted(F: Any, x: Any, dim: Any, sign: int) -> Any:
+    dims = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    return F.roll(x, tuple(sign * (x.shape[d] // 2) for d in dims), dims) if dims else F.clone(x)
+
+
+@composite
+def fft_fftshift(F, input, dim=None):
+    """Zero frequency moved to the middle."""
+    return _shifted(F, input, dim, 1)
+
+
+@composite
+def fft_ifftshift(F, input, dim=None):
+    """The inverse of ``fftshift``."""
+    return _shifted(F, input, dim, -1)
+
+
+# -- short-time transforms --------------------------------------------------------------------------------------------
+
+
+def _window(F: Any, window: Any, n_fft: int, win_length: int, like: Any) -> Any:
+    """The window centred in ``n_fft`` places; None where it is all ones."""
+    if window is None:
+        if win_length == n_fft:
+            return None
+        window = F.constant(np.ones(win_length, np.empty(0, F.dtype_of(like)).real.dtype))
+    if win_length == n_fft:
+        return window
+    left = (n_fft - win_length) // 2
+    return F.basic_scatter(window, (n_fft,), (slice(left, left + win_length),))
+
+
+def _framing(n_fft: int, hop_length: Any, win_length: Any, window: Any) -> tuple[int, int]:
+    hop = n_fft // 4 if hop_length is None else hop_length
+    length = n_fft if win_length is None else win_length
+    if hop <= 0:
+        raise RuntimeError(f"expected hop_length > 0, but got hop_length={hop}")
+    if not 0 < length <= n_fft:
+        raise RuntimeError(f"expected 0 < win_length <= n_fft, but got win_length={length}")
+    if window is not None and (window.ndim != 1 or window.shape[0] != length):
+        raise RuntimeError(f"expected a 1D window tensor of size equal to win_length={length}, but got window with size {list(window.shape)}")
+    return hop, length
+
+
+@legacy
+def stft(
+    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
+    return_complex=None, align_to_window=None,
+):  # fmt: skip
+    """Fourier transforms of the windows that slide over a signal, ``(..., L) -> (..., frequencies, frames)``.
+
+    ``center``: the signal is padded by half a window first. ``normalized``: divided by ``sqrt(n_fft)``. ``onesided``:
+    the non-negative frequencies only, the default for real signals.
+    """
+    d = F.dtype_of(input)
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"stft(n_fft={n_fft}) : expected a 1D or 2D tensor")
+    if d.kind not in "fcV":
+        raise RuntimeError(f"stft(n_fft={n_fft}) : expected a tensor of floating point or complex values")
+    if center and align_to_window is not None:
+        raise RuntimeError("stft align_to_window should only be set when center = false")
+    both = d.kind == "c" or (window is not None and F.is_complex(window))
+    if return_complex is None:
+        if not both:
+            raise RuntimeError(
+                "stft requires the return_complex parameter be given for real inputs, and will further require that return_complex=True in "
+                "a future PyTorch release."
+            )
+        return_complex = True
+    hop, length = _framing(n_fft, hop_length, win_length, window)
+    x = input if input.ndim == 2 else F.unsqueeze(input, 0)
+    if center:
+        x = F.squeeze(F.pad(F.unsqueeze(x, 0), (n_fft // 2, n_fft // 2), pad_mode), 0)
+    elif align_to_window:
+        side = (n_fft - length) // 2
+        x = F.constant_pad_nd(x, (side, side))
+    if not 0 < n_fft <= x.shape[-1]:
+        raise RuntimeError(f"stft(n_fft={n_fft}) : expected 0 < n_fft < {x.shape[-1]}, but got n_fft={n_fft}")
+    onesided = not both if onesided is None else onesided
+    if onesided and both:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    frames = F.unfold(x, -1, n_fft, hop)
+    window = _window(F, window, n_fft, length, input)
+    if window is not None:
+        frames = frames * window
+    scale = 1 if normalized else 0
+    y = F.transform(_floating(F, frames, True), (2,), scale, True) if both else F.transform_real(frames, (2,), scale, bool(onesided))
+    y = F.transpose(y, 1, 2)
+    if input.ndim == 1:
+        y = F.squeeze(y, 0)
+    return y if return_complex else F.view_as_real(F.clone(y))
+
+
+@legacy
+def istft(
+    F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
+    return_complex=False,
+):  # fmt: skip
+    """The signal whose ``stft`` is nearest to ``input`` in the sense of least squares (Griffin and Lim 1984)."""
+    if not F.is_complex(input):
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"istft(n_fft={n_fft}) : expected a tensor with 2 or 3 dimensions, but got {input.ndim}")
+    if 0 in input.shape:
+        raise RuntimeError(f"istft(n_fft={n_fft}) : input tensor cannot be empty.")
+    hop, win = _framing(n_fft, hop_length, win_length, window)
+    if hop > win:
+        raise RuntimeError(f"istft(n_fft={n_fft}, hop_length={hop}) : expected 0 < hop_length <= win_length")
+    bins = input.shape[-2]
+    onesided = bins != n_fft if onesided is None else onesided
+    expected = n_fft // 2 + 1 if onesided else n_fft
+    if onesided and (return_complex or (window is not None and F.is_complex(window))):
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if bins != expected:
+        raise RuntimeError(
+            f"istft(n_fft={n_fft}, onesided={int(onesided)}) : expected the frequency dimension (3rd to the last) of the input tensor to "
+            f"match n_fft{' / 2 + 1' if onesided else ''} when onesided={onesided}, but got {bins}"
+        )
+    x = F.transpose(input if input.ndim == 3 else F.unsqueeze(input, 0), 1, 2)
+    scale = 1 if normalized else 2
+    if return_complex:
+        x = F.transform(x, (2,), scale, False)
+    else:
+        if not onesided:
+            x = F.basic_index(x, (..., slice(0, n_fft // 2 + 1)))
+        x = F.transform_to_real(x, (2,), scale, n_fft)
+    w = _window(F, window, n_fft, win, input)
+    if w is None:
+        w = F.constant(np.ones(n_fft, np.empty(0, F.dtype_of(input)).real.dtype))
+    rows, frames = x.shape[:2]
+    whole = n_fft + hop * (frames - 1)
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else whole - n_fft // 2 if center else whole
+    y = F.unfold_back(x * w, (rows, whole), 1, n_fft, hop)
+    weight = F.unfold_back(F.expand(F.unsqueeze(w * w, 0), (frames, n_fft)), (whole,), 0, n_fft, hop)
+    inside = (..., slice(start, min(end, whole)))
+    y, weight = F.basic_index(y, inside), F.basic_index(weight, inside)
+    if not bool(F.all(F.abs(weight) > 1e-11)):
+        raise RuntimeError(f"istft(n_fft={n_fft}, hop_length={hop}, win_length={win}) window overlap add min: 1")
+    y = y / weight
+    if end > whole:
+        y = F.constant_pad_nd(y, (0, end - whole))
+    return y if input.ndim == 3 else F.squeeze(y, 0)

@@ -1,0 +1,271 @@
+"""Products of vectors and matrices that are not in ``matmul``: chains, cross and Kronecker products, covariance, LDL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import linalg_ldl
+from ..arrays.errors import LinAlgError
+from .linalg_solve import check_matrix, check_square
+from .operator import family
+from .views import axis
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family("linalg")
+_, legacy = family("torch", "Tensor")
+
+
+# -- chains -----------------------------------------------------------------------------------------------------------
+
+
+@composite
+def linalg_multi_dot(F, tensors):
+    """The product of several matrices, in the cheapest order; the first and the last may be vectors.
+
+    >>> import wengert as torch
+    >>> torch.linalg.multi_dot([torch.ones(2), torch.ones(2, 3), torch.ones(3)])
+    tensor(6.)
+    """
+    row = list(tensors)
+    n = len(row)
+    if n < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    for i, x in enumerate(row):
+        if i in (0, n - 1):
+            if x.ndim not in (1, 2):
+                raise RuntimeError(f"multi_dot(): the {'last' if i else 'first'} tensor must be 1D or 2D but got {x.ndim}D")
+        elif x.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
+        if F.dtype_of(x) != F.dtype_of(row[0]):
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {dt.scalar_name(F.dtype_of(row[0]))} and tensor {i} "
+                f"{dt.scalar_name(F.dtype_of(x))}"
+            )
+    for i in range(n - 1):
+        if row[i].shape[-1] != row[i + 1].shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(row[i].shape)} and {list(row[i + 1].shape)} cannot be multiplied"
+            )
+    sizes = [row[0].shape[0] if row[0].ndim == 2 else 1, *(x.shape[0] for x in row[1:]), row[-1].shape[-1] if row[-1].ndim == 2 else 1]
+    return _product(F, row, _order(sizes), 0, n - 1)
+
+
+def _order(sizes: list[int]) -> list[list[int]]:
+    """Where to split each chain ``i..j`` of matrices for the fewest multiplications (dynamic programming)."""
+    n = len(sizes) - 1
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i][j], split[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+    return split
+
+
+def _product(F: Any, row: list[Any], split: list[list[int]], i: int, j: int) -> Any:
+    if i == j:
+        return row[i]
+    k = split[i][j]
+    return F.matmul(_product(F, row, split, i, k), _product(F, row, split, k + 1, j))
+
+
+# -- vectors ----------------------------------------------------------------------------------------------------------
+
+
+def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    a, b = np.moveaxis(np.broadcast_to(a, shape), dim, 0), np.moveaxis(np.broadcast_to(b, shape), dim, 0)
+    out = np.empty(a.shape, np.result_type(a, b))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[i] = a[j] * b[k] - a[k] * b[j]
+    return np.moveaxis(out, 0, dim)
+
+
+@operator(
+    grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim), other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)),
+    promote="elementwise", scalars=False,
+)  # fmt: skip
+def linalg_cross(input: Array, other: Array, *, dim=-1):
+    """The cross product along ``dim``, of length 3; broadcast over the other dimensions.
+
+    >>> import wengert as torch
+    >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+    tensor([0., 0., 1.])
+    """
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = axis(dim, input.ndim)
+    if input.ndim == 0 or input.shape[d] != 3 or other.shape[d] != 3:
+        sizes = (1, 1) if input.ndim == 0 else (input.shape[d], other.shape[d])
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+    return _cross(input, other, d)
+
+
+@legacy
+def cross(F, input, other, dim=None):
+    """The cross product along ``dim``, by default the first dimension of length 3."""
+    if dim is None:
+        dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return F.linalg_cross(input, other, dim=dim)
+
+
+@composite
+def linalg_vecdot(F, x, y, *, dim=-1):
+    """Inner products along ``dim``, with ``x`` conjugated; batches broadcast."""
+    if F.dtype_of(x).kind not in "fcV" or F.dtype_of(y).kind not in "fcV":
+        bad = F.dtype_of(x) if F.dtype_of(x).kind not in "fcV" else F.dtype_of(y)
+        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {dt.scalar_name(bad)}")
+    return F.sum((F.conj(x) if F.is_complex(x) else x) * y, dim)
+
+
+@composite
+def linalg_vander(F, x, *, N=None):
+    """The powers ``x ** 0, ..., x ** (N - 1)`` along a new last dimension."""
+    x = x if x.ndim else F.unsqueeze(x, 0)
+    n = x.shape[-1] if N is None else N
+    if n <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    x = x if F.dtype_of(x).kind in "fcV" else F.cast(x, dt.I64)
+    rest = F.cumprod(F.expand(F.unsqueeze(x, -1), (*x.shape, n - 1)), -1)
+    return F.cat([F.constant(np.ones((*x.shape, 1), F.dtype_of(rest))), rest], -1)
+
+
+@composite(places=("torch",))
+def vander(F, x, N=None, increasing=False):
+    """The Vandermonde matrix of a vector; the powers go down unless ``increasing``."""
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    d = F.dtype_of(x) if F.dtype_of(x).kind in "fcV" else dt.I64
+    if n < 2:
+        return F.constant(np.ones((x.shape[0], n), d))
+    out = F.linalg_vander(x, N=n)
+    return out if increasing else F.flip(out, (-1,))
+
+
+# -- Kronecker products, covariance -----------------------------------------------------------------------------------
+
+
+@legacy
+def kron(F, input, other):
+    """The Kronecker product: a block ``input[i, j] * other`` for every element of ``input``.
+
+    >>> import wengert as torch
+    >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
+    n = max(input.ndim, other.ndim)
+    a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
+    left = F.reshape(input, tuple(k for size in a for k in (size, 1)))
+    right = F.reshape(other, tuple(k for size in b for k in (1, size)))
+    return F.reshape(left * right, tuple(i * j for i, j in zip(a, b)))
+
+
+def _weights(F: Any, w: Any, n: int, name: str, kinds: str, kind: str) -> None:
+    if w.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+    if F.dtype_of(w).kind not in kinds:
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {dt.scalar_name(F.dtype_of(w))} dtype")
+    if (w.shape[0] if w.ndim else 1) != n:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.shape[0] if w.ndim else 1} != {n}")
+    if bool(F.any(w < 0)):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+@legacy
+def cov(F, input, *, correction=1, fweights=None, aweights=None):
+    """The covariance matrix of variables (rows) over observations (columns), which may be repeated or weighted."""
+    if input.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    if F.dtype_of(input).kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    x = input if input.ndim == 2 else F.reshape(input, (1, -1))
+    n = x.shape[1]
+    w = None
+    if fweights is not None:
+        _weights(F, fweights, n, "fweights", "iu", "integral")
+        w = fweights
+    if aweights is not None:
+        _weights(F, aweights, n, "aweights", "fV", "floating point")
+        w = aweights if w is None else w * aweights
+    total = n if w is None else F.sum(w)
+    if n == 0 or (w is not None and bool(total == 0)):
+        if w is not None and n:
+            raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    mean = (F.sum(x, 1) if w is None else F.sum(x * w, 1)) / total
+    if w is None:
+        norm = max(n - correction, 0)
+        scale: Any = norm
+    elif aweights is None or correction == 0:
+        scale = F.clamp(total - correction, 0)
+    else:
+        squares = F.sum(w * aweights) if fweights is not None else F.sum(aweights * aweights)
+        scale = F.clamp(total - correction * squares / total, 0)
+    x = x - F.unsqueeze(mean, 1)
+    right = x if w is None else x * w
+    right = F.transpose(F.conj(right) if F.is_complex(right) else right, 0, 1)
+    if F.dtype_of(x) != F.dtype_of(right):
+        x = F.cast(x, F.dtype_of(right))
+    c = F.matmul(x, right)
+    c = c * float("nan") if w is None and scale == 0 and c.shape[0] and n == 0 else c / scale
+    return c if input.ndim == 2 else F.reshape(c, ())
+
+
+@legacy
+def corrcoef(F, input):
+    """The correlation matrix of variables (rows) over observations (columns)."""
+    if input.ndim > 2:
+        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    c = F.cov(input)
+    if c.ndim == 0:
+        return c / c
+    d = F.diagonal(c)
+    size = F.sqrt(F.real(d) if F.is_complex(d) else d)
+    c = c / F.unsqueeze(size, 1) / F.unsqueeze(size, 0)
+    if F.is_complex(c):
+        return F.complex(F.clamp(F.real(c), -1, 1), F.clamp(F.imag(c), -1, 1))
+    return F.clamp(c, -1, 1)
+
+
+# -- LDL --------------------------------------------------------------------------------------------------------------
+
+
+def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any]:
+    check_square(name, A)
+    LD, pivots, info = linalg_ldl.factor(A, hermitian)
+    if check and info.any():
+        raise LinAlgError(f"{name}: the factorization found a zero on the diagonal of D: solving with it would divide by zero")
+    return LD, pivots, info
+
+
+@operator(outputs=("LD", "pivots"))
+def linalg_ldl_factor(A: Array, *, hermitian=False):
+    """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``) in LAPACK's packed form, for ``ldl_solve``."""
+    return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, True)[:2]
+
+
+@operator(outputs=("LD", "pivots", "info"))
+def linalg_ldl_factor_ex(A: Array, *, hermitian=False, check_errors=False):
+    """``(LD, pivots, info)``; ``info`` is not zero where ``D`` has a zero, instead of an error."""
+    return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, check_errors)
+
+
+@operator()
+def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
+    """``X`` with ``A @ X = B`` from the packed factors of ``ldl_factor``."""
+    check_square("torch.linalg.ldl_solve", LD)
+    check_matrix("torch.linalg.ldl_solve", B, "B")
+    if B.shape[-2] != LD.shape[-1]:
+        raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})")
+    return linalg_ldl.solve(LD, pivots, B, hermitian)
+
+

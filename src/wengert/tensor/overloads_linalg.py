@@ -1,0 +1,131 @@
+"""Linear algebra under old names: several forms of one function, results as named tuples of other fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from .call import named
+from .functions import function
+from .overloads import overload
+from .tensor import wrap
+
+
+def _pack(name: str, fields: tuple[str, ...], values: Any) -> Any:
+    """A named tuple ``torch.return_types.NAME``."""
+    row: Any = type("op", (), {"name": name, "outputs": fields})
+    return named(row, list(values))
+
+
+def _into(name: str, values: Any, out: Any) -> Any:
+    if out is None:
+        return values
+    from .functions import _write
+
+    return _write(values, out, name)
+
+
+@overload("torch", "Tensor")
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    """The ``p``-norm of all elements or over ``dim``: a number, ``"fro"`` (2 of all) or ``"nuc"`` (sum of singular values).
+
+    >>> import wengert as torch
+    >>> torch.norm(torch.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
+    if p is None:
+        p = 2.0
+    if isinstance(p, str):
+        if p == "fro" and (dims is None or isinstance(dims, int) or len(dims) <= 2):
+            answer = function("linalg_vector_norm")(input, 2, dims, keepdim, dtype=dtype)
+        else:
+            plane = (-2, -1) if dims is None else (dims,) if isinstance(dims, int) else dims
+            answer = function("linalg_matrix_norm")(input, p, plane, keepdim, dtype=dtype)
+    else:
+        answer = function("linalg_vector_norm")(input, p, dims, keepdim, dtype=dtype)
+    return _into("norm", answer, out)
+
+
+@overload("torch", "Tensor")
+def slogdet(input: Any, *, out: Any = None) -> Any:
+    """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
+    return _into("slogdet", _pack("slogdet", ("sign", "logabsdet"), function("linalg_slogdet")(input)), out)
+
+
+@overload("torch", "Tensor")
+def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """``(U, S, V)`` with ``input = U @ diag(S) @ V.mH``; ``some``: the reduced form. See ``linalg.svd``."""
+    if compute_uv:
+        U, S, Vh = function("linalg_svd")(input, not some)
+        V = Vh.mH
+    else:
+        S = function("linalg_svdvals")(input)
+        m, n = input.shape[-2:]
+        U, V = (wrap(np.zeros((*input.shape[:-2], k, k), input._data.dtype)) for k in (m, n))
+    return _into("svd", _pack("svd", ("U", "S", "V"), (U, S, V)), out)
+
+
+@overload("torch", "Tensor")
+def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
+    """``(Q, R)``; ``some``: the reduced form. See ``linalg.qr``."""
+    return _into("qr", _pack("qr", ("Q", "R"), function("linalg_qr")(input, "reduced" if some else "complete")), out)
+
+
+@overload("torch", "Tensor")
+def geqrf(input: Any, *, out: Any = None) -> Any:
+    """``(a, tau)``: the reflections of a QR decomposition as LAPACK packs them, for ``ormqr`` and ``householder_product``."""
+    return _into("geqrf", _pack("geqrf", ("a", "tau"), function("packed_qr")(input)), out)
+
+
+@overload("torch", "Tensor")
+def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> Any:
+    """``(solution, cloned_coefficient)`` of ``A @ X = b`` for triangular ``A`` (``transpose``: for ``A.T``)."""
+    if A.dim() < 2 or b.dim() < 2:
+        name, x = ("b", b) if b.dim() < 2 else ("A", A)
+        raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.dim()} dimensions instead")
+    matrix = A.mT if transpose else A
+    x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    return _into("triangular_solve", _pack("triangular_solve", ("solution", "cloned_coefficient"), (x, A.clone())), out)
+
+
+@overload("torch", "Tensor")
+def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """``(LU, pivots)``, and ``infos`` where asked for. See ``linalg.lu_factor_ex``."""
+    found = function("linalg_lu_factor_ex")(A, pivot=pivot, check_errors=not get_infos)
+    return _into("lu", tuple(found) if get_infos else tuple(found)[:2], out)
+
+
+def _draw(A: Any) -> Any:
+    from .surface import PLACES
+
+    return lambda n, q: PLACES["torch"]["randn"](n, q, dtype=dt.of(A._data.dtype))
+
+
+@overload("torch")
+def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
+    """``(U, S, V)``: approximately the ``q`` largest singular values of ``A`` (less ``M``) and their vectors.
+
+    By random projection (Halko, Martinsson and Tropp 2009) with ``niter`` power iterations.
+    """
+    q = 6 if q is None else q
+    if M is not None:
+        M = M.broadcast_to(A.size())
+    return function("low_rank")(A, q, 2 if niter is None else niter, M, _draw(A))
+
+
+@overload("torch")
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
+    """``(U, S, V)`` of ``svd_lowrank`` with the columns of ``A`` centred first."""
+    m, n = A.shape[-2:]
+    if q is None:
+        q = min(6, m, n)
+    elif not 0 <= q <= min(m, n):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+    if not niter >= 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
+
+
