@@ -22,7 +22,15 @@ __all__ = [
     "is_complex",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
+    "is_conj",
+    "is_inference",
+    "is_neg",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
     "is_storage",
+    "resolve_conj",
+    "resolve_neg",
     "is_tensor",
     "is_warn_always_enabled",
     "manual_seed_all",
@@ -60,6 +68,46 @@ def is_floating_point(input: Tensor) -> bool:
 def is_complex(input: Tensor) -> bool:
     """Whether the tensor has a complex type."""
     return input.is_complex()
+
+
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor is a lazy conjugate: never, conjugates are computed at once."""
+    return input.is_conj()
+
+
+def is_neg(input: Tensor) -> bool:
+    """Whether the tensor is a lazy negative: never."""
+    return input.is_neg()
+
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: nothing is lazy."""
+    return input
+
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: nothing is lazy."""
+    return input
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the tensor's type has negative numbers."""
+    return input.is_signed()
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element of the tensor is not zero."""
+    return bool(input)
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both tensors have the same shape."""
+    return input.is_same_size(other)
 
 
 def is_storage(obj: Any) -> bool:

@@ -493,7 +493,7 @@ def test_state_dict_hooks() -> None:
 @pytest.mark.parametrize("name", [*ALL, "LBFGS"])
 def test_copies_are_independent(name: str) -> None:
     p = parameter(2, 2)
-    o = make(name, [p], lr=0.1)
+    o = make(name, [p], lr=0.1, **({"momentum": 0.5} if name == "SGD" else {}))
     o.step(*([lambda: (p * p).sum()] if name == "LBFGS" else []))
     for other in (copy.deepcopy(o), pickle.loads(pickle.dumps(o))):
         (q,) = other.param_groups[0]["params"]

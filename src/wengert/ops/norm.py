@@ -119,7 +119,7 @@ def rms_norm(F, input, normalized_shape, weight=None, eps=None):
     _check_shape("rms_norm", input, shape, weight)
     if eps is None:
         d = F.dtype_of(input)
-        eps = float(np.finfo(d if d.kind in "fc" else np.float32).eps)
+        eps = float(np.finfo(d if d.kind in "fc" and d.itemsize > 2 else np.float32).eps)
     if F.is_complex(input):  # as in PyTorch, the mean of squares, not of their absolute values
         scale = F.rsqrt(F.mean(input * input, tuple(range(-len(shape), 0)), True) + eps)
         return input * scale if weight is None else input * scale * weight

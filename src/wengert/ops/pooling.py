@@ -122,7 +122,8 @@ def adaptive_max_windows(input: Array, size):
     edges = [_edges(s, o) for s, o in zip(space, size)]
     for at in itertools.product(*(range(o) for o in size)):
         cut: Any = tuple(slice(e[0][i], e[1][i]) for e, i in zip(edges, at))
-        block = input[(..., *cut)].reshape(n, c, -1)
+        block = input[(..., *cut)]
+        block = block.reshape(n, c, math.prod(block.shape[2:]))
         best = block.argmax(2)
         nan = np.isnan(block)
         if nan.any():

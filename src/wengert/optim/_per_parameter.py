@@ -77,7 +77,7 @@ def blended(old: Tensor, new: Tensor, weight: Any) -> Tensor:
     return old + (new - old) * weight
 
 
-def places(grad: Tensor) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+def places(grad: Any) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
     """Where a sparse gradient has values, as one index array per sparse dimension, and the values; each place once."""
     grad = grad.coalesce()
     return tuple(grad._indices()._data), grad._values()._data

@@ -219,13 +219,12 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
 
 
 def scalar(v: Any, d: np.dtype) -> np.ndarray:
-    """A Python number as a 0-d array of type ``d``; ``RuntimeError`` if an integer does not fit."""
+    """A Python number as a 0-d array of type ``d``; an integer that does not fit wraps around, as in PyTorch."""
     if d.kind in "ui" and isinstance(v, int):
-        info = np.iinfo(d)
-        if not info.min <= v <= info.max:
-            if d.kind == "u" and d.itemsize == 1 and -256 < v < 256:
-                return np.asarray(v & 255, d)
-            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+        v &= (1 << (8 * d.itemsize)) - 1
+        if d.kind == "i" and v >> (8 * d.itemsize - 1):
+            v -= 1 << (8 * d.itemsize)
+        return np.asarray(v, d)
     return np.asarray(v).astype(d)
 
 
@@ -358,4 +357,4 @@ def check_writable(t: Tensor, recording: bool, m: Modes) -> None:
 
 def overlapping(a: np.ndarray) -> bool:
     """Whether two elements share memory (an expanded array)."""
-    return 0 in a.strides and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape))
+    return 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape))

@@ -167,6 +167,8 @@ def _flat(grads: Any) -> list[Any]:
 
 
 def _conjugated(space: Any, value: Any, op: Operator) -> Any:
+    if type(value) is complex and not op.wirtinger:
+        return value.conjugate()
     if op.wirtinger or value is None or not hasattr(value, "dtype") or not space.is_complex(value):
         return value
     return space.conj(value)

@@ -54,7 +54,7 @@ def assemble() -> None:
     for special, name in _BINARY.items():
         if name in TABLE:
             setattr(Tensor, f"__{special}__", dunder(name))
-            setattr(Tensor, f"__r{special}__", dunder(name, reflected=True))
+            setattr(Tensor, f"__r{special}__", dunder("rsub") if special == "sub" else dunder(name, reflected=True))
             if TABLE[name].inplace:  # type: ignore[union-attr]
                 setattr(Tensor, f"__i{special}__", dunder(name, inplace=True))
     for special, name in _COMPARE.items():

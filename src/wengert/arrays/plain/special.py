@@ -114,7 +114,8 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     def function(*args: Array, out: Array | None = None) -> Array:
         arrays = [np.asarray(a) for a in args]
         with np.errstate(all="ignore"):
-            value = compute(*[np.asarray(a, dtype=np.float64) for a in arrays])
+            value = compute(*[np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in arrays])
+            value = value.reshape(np.broadcast_shapes(*(a.shape for a in arrays)))
             return deliver(value, result_type(*arrays), out)
 
     function.__name__ = function.__qualname__ = compute.__name__
