@@ -27,10 +27,8 @@ class SelfAttention(nn.Module):
 
     def forward(self, x):
         batch, time, width = x.shape
-        q, k, v = (
-            part.view(batch, time, self.heads, width // self.heads).transpose(1, 2)
-            for part in self.qkv(x).split(width, dim=2)
-        )
+        by_head = (batch, time, self.heads, width // self.heads)
+        q, k, v = (part.view(by_head).transpose(1, 2) for part in self.qkv(x).split(width, dim=2))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(y.transpose(1, 2).contiguous().view(batch, time, width))
 

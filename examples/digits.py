@@ -87,10 +87,8 @@ def main():
     steps = args.epochs * len(train_loader)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=1e-2)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=args.lr, total_steps=steps)
-    print(
-        f"{args.model}: {sum(p.numel() for p in model.parameters())} parameters, "
-        f"{len(train_set)} training and {len(test_set)} test pictures"
-    )
+    parameters = sum(p.numel() for p in model.parameters())
+    print(f"{args.model}: {parameters} parameters, {len(train_set)} training and {len(test_set)} test pictures")
 
     step, start = 0, time.perf_counter()
     last = steps if args.steps is None else min(args.steps, steps)

@@ -226,10 +226,7 @@ ENDINGS = {
     "hook": "import sys\nsys.excepthook = lambda k, v, t: print(k, v, t.tb_frame.f_code.co_name, t.tb_lineno)\n1 / 0",
     "exit handler": "import atexit, sys\natexit.register(lambda: print(sys.modules['__main__'].x))\nx = 5\n1 / 0",
     "last": "import atexit, sys\natexit.register(lambda: print(sys.last_type, sys.last_traceback.tb_lineno))\n1 / 0",
-    "thread": (
-        "import threading, time\ndef late():\n    time.sleep(0.1)\n    print(value)\n"
-        "threading.Thread(target=late).start()\nvalue = 7"
-    ),
+    "thread": ("import threading, time\ndef late():\n    time.sleep(0.1)\n    print(value)\nthreading.Thread(target=late).start()\nvalue = 7"),
     "os exit": "import os; os._exit(9)",
     "abort": "import os; os.abort()",
 }

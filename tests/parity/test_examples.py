@@ -40,7 +40,7 @@ def losses(command):
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
     return [float(loss) for loss in re.findall(r"^step \d+ loss (\S+)", done.stdout, re.MULTILINE)]

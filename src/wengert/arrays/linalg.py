@@ -62,7 +62,7 @@ def lu_factor(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     for start in range(0, k, 32):
         end = min(start + 32, k)
         for c in range(start, end):
-            p = c + np.argmax(_size(lu[:, c:, c]), -1)
+            p = c + np.argmax(size(lu[:, c:, c]), -1)
             swaps[:, c] = p + 1
             row = lu[each, p]
             lu[each, p] = lu[:, c]
@@ -78,14 +78,17 @@ def lu_factor(a: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return lu.reshape(a.shape), pivots, info
 
 
-def _size(x: Any) -> Any:
+def size(x: Any) -> Any:
     """The magnitude by which LAPACK picks a pivot."""
     return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
 
 
 def permutation(pivots: Any, m: int) -> np.ndarray:
     """The row order that the swaps ``pivots`` (1-based, in sequence) bring about, ``(..., k) -> (..., m)``."""
-    rows = np.broadcast_to(np.arange(m), (*pivots.shape[:-1], m)).copy().reshape(-1, m)
+    rows = np.broadcast_to(np.arange(m), (*pivots.shape[:-1], m)).copy()
+    if not pivots.size:
+        return rows
+    rows = rows.reshape(-1, m)
     flat = pivots.reshape(-1, pivots.shape[-1])
     each = np.arange(len(rows))
     for c in range(pivots.shape[-1]):

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .linalg import size
+
 _ALPHA = (1 + 17**0.5) / 8
 
 
@@ -30,17 +32,17 @@ def _factor(a: Any, pivots: Any, hermitian: bool) -> int:
     turn = np.conj if hermitian else np.asarray
     while k < n:
         step, p = 1, k
-        top = abs(a[k, k].real if hermitian else a[k, k])
-        below = np.abs(a[k + 1 :, k])
+        top = size(a[k, k].real if hermitian else a[k, k])
+        below = size(a[k + 1 :, k])
         r = k + 1 + int(below.argmax()) if len(below) else k
         most = below.max() if len(below) else 0.0
         if max(top, most) == 0:
             info = info or k + 1
         elif top < _ALPHA * most:
-            row = max(np.abs(a[r, k:r]).max(initial=0), np.abs(a[r + 1 :, r]).max(initial=0))
+            row = max(size(a[r, k:r]).max(initial=0), size(a[r + 1 :, r]).max(initial=0))
             if top >= _ALPHA * most * (most / row):
                 pass
-            elif abs(a[r, r].real if hermitian else a[r, r]) >= _ALPHA * row:
+            elif size(a[r, r].real if hermitian else a[r, r]) >= _ALPHA * row:
                 p = r
             else:
                 p, step = r, 2

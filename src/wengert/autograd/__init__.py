@@ -9,13 +9,14 @@ from ..tensor import Tensor
 from ..tensor.backward import backward, grad
 from . import graph
 from .function import Function
+from .gradcheck import gradcheck, gradgradcheck  # at once: imported later, the module would take the function's place here
 
 __all__ = [
-    "Function", "Variable", "backward", "enable_grad", "grad", "graph", "inference_mode", "no_grad", "set_grad_enabled",
+    "Function", "Variable", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_grad_enabled",
 ]  # fmt: skip
 
 _LAZY = {
-    "gradcheck": ("gradcheck", "gradcheck"), "gradgradcheck": ("gradcheck", "gradgradcheck"), "functional": ("functional", None),
+    "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
     "anomaly_mode": ("anomaly_mode", None), "function": ("function", None), "grad_mode": ("grad_mode", None),
 }  # fmt: skip

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from .operator import family
-from .reduce import GENERAL
 from .views import axis, dims_of
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ def _joined(name: str, aliases: tuple[str, ...], least: Any, dim_of: Any, text: 
     @composite(name=name, aliases=aliases, places=("torch",))
     def join(F, tensors):
         if not isinstance(tensors, (list, tuple)):
-            raise TypeError(
-                f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
-            )
+            raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
         row = [least(F, x) for x in tensors]
         if not row:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
@@ -85,9 +82,7 @@ def block_diag(tensors: Arrays):
     row = column = 0
     for i, b in enumerate(blocks):
         if b.ndim != 2:
-            raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {b.ndim} dimensions"
-            )
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {b.ndim} dimensions")
         out[row : row + b.shape[0], column : column + b.shape[1]] = b
         row, column = row + b.shape[0], column + b.shape[1]
     return out
@@ -124,10 +119,7 @@ def common_shape(shapes: Any) -> tuple[int, ...]:
             if m < 0:
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({m}): ({m})")
             if m != 1 and out[i] not in (1, m):
-                raise RuntimeError(
-                    f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension "
-                    f"{i}"
-                )
+                raise RuntimeError(f"The size of tensor a ({out[i]}) must match the size of tensor b ({m}) at non-singleton dimension {i}")
             out[i] = m if m != 1 else out[i]
     return tuple(out)
 
@@ -309,7 +301,7 @@ def _counts(repeats: Any) -> Any:
     return np.repeat(np.arange(n.size), n)
 
 
-@operator(**GENERAL, places=())
+@operator(places=())
 def repeat_places(repeats: Array, *, output_size=None):
     """``[0, 0, 1, ...]`` with each place as often as ``repeats`` says."""
     return _counts(repeats)
@@ -333,8 +325,7 @@ def repeat_interleave_each(F, input, repeats, dim=None):
         return F.reshape(F.clone(wide, memory_format=True), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
     if repeats.shape[0] != shape[d]:
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
-            f"input.size({d}) = {shape[d]}"
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and input.size({d}) = {shape[d]}"
         )
     return F.index_select(input, d, F.repeat_places(repeats))
 
@@ -375,9 +366,7 @@ def diagonal_back(input: Array, size, offset, dim1, dim2):
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(
-            g, F.zeros(src_shape, F.dtype_of(g)), offset, dim1, dim2
-        ),
+        input=lambda F, g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, F.dtype_of(g)), offset, dim1, dim2),
         src=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2),
     )
 )
@@ -446,7 +435,7 @@ def spread_trace(F, input, size):
     return F.diagonal_back(F.expand(input, (min(size),)), size, 0, 0, 1)
 
 
-@operator(**GENERAL, places=("functional",))
+@operator(places=("functional",))
 def one_hot(tensor: Array, num_classes=-1):
     """Rows with a one at the given class and zeros elsewhere: ``(*shape, num_classes)``, int64.
 

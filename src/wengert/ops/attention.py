@@ -93,6 +93,14 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None, causal
     return np.matmul(scores(query, key, mask, causal, scale), value)
 
 
+def _repeat_heads(F: Any, x: Any, heads: int) -> Any:
+    """``x`` ``(..., h, S, d)`` with each head repeated, one after the other, up to ``heads``."""
+    *lead, h, s, d = x.shape
+    if h == 0 or heads % h:
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
+    return F.reshape(F.expand(F.unsqueeze(x, -3), (*lead, h, heads // h, s, d)), (*lead, heads, s, d))
+
+
 @composite
 def scaled_dot_product_attention(
     F, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False, *, dropout=None
@@ -115,8 +123,7 @@ def scaled_dot_product_attention(
             f"{F.dtype_of(query)} key.dtype: {F.dtype_of(key)} and value.dtype: {F.dtype_of(value)} instead."
         )
     if enable_gqa:
-        n = query.shape[-3]
-        key, value = (F.repeat_interleave(t, n // t.shape[-3], t.ndim - 3) for t in (key, value))
+        key, value = (_repeat_heads(F, t, query.shape[-3]) for t in (key, value))
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None else 1.0
     if dropout_p > 0.0:
         p = F.attention_weights(query, key, attn_mask, is_causal, factor)

@@ -16,8 +16,8 @@ operator, composite = family()
 
 
 def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_frequency: bool) -> Any:
-    width = input.shape[-1]
-    values, flat = input.reshape(-1, width), np.asarray(indices).reshape(-1)
+    width, flat = input.shape[-1], np.asarray(indices).reshape(-1)
+    values = input.reshape(flat.size, width)
     if by_frequency and flat.size:
         values = values / np.bincount(flat, minlength=rows)[flat][:, None].astype(values.dtype)
     if padding_idx >= 0:

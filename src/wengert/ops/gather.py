@@ -40,9 +40,7 @@ def inside(index: Any, size: int, dim: int) -> None:
 def grid(shape: tuple[int, ...], index: Any, dim: int) -> tuple[Any, ...]:
     """The key that reads ``index`` along ``dim`` and every other dimension at its own place."""
     n = len(shape)
-    return tuple(
-        index if i == dim else np.arange(m).reshape((1,) * i + (m,) + (1,) * (n - i - 1)) for i, m in enumerate(shape)
-    )
+    return tuple(index if i == dim else np.arange(m).reshape((1,) * i + (m,) + (1,) * (n - i - 1)) for i, m in enumerate(shape))
 
 
 def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
@@ -61,11 +59,7 @@ def add_flat(out: Any, places: Any, values: Any) -> Any:
     if out.dtype.kind in "fcV":
         wide = wide_type(out.dtype)
         if wide is not None:
-            return (
-                K.add_at(out.reshape(-1).astype(wide), places.reshape(-1), values.reshape(-1).astype(wide))
-                .astype(out.dtype)
-                .reshape(out.shape)
-            )
+            return K.add_at(out.reshape(-1).astype(wide), places.reshape(-1), values.reshape(-1).astype(wide)).astype(out.dtype).reshape(out.shape)
         K.add_at(out.reshape(-1), places.reshape(-1), np.ascontiguousarray(values).reshape(-1))
     elif out.dtype.kind == "b":
         np.logical_or.at(out.reshape(-1), places.reshape(-1), values.reshape(-1))
@@ -92,10 +86,7 @@ def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
                 f"{list(input.shape)} apart from dimension {dim}"
             )
         tail = f" and to be no larger size than src {list(src.shape)}" if src is not None else ""
-        raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension "
-            f"{dim}{tail}"
-        )
+        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{tail}")
 
 
 # -- gather ------------------------------------------------------------------------------------------------------------
@@ -199,9 +190,7 @@ def scatter_value(input: Array, dim, index: Array, value):
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g: g, src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)
-    ),
+    grad=dict(input=lambda F, g: g, src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape)),
     inplace=True,
 )
 def scatter_add(input: Array, dim, index: Array, src: Array):
@@ -252,9 +241,7 @@ def _reduced(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_se
     return out.astype(input.dtype, copy=False)
 
 
-def _total_back(
-    F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any, reduce: str, include_self: Any
-) -> Any:
+def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any, reduce: str, include_self: Any) -> Any:
     """Sums and means: every element has the same part."""
     if reduce == "mean":
         kind = F.dtype_of(g)
@@ -265,9 +252,7 @@ def _total_back(
     return (g if include_self else F.scatter_value(g, dim, index, 0)) if needs[0] else None, src
 
 
-def _pick_back(
-    F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any
-) -> Any:
+def _pick_back(F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any) -> Any:
     whole_src = tuple(src.shape)
     if whole_src != tuple(index.shape):
         src = F.basic_index(src, tuple(slice(0, n) for n in index.shape))
@@ -290,9 +275,7 @@ def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, r
     mended = F.masked_fill(input, input == 0, 1)
     own = g * F.scatter_pick(mended, dim, index, src, "prod", include_self) / mended
     zero = src == 0
-    zeros = F.gather(
-        F.scatter_add(F.zeros(tuple(input.shape), F.dtype_of(g)), dim, index, F.cast(zero, F.dtype_of(g))), dim, index
-    )
+    zeros = F.gather(F.scatter_add(F.zeros(tuple(input.shape), F.dtype_of(g)), dim, index, F.cast(zero, F.dtype_of(g))), dim, index)
     single = zero & (zeros == 1)
     rest = F.scatter_pick(input, dim, index, F.masked_fill(src, single, 1), "prod", include_self)
     usual = F.gather(g * result, dim, index) / F.masked_fill(src, zero, 1)
@@ -388,9 +371,7 @@ def take_along_dim(F, input, indices, dim=None):
         a[d] = b[d] = 1
     for i, (m, n) in enumerate(zip(a, b)):
         if m != n and 1 not in (m, n):
-            raise RuntimeError(
-                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {i}"
-            )
+            raise RuntimeError(f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {i}")
     common = [max(m, n) if 0 not in (m, n) else 0 for m, n in zip(a, b)]
     large, small = list(common), list(common)
     if input.ndim:

@@ -113,22 +113,16 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     """
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have "
-            "the same scalar type"
+            f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have the same scalar type"
         )
     d = axis(dim, input.ndim)
     index = whole("index_add", index)
     if index.ndim > 1:
-        raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: "
-            f"{list(index.shape)}"
-        )
+        raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}")
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     source = _source("index_add_", RuntimeError, input, d, index, source)
     if index.size and not (0 <= index.min() and index.max() < n):
-        raise RuntimeError(
-            f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}"
-        )
+        raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}")
     out = np.array(input, order="C")
     source = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
     return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
@@ -183,9 +177,7 @@ def index_fill(input: Array, dim, index: Array, value):
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
     """``index_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:
-        raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-        )
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     return _filled(input, dim, index, value)
 
 
@@ -197,10 +189,7 @@ _C_NAMES = {"uint8": "unsigned char", "float32": "float", "float64": "double", "
 
 def _boolean(mask: Any) -> None:
     if mask.dtype != bool:
-        raise RuntimeError(
-            "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{_C_NAMES.get(mask.dtype.name, mask.dtype.name)}"
-        )
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_C_NAMES.get(mask.dtype.name, mask.dtype.name)}")
 
 
 @operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=())
@@ -213,12 +202,8 @@ def masked_fill(input: Array, mask: Array, value):
     """
     _boolean(mask)
     if isinstance(value, complex) and input.dtype.kind != "c":
-        raise RuntimeError(
-            f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow"
-        )
-    out = np.array(
-        input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape))
-    )
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow")
+    out = np.array(input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))
     np.copyto(out, value, where=mask, casting="unsafe")
     return out
 
@@ -230,9 +215,7 @@ def masked_fill(input: Array, mask: Array, value):
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
     """``masked_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:
-        raise RuntimeError(
-            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-        )
+        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     if value.dtype.kind == "c" and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {dt.scalar_name(input.dtype)} without overflow")
     return masked_fill.forward(input, mask, value)
@@ -275,13 +258,10 @@ def masked_scatter(input: Array, mask: Array, source: Array):
     """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
     if source.dtype != input.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and "
-            f"{dt.scalar_name(source.dtype)}"
+            f"masked_scatter: expected self and source to have same dtypes but got{dt.scalar_name(input.dtype)} and {dt.scalar_name(source.dtype)}"
         )
     if mask.dtype != bool:
-        raise RuntimeError(
-            "masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype)
-        )
+        raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype " + dt.scalar_name(mask.dtype))
     shape = _meeting(input, mask)
     mask = np.broadcast_to(mask, shape)
     n = int(np.count_nonzero(mask))

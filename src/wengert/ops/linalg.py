@@ -175,8 +175,9 @@ def _weights(F: Any, w: Any, n: int, name: str, kinds: str, kind: str) -> None:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
     if F.dtype_of(w).kind not in kinds:
         raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {dt.scalar_name(F.dtype_of(w))} dtype")
-    if (w.shape[0] if w.ndim else 1) != n:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.shape[0] if w.ndim else 1} != {n}")
+    count = w.shape[0] if w.ndim else 1
+    if count != n:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {count} != {n}")
     if bool(F.any(w < 0)):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
@@ -197,14 +198,15 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     if aweights is not None:
         _weights(F, aweights, n, "aweights", "fV", "floating point")
         w = aweights if w is None else w * aweights
+    if n == 0:
+        return F.sum(x * float("nan")) * float("nan") if x.shape[0] == 1 else F.constant(np.full((x.shape[0],) * 2, np.nan, F.dtype_of(x)))
     total = n if w is None else F.sum(w)
-    if n == 0 or (w is not None and bool(total == 0)):
-        if w is not None and n:
-            raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    if w is not None and bool(total == 0):
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (F.sum(x, 1) if w is None else F.sum(x * w, 1)) / total
+    scale: Any
     if w is None:
-        norm = max(n - correction, 0)
-        scale: Any = norm
+        scale = max(n - correction, 0)
     elif aweights is None or correction == 0:
         scale = F.clamp(total - correction, 0)
     else:
@@ -216,8 +218,8 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     if F.dtype_of(x) != F.dtype_of(right):
         x = F.cast(x, F.dtype_of(right))
     c = F.matmul(x, right)
-    c = c * float("nan") if w is None and scale == 0 and c.shape[0] and n == 0 else c / scale
-    return c if input.ndim == 2 else F.reshape(c, ())
+    c = c / scale if w is not None or scale else c * float("inf")
+    return F.reshape(c, ()) if c.shape[0] == 1 else c
 
 
 @legacy

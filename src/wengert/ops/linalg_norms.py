@@ -188,17 +188,16 @@ def linalg_cond(F, A, p=None):
         raise RuntimeError(f"linalg.cond: The input tensor A must have at least 2 dimensions. Got {A.ndim}")
     if p is None or p in (2, -2):
         if not A.shape[-1] or not A.shape[-2]:
-            if 0 not in A.shape[:-2] or A.shape[-1] != A.shape[-2]:
-                return F.zeros(tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
+            return F.zeros(tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
         s = F.linalg_svdvals(A)
         top, bottom = F.select(s, -1, 0), F.select(s, -1, -1)
         return bottom / top if p == -2 else top / bottom
     if A.shape[-1] != A.shape[-2]:
-        raise RuntimeError("linalg.cond(p=%s): A must be batches of square matrices" % p)
-    # a singular matrix has an infinite condition number
+        raise RuntimeError(
+            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
     inverse, info = F.linalg_inv_ex(A)
-    inverse = F.masked_fill(inverse, F.reshape(info, (*info.shape, 1, 1)) > 0, inf)
-    return F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p)
+    return F.masked_fill(F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p), info > 0, inf)
 
 
 # -- distances --------------------------------------------------------------------------------------------------------

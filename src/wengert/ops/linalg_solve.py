@@ -69,7 +69,7 @@ def _element(info: Any) -> tuple[str, int]:
 
 def _singular(name: str, info: Any) -> None:
     where, k = _element(info)
-    if name.endswith("solve") or name.endswith("solve_ex"):
+    if name.endswith(("solve", "solve_ex")):
         raise LinAlgError(f"torch.{name}: {where}The solver failed because the input matrix is singular.")
     raise LinAlgError(
         f"{name}: {where}The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
@@ -206,7 +206,10 @@ def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any
     vector = vector_case(A.shape, B.shape)
     b = B[..., None] if vector else B
     if vector and not left:
-        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)")  # fmt: skip
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
+            "equivalent to B / A.squeeze(-1)"
+        )
     _check_system("linalg.solve", A, b, left)
     x, info = kernels.solve(A, b) if left else kernels.solve(A.mT, b.mT)
     if check and info.any():
@@ -470,7 +473,8 @@ def cholesky(input: Array, upper=False):
 def cholesky_solve(F, input, L, upper=False):
     """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``."""
     if input.ndim < 2 or L.ndim < 2:
-        raise RuntimeError(f"{'b' if input.ndim < 2 else 'u'} should have at least 2 dimensions, but has {min(input.ndim, L.ndim)} dimensions instead")
+        name, x = ("b", input) if input.ndim < 2 else ("u", L)
+        raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
     if L.shape[-1] != L.shape[-2]:
         raise RuntimeError(f"A must be batches of square matrices, but they are {L.shape[-2]} by {L.shape[-1]} matrices")
     if input.shape[-2] != L.shape[-1]:

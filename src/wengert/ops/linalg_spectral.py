@@ -389,7 +389,8 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(
-            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
+            "cfloat or cdouble types"
         )
     if not A.size:
         return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
@@ -440,7 +441,6 @@ def _lstsq_rule(F: Any, g: Any, needs: Any, A: Any, B: Any, solution: Any) -> An
     vector = solution.ndim < A.ndim
     if vector:
         g_solution, B, solution = F.unsqueeze(g_solution, -1), F.unsqueeze(B, -1), F.unsqueeze(solution, -1)
-        g_rest = F.unsqueeze(g_rest, -1) if g_rest.ndim and not g_rest.shape[-1:] == (0,) else g_rest
     P = F.linalg_pinv(A)
     ga = pinv_back(F, F.matmul(g_solution, mH(F, B)), P, A) if needs[0] else None
     gb = F.matmul(mH(F, P), g_solution) if needs[1] else None
@@ -472,7 +472,7 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     b = B[..., None] if vector else B
     m, n = A.shape[-2:]
     if b.shape[-2] != m:
-        raise RuntimeError(f"torch.linalg.lstsq: input.size({'-2'}) should match other.size({'-1' if vector else '-2'})")
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({'-1' if vector else '-2'})")
     if A.dtype != B.dtype:
         raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype")
     rcond = max(m, n) * np.finfo(A.dtype).eps if rcond is None else float(rcond)
@@ -490,7 +490,9 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     rest = nothing
     if m > n and driver != "gelsy" and (driver == "gels" or (rank == n).all()):
         rest = np.add.reduce(np.abs(b - A @ x) ** 2, -2)
-    return x[..., 0] if vector else x, rest, nothing.astype(np.int64) if driver == "gels" else rank, s if driver in ("gelsd", "gelss") else nothing.copy()
+    if driver == "gels":
+        rank = nothing.astype(np.int64)
+    return x[..., 0] if vector else x, rest, rank, s if driver in ("gelsd", "gelss") else nothing.copy()
 
 
 @composite
@@ -544,7 +546,7 @@ def matrix_exp(F, input):
 def linalg_matrix_power(F, A, n):
     """``A`` multiplied with itself ``n`` times, by repeated squaring; a negative ``n`` inverts first."""
     if not isinstance(n, int):
-        raise TypeError(f"linalg_matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
+        raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     check_sides("linalg.matrix_power", A)
     if n == 0:
         return _untied(F, A) + F.constant(np.eye(A.shape[-1], dtype=F.dtype_of(A)))

@@ -169,7 +169,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
     total = np.asarray(loss.sum())
     if reduction == "mean":
         denominator = w.sum()
-        return total / denominator, Bits(index), Bits(-w / denominator)
+        return total / denominator, Bits(index), Bits(np.where(w == 0, w, -w / denominator))
     return total, Bits(index), scale
 
 
@@ -227,7 +227,7 @@ def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     total = np.asarray(loss.sum())
     if reduction == "mean":
         denominator = w.sum()
-        return total / denominator, log_p, Bits(index), Bits(-w / denominator)
+        return total / denominator, log_p, Bits(index), Bits(np.where(w == 0, w, -w / denominator))
     return total, log_p, Bits(index), Bits(-w)
 
 
@@ -388,7 +388,7 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
     elif tuple(var.shape) != tuple(input.shape):
         if tuple(input.shape[:-1]) == tuple(var.shape):
             var = F.unsqueeze(var, -1)
-        elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
+        elif input.ndim != var.ndim or sum(v for n, v in zip(input.shape, var.shape) if n != v) != 1:  # one variance for a whole dimension
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")

@@ -49,7 +49,7 @@ class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
     __slots__ = (
-        "aliases", "aux", "consts", "defaults", "doc", "forward", "inplace", "joint", "kernel", "kwonly", "name",
+        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "joint", "kernel", "kwonly", "name",
         "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "promote", "promoted", "rules", "saved",
         "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "wrt",
     )  # fmt: skip
@@ -75,6 +75,8 @@ class Operator:
         self.optional = tuple(p for p in self.tensors if notes[p].endswith("None"))
         self.outputs = options.get("outputs", ("result",))
         self.nondifferentiable = options.get("nondifferentiable", ())
+        shown = () if self.outputs is ... else self.outputs
+        self.differentiable = tuple(i for i, o in enumerate(shown) if o not in self.nondifferentiable)  # carry a gradient
         self.aux = options.get("aux", ())
         self.promote = options.get("promote")
         self.promoted = options.get("promoted", self.tensors)
@@ -108,7 +110,7 @@ class Operator:
             for i, (_, names) in enumerate(self.rules):
                 for n in names:
                     wanted[n] = (*wanted.get(n, ()), i)
-        arrays = {*self.tensors, *self.outputs, *self.aux}
+        arrays = {*self.tensors, *(() if self.outputs is ... else self.outputs), *self.aux}
         # saved: values under version control, in the order of the node's memory; consts: everything else
         self.saved = tuple(n for n in wanted if n in arrays)
         self.consts = tuple(n for n in wanted if n not in arrays)
@@ -117,10 +119,6 @@ class Operator:
             if n not in self.params and not (n.endswith("_shape") and n[:-6] in self.params):
                 raise TypeError(f"{self.name}: a gradient rule asks for {n!r}, which is neither argument nor result")
 
-    @property
-    def differentiable(self) -> tuple[int, ...]:
-        """The numbers of the outputs that carry a gradient."""
-        return tuple(i for i, o in enumerate(self.outputs) if o not in self.nondifferentiable)
 
 
 class Composite:

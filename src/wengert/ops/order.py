@@ -118,9 +118,7 @@ def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
     if d.name not in ("float32", "float64"):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if interpolation not in _INTERPOLATIONS:
-        raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
-        )
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
     if isinstance(q, (int, float)):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
@@ -140,9 +138,7 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
     if name == "nanquantile":
         rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, np.dtype(np.int64)), kind)
     else:
-        rank = F.where(
-            numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1)
-        )  # NaN is sorted last: rows with one give NaN
+        rank = F.where(numbers < n, float(n - 1), F.reshape(q, (-1,)) * (n - 1))  # NaN is sorted last: rows with one give NaN
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": F.floor, "higher": F.ceil, "nearest": F.round}[interpolation](rank)
     below = F.cast(rank, np.dtype(np.int64))

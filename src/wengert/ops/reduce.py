@@ -21,8 +21,6 @@ _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's ty
 _times: Any = np.multiply.reduce
 _maximum: Any = np.maximum.reduce
 
-GENERAL = {"view": "maybe"}  # keeps operators without gradients off the short cut
-
 
 # -- helpers of the reductions -----------------------------------------------------------------------------------------
 
@@ -116,8 +114,7 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
         d = dtype or input.dtype
         if d.kind in "biu":
             raise RuntimeError(
-                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-                f"Got: {dt.scalar_name(d)}"
+                f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dt.scalar_name(d)}"
             )
         wide = wide_type(d)
         if wide is None:
@@ -146,10 +143,7 @@ def nansum(input: Array, dim=None, keepdim=False, *, dtype=None):
 def nanmean(F, input, dim=None, keepdim=False, *, dtype=None):
     """The mean of what is not NaN, of everything or over ``dim``."""
     if F.dtype_of(input).kind in "biu":
-        raise RuntimeError(
-            "nanmean(): expected input to have floating point or complex dtype but got "
-            f"{dt.scalar_name(F.dtype_of(input))}"
-        )
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {dt.scalar_name(F.dtype_of(input))}")
     return F.nansum(input, dim, keepdim, dtype=dtype) / F.sum(input == input, dim, keepdim)
 
 
@@ -308,11 +302,9 @@ def logsumexp(input: Array, dim, keepdim=False):
 
 
 def _truth(ufunc: Any, name: str) -> Any:
-    @operator(**GENERAL, name=name)
+    @operator(name=name)
     def holds(input: Array, dim=None, keepdim=False):
-        out = ufunc.reduce(
-            input if input.dtype.kind == "b" else input != 0, axes_of(dim, input.ndim), None, None, keepdim
-        )
+        out = ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes_of(dim, input.ndim), None, None, keepdim)
         return out.astype(np.uint8) if input.dtype == np.uint8 else out
 
     holds.doc = f"Whether {name} elements are true (not zero), of everything or over ``dim``."
@@ -323,7 +315,7 @@ _truth(np.logical_and, "all")
 _truth(np.logical_or, "any")
 
 
-@operator(**GENERAL)
+@operator()
 def count_nonzero(input: Array, dim=None):
     """How many elements are not zero, of everything or over ``dim``; int64."""
     return np.asarray(np.count_nonzero(input, axes_of(dim, input.ndim)), np.int64)
@@ -364,11 +356,7 @@ def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> 
         top = size == norm
         slope = F.sgn(input) * top / F.sum(top, rest, True)
     else:
-        slope = (
-            F.sgn(input)
-            * F.pow(F.masked_fill(size, size == 0, 1) / F.masked_fill(norm, norm == 0, 1), p - 1)
-            * (size != 0)
-        )
+        slope = F.sgn(input) * F.pow(F.masked_fill(size, size == 0, 1) / F.masked_fill(norm, norm == 0, 1), p - 1) * (size != 0)
     inside = maxnorm * scale * (g - scale * inner * slope)
     return F.where(norm > maxnorm, inside, g)
 

@@ -118,9 +118,7 @@ def _running(name: str, ufunc: Any, text: str) -> None:
         places = np.arange(input.shape[d]).reshape((-1,) + (1,) * (input.ndim - d - 1))
         return values, np.maximum.accumulate(np.where(here, places, 0), d)
 
-    extreme.doc = (
-        f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
-    )
+    extreme.doc = f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
 
 
 _running("cummax", np.maximum, "largest")
@@ -148,7 +146,7 @@ def _log_back(F: Any, g: Any, input: Any, result: Any, dim: Any) -> Any:
 
 def _lowest(d: Any) -> float:
     """A finite stand-in for the logarithm of zero, which keeps NaN out of the derivatives."""
-    return float(np.finfo(wide_type(d) or d).min) / (1 if wide_type(d) is None else 2.0**100)
+    return float(np.finfo(wide_type(d) or d).min) / 4  # room for what is added to it
 
 
 def _log_accumulate(x: Any, dim: int) -> Any:
@@ -296,9 +294,7 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
     n = input.ndim
     dims = tuple(range(n)) if dim is None else dims_of(dim, n)
     if getattr(spacing, "ndim", 0):
-        raise TypeError(
-            "gradient() received an invalid combination of arguments: spacing is a number, or a tuple of vectors"
-        )
+        raise TypeError("gradient() received an invalid combination of arguments: spacing is a number, or a tuple of vectors")
     spacing = 1 if spacing is None else spacing
     gaps = [spacing] * len(dims) if not isinstance(spacing, (list, tuple)) else list(spacing)
     if len(gaps) != len(dims):
@@ -325,8 +321,7 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
         if hasattr(gap, "shape"):
             if gap.ndim > 1:
                 raise RuntimeError(
-                    "torch.gradient expected each element of spacing to have one dimension, but got an element with "
-                    f"{gap.ndim} dimensions!"
+                    f"torch.gradient expected each element of spacing to have one dimension, but got an element with {gap.ndim} dimensions!"
                 )
             gap = F.reshape(F.diff(gap), (1,) * d + (-1,) + (1,) * (n - d - 1)) if gap.ndim else gap.item()
         slopes.append(_slope(F, x, d, gap, edge_order))

@@ -92,10 +92,7 @@ def stack(tensors: Arrays, dim=0):
     shape = tensors[0].shape
     for i, a in enumerate(tensors):
         if a.shape != shape:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at "
-                f"entry {i}"
-            )
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}")
     n = len(shape) + 1
     return np.stack(common(tensors), axis(dim, n))
 
@@ -120,9 +117,7 @@ def select(input: Array, dim, index):
     d = axis(dim, input.ndim)
     size = input.shape[d]
     if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}")
     return input[(*_key(d, input.ndim, index), ...)]
 
 
@@ -171,8 +166,7 @@ def written(input: Any, src: Any, part: Any) -> Any:
     target = part(out)
     if np.shape(src) != target.shape:
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = "
-            f"{list(target.shape)}"
+            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(target.shape)}"
         )
     target[...] = src
     return out
@@ -189,9 +183,7 @@ def slice_key(dim: int, ndim: int, start: Any, end: Any, step: int) -> tuple[Any
 
 @operator(
     grad=dict(
-        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(
-            g, F.zeros(src_shape, F.dtype_of(g)), dim, start, end, step
-        ),
+        input=lambda F, g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, F.dtype_of(g)), dim, start, end, step),
         src=lambda F, g, dim, start, end, step: F.basic_index(g, slice_key(dim, g.ndim, start, end, step)),
     )
 )
@@ -236,9 +228,7 @@ def split(tensor: Array, split_size, dim=0):
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     d = axis(dim, tensor.ndim)
     if split_size == 0 and tensor.shape[d]:
-        raise RuntimeError(
-            f"split_size can only be 0 if dimension size is 0, but got dimension size of {tensor.shape[d]}"
-        )
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {tensor.shape[d]}")
     return _cut(tensor, _even(tensor, max(split_size, 1), d), d)
 
 
@@ -249,10 +239,7 @@ def split_with_sizes(tensor: Array, split_sizes, dim=0):
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = axis(dim, tensor.ndim)
     if any(n < 0 for n in split_sizes):
-        raise RuntimeError(
-            "split_with_sizes expects split_sizes have only non-negative entries, but got "
-            f"split_sizes={list(split_sizes)}"
-        )
+        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
     if sum(split_sizes) != tensor.shape[d]:
         raise RuntimeError(
             f"split_with_sizes expects split_sizes to sum exactly to {tensor.shape[d]} (input tensor's size at "
@@ -318,10 +305,7 @@ def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
     @composite(name=name)
     def cut(F, input, indices_or_sections):
         if input.ndim < least:
-            raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} "
-                "dimensions!"
-            )
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
         dim = dim_of(input.ndim)
         n = input.shape[dim]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
@@ -409,8 +393,7 @@ def unflatten(F, input, dim, sizes):
         if "invalid for input" not in str(e):
             raise
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
-            "input tensor"
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor"
         ) from None
     return F.view(input, (*shape[:d], *inner, *shape[d + 1 :]))
 
@@ -449,8 +432,6 @@ def swapaxes(F, input, axis0, axis1):
 def adjoint(F, input):
     """The matrices of ``input`` transposed and conjugated."""
     if input.ndim < 2:
-        raise RuntimeError(
-            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor."
-        )
+        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
     out = F.transpose(input, -2, -1)
     return F.conj(out) if F.is_complex(out) else out

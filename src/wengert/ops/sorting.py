@@ -8,7 +8,6 @@ import numpy as np
 
 from .extrema import PICKED
 from .operator import family
-from .reduce import GENERAL
 from .views import axis
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ for _name, _node in (("sort", "SortBackward0"), ("sort_stable", "SortBackward1")
         return _rows(input, dim, descending)
 
 
-@operator(**GENERAL)
+@operator()
 def argsort(input: Array, dim=-1, descending=False, stable=False):
     """The places of the elements in sorted order along ``dim``; int64."""
     return _rows(input, dim, descending)[1]
@@ -149,7 +148,7 @@ for _name, _node, _find in (
 # -- counting ----------------------------------------------------------------------------------------------------------
 
 
-@operator(**GENERAL)
+@operator()
 def bincount(input: Array, weights: Array | None = None, minlength=0):
     """How often each of 0, 1, 2 … occurs in ``input`` (one dimension), or the sums of its ``weights``.
 
@@ -193,7 +192,7 @@ def _floats(input: Any, kernel: str) -> None:
         raise unsupported(kernel, input.dtype)
 
 
-@operator(**GENERAL)
+@operator()
 def histc(input: Array, bins=100, min=0, max=0):
     """Counts of the elements in ``bins`` equal intervals of ``[min, max]``; both 0: of the range of the data."""
     _floats(input, "histogram_cpu")
@@ -212,18 +211,14 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {d}")
     low, high = range if range is not None else (float(input.min()), float(input.max())) if input.size else (0.0, 1.0)
     if low > high:
-        raise RuntimeError(
-            f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {d}"
-        )
+        raise RuntimeError(f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {d}")
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, int(bins) + 1, dtype=input.dtype)
 
 
 @operator(outputs=("hist", "bin_edges"), places=())
-def histogram(
-    input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False
-):
+def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False):
     """Counts between edges, given or spread evenly."""
     _floats(input, "histogramdd")
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
@@ -240,10 +235,7 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
     if counts is not None:
         bins = [counts] * n if isinstance(counts, int) else counts  # type: ignore[list-item]
     if len(bins) != n:
-        raise RuntimeError(
-            f"torch.histogramdd(): expected {n} sequences of bin edges for a {n}-dimensional histogram but got "
-            f"{len(bins)}"
-        )
+        raise RuntimeError(f"torch.histogramdd(): expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}")
     edges = [_edges(rows[:, i], b, None if range is None else range[2 * i : 2 * i + 2], i) for i, b in enumerate(bins)]
     weights = None if weight is None else weight.reshape(-1)
     return [np.histogramdd(rows, edges, weights=weights, density=density)[0].astype(input.dtype), *edges]
@@ -259,16 +251,12 @@ def _side(right: Any, side: Any) -> str:
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
-        )
+        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
     return "right" if right or side == "right" else "left"
 
 
-@operator(**GENERAL, scalars=True, places=("torch",))
-def searchsorted(
-    sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None, sorter: Array | None = None
-):
+@operator(scalars=True, places=("torch",))
+def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None, sorter: Array | None = None):
     """Where ``input`` (any shape, or rows that match those of ``sorted_sequence``) would go in order; int64.
 
     >>> import wengert as torch
@@ -300,7 +288,7 @@ def searchsorted(
     return found.astype(np.int32) if out_int32 else found.astype(np.int64, copy=False)
 
 
-@operator(**GENERAL, scalars=True, places=("torch",))
+@operator(scalars=True, places=("torch",))
 def bucketize(input: Array, boundaries: Array, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (one dimension, ascending) that each element lies in; int64."""
     if boundaries.ndim != 1:
@@ -308,7 +296,7 @@ def bucketize(input: Array, boundaries: Array, *, out_int32=False, right=False):
     return searchsorted.forward(boundaries, input, out_int32=out_int32, right=right)
 
 
-@operator(**GENERAL, scalars=True, places=("torch",))
+@operator(scalars=True, places=("torch",))
 def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=False):
     """Which elements occur in ``test_elements``.
 
@@ -322,7 +310,7 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
 # -- finding -----------------------------------------------------------------------------------------------------------
 
 
-@operator(**GENERAL, places=())
+@operator(places=())
 def nonzero(input: Array):
     """The places of all elements that are not zero, one a row."""
     if not input.ndim:

@@ -47,9 +47,7 @@ def geometry(a: Any) -> tuple[Any, ...]:
 
 
 @operator(
-    grad=dict(
-        input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)
-    ),
+    grad=dict(input=lambda F, g, input_shape, dimension, size, step: F.unfold_back(g, input_shape, dimension, size, step)),
     view=True,
     places=("Tensor",),
 )
@@ -159,10 +157,7 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
     PyTorch's gradient of ``input``, which is given here too, is that of the part written over, zero elsewhere.
     """
     if np.shape(src) != tuple(size):
-        raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = "
-            f"{list(size)}"
-        )
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(size)}")
     out = np.array(input)
     memory_of(out).view(out.dtype)[_places(size, stride, storage_offset or 0)] = src
     return out

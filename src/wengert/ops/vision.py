@@ -274,7 +274,7 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
     batch, channels = input.shape[:2]
     out = tuple(grid.shape[1:-1])
     places = [_source(F, grid[..., n - 1 - a], space[a], align) for a in range(n)]
-    flat = F.reshape(input, (batch, channels, -1))
+    flat = F.reshape(input, (batch, channels, math.prod(space)))
 
     def pick(index: list[Any], bound: bool) -> Any:
         """Values at integer places (arrays); zeros outside."""
@@ -286,7 +286,7 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
                 i = _bounded_index(i, space[a], padding_mode, align)
             inside = inside & (i >= 0) & (i < space[a])
             total = total * space[a] + np.clip(i, 0, space[a] - 1).astype(np.int64)
-        rows = np.broadcast_to(total.reshape(batch, 1, -1), (batch, channels, total.size // batch if batch else 0))
+        rows = np.broadcast_to(total.reshape(batch, 1, math.prod(out)), (batch, channels, math.prod(out)))
         values = F.reshape(F.gather(flat, 2, F.constant(np.ascontiguousarray(rows))), (batch, channels, *out))
         return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))
 

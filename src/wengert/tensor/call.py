@@ -23,13 +23,20 @@ if TYPE_CHECKING:
 # Filled by the tensor module: the class, and the classes whose operators need no override check.
 Tensor_: Any = None
 PLAIN: set[type] = set()
+UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
+
+
+_SIMPLE = frozenset((int, float, bool, type(None), str, np.ndarray))
 
 
 def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
     """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch."""
     m = modes()
     for v in args:
-        if (isinstance(v, Tensor_) and type(v) not in PLAIN) or type(v) in (list, tuple):
+        kind = type(v)
+        if kind in PLAIN or kind in _SIMPLE:
+            continue
+        if any(type(x) not in PLAIN for x in v) if kind is list or kind is tuple else hasattr(kind, "__torch_function__"):
             answer = overridden(op.name, args, {} if out is None else {"out": out})
             if answer is not NotImplemented:
                 return answer
@@ -72,7 +79,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if type(a) is not np.ndarray:
             a = np.asarray(a)
         t = fresh(a, m)
-        if source is not None and (op.view is True or np.may_share_memory(a, source._data)):
+        if source is not None and (op.view is True or looks_at(a, source._data)):
             attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
         results.append(t)
     if m.grad and op.wrt:
@@ -106,7 +113,7 @@ def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
 
 def fresh(a: np.ndarray, m: Modes) -> Tensor:
     """A tensor around a result."""
-    t: Tensor = Tensor_.__new__(Tensor_)
+    t: Tensor = object.__new__(Tensor_)
     t._data, t._edge, t._meta = a, None, None
     t._vc = INFERENCE_VERSION if m.inference else [0]
     return t
@@ -130,6 +137,12 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
         creation = creation if creation not in (None, "multi") else "no_grad"
     meta = t._meta = Meta()
     meta.view = View(base, steps, counter[0], creation)
+
+
+def looks_at(a: np.ndarray, source: np.ndarray) -> bool:
+    """Whether ``a``, made from ``source`` by a reshape or the like, is a view of it (NumPy names the owner of the memory)."""
+    base = a.base
+    return base is not None and (base is source or base is source.base)
 
 
 _return_types: dict[str, type] = {}
@@ -161,16 +174,16 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
     raw: dict[str, Any] = {}
     for i, (p, v) in enumerate(zip(op.params, args)):
         if p in op.tensors:
-            if isinstance(v, Tensor_):
-                inputs[p], raw[p] = v, v._data
-            elif p in op.tensor_lists:
-                if isinstance(v, Tensor_) or not isinstance(v, (list, tuple)):
+            if p in op.tensor_lists:
+                if not isinstance(v, (list, tuple)):
                     raise must_be(op, p, i, v, "tuple of Tensors")
                 rows = list(v)
-                for x in rows:
+                for at, x in enumerate(rows):
                     if not isinstance(x, Tensor_) and not (x is None and p in op.optional):
-                        raise TypeError(f"expected Tensor as element {rows.index(x)} in argument {i}, but got {type(x).__name__}")
+                        raise TypeError(f"expected Tensor as element {at} in argument {i}, but got {type(x).__name__}")
                 inputs[p], raw[p] = rows, [None if x is None else x._data for x in rows]
+            elif isinstance(v, Tensor_):
+                inputs[p], raw[p] = v, v._data
             elif v is None:
                 if p not in op.optional:
                     raise must_be(op, p, i, v, "Tensor")
@@ -181,6 +194,8 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 raise must_be(op, p, i, v, "Tensor")
         elif type(v) is dt.dtype:
             raw[p] = v.np
+        elif v is UNSET:
+            raise TypeError(f"{op.name}() missing 1 required positional arguments: \"{p}\"")
         elif isinstance(v, Tensor_):
             raw[p] = v.item()
         elif type(v) in (list, tuple) and any(isinstance(x, Tensor_) for x in v):

@@ -49,6 +49,7 @@ def _stub(op: Operator, kind: str) -> Callable[..., Any]:
     name = op.name + ("_" if kind in ("inplace", "augmented") else "")
     scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": _compile, "__name__": "wengert"}
     f = FunctionType(_first_call.__code__, scope, name)
+    f.__qualname__ = name
     f.__doc__ = op.doc or None
     f.__module__ = "torch"
     scope["_self"] = f

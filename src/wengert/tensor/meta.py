@@ -252,7 +252,7 @@ class CopySlices(Node):
         self.shape, self.dtype = base._data.shape, base._data.dtype
 
     def raw(self, g: Any) -> Any:
-        whole = np.array(g)
+        whole = np.array(g, order="C")
         part = self.view.replay_raw(whole)
         grads = self.fn.raw(part.copy())
         mine = grads[0]

@@ -309,7 +309,7 @@ def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction
     smooth = smooth * kept
     if reduction == "mean":
         if weight is not None:
-            total = weight[target.clamp(min=0)] * kept
+            total = weight[target * kept] * kept
             smooth = smooth.sum() / total.sum()
         else:
             smooth = smooth.sum() / kept.sum()
@@ -348,7 +348,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
         fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
     moments: list[Any] = []
     out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments)
-    if training and running_mean is not None:
+    if training and running_mean is not None and input.numel():
         count = input.numel() // channels
         batch_mean, batch_var = moments
         _blend(running_mean, batch_mean, momentum)
@@ -456,7 +456,7 @@ def _fractional(n: int) -> None:
         if _random_samples is None:
             samples = default_generator.uniform((x.shape[0], x.shape[1], n), x._data.dtype)
         else:
-            samples = _random_samples._data
+            samples = _random_samples._data[: x.shape[0]]  # an unbatched input takes the first row
         order = samples[..., ::-1] if n == 2 else samples
         values, indices = function("fractional_windows")(x, kernel, size, order)
         return (values, indices) if whole else (values.squeeze(0), indices.squeeze(0))

@@ -62,17 +62,13 @@ indices=tensor([1, 0]))
 """
 
 min = overload("torch", "Tensor")(_extreme("min", "minimum"))
-min.__doc__ = (
-    """The smallest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``minimum``."""
-)
+min.__doc__ = """The smallest element; with ``dim``, ``(values, indices)`` along it; with a second tensor, ``minimum``."""
 
 
 def _spread(name: str) -> Any:
     primitive = function(name)
 
-    def choose(
-        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, **more: Any
-    ) -> Any:
+    def choose(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, **more: Any) -> Any:
         if isinstance(dim, bool):  # var(input, unbiased)
             dim, unbiased = None, dim
         if correction is None:
@@ -81,9 +77,7 @@ def _spread(name: str) -> Any:
         return tuple(answer) if isinstance(answer, tuple) else answer
 
     choose.__name__ = name
-    choose.__doc__ = (
-        f"{_SPREADS[name]} of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."
-    )
+    choose.__doc__ = f"{_SPREADS[name]} of all elements, or over ``dim``; ``correction`` is taken off the count (1: unbiased)."
     return choose
 
 
@@ -104,9 +98,8 @@ def _middle(name: str) -> Any:
         return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
 
     choose.__name__ = name
-    choose.__doc__ = (
-        "The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the "
-        "lower." + (" NaN does not count." if name == "nanmedian" else "")
+    choose.__doc__ = "The median of all elements, or ``(values, indices)`` of the medians along ``dim``; of two middle values the lower." + (
+        " NaN does not count." if name == "nanmedian" else ""
     )
     return choose
 

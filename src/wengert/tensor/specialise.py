@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
-from .call import PLAIN, attach_view, general, inplace
+from .call import PLAIN, UNSET, attach_view, general, inplace, looks_at
 from .errors import explain
 from .meta import edge_of
 from .record import OpNode, freed, make_class, modified
@@ -33,8 +33,8 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     scope.update(
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
         asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, next_seq=next_sequence, general=general, inplace=inplace,
-        op=op, attach_view=attach_view, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED, renamed=_renamed,
-        number=dt.of_python, reflected_general=_reflected_general,
+        op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED, renamed=_renamed,
+        number=dt.of_python, UNSET=UNSET, reflected_general=_reflected_general,
     )  # fmt: skip
     if fast(op) and op.wrt:
         scope["NodeClass"] = fast_node(op)
@@ -68,7 +68,7 @@ def _renamed(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple
 
 def fast(op: Operator) -> bool:
     """Whether the declaration is simple enough for a short cut: one output, no lists of tensors, nothing hidden."""
-    simple = op.outputs is not ... and not op.aux and not op.tensor_lists and op.view in (True, False)
+    simple = op.outputs is not ... and not op.aux and not op.tensor_lists
     return simple and len(op.outputs) == 1 and bool(op.tensors)
 
 
@@ -76,12 +76,21 @@ def _defaults(op: Operator, kind: str) -> tuple[Any, Any]:
     if kind in ("dunder", "reflected", "augmented"):
         return None, None
     plain = op.params[: -op.kwonly] if op.kwonly else op.params
-    positional = tuple(op.defaults[p] for p in plain if p in op.defaults and p != op.variadic)
+    required = _renamable(op)
+    positional = tuple(UNSET if p == required else op.defaults[p] for p in plain if (p in op.defaults or p == required) and p != op.variadic)
     keyword = {p: op.defaults[p] for p in (op.params[-op.kwonly :] if op.kwonly else ()) if p in op.defaults}
     if op.variadic and positional:
         keyword.update({p: op.defaults[p] for p in plain if p in op.defaults and p != op.variadic})
         positional = ()
     return positional or None, keyword or None
+
+
+def _renamable(op: Operator) -> str | None:
+    """A required ``dim`` that may arrive as ``axis``: Python must not miss it before we have looked."""
+    plain = op.params[: -op.kwonly] if op.kwonly else op.params
+    if "dim" not in plain or "dim" in op.defaults or op.variadic:
+        return None
+    return "dim" if all(p in op.defaults for p in plain[plain.index("dim") + 1 :]) else None
 
 
 def _signature(op: Operator, kind: str) -> str:
@@ -115,6 +124,7 @@ def source(op: Operator, kind: str = "call") -> str:
             add(f"    if not isinstance({op.params[1]}, Tensor) and number({op.params[1]}) is None: return NotImplemented")
         else:
             add(f"    if more: {args}, _ = renamed(op, {args}, more)")
+        lines += _writing(op, special)
         add(f"    return inplace(op, {args})")
         return "\n".join(lines)
     if not special:
@@ -148,6 +158,8 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     tensors = [p for p in op.tensors if p != number]
     test = [f"({p} is None or type({p}) in PLAIN)" if p in op.optional else f"type({p}) in PLAIN" for p in tensors]
     test += [f"{p} is None" for p in op.params if p == "dtype"]
+    if not special and _renamable(op):
+        test.append(f"{_renamable(op)} is not UNSET")
     add(f"    if {' and '.join(test)}:")
     add("        m = modes()")
     for p in tensors:
@@ -169,6 +181,9 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     add("            out = new(Tensor); out._data = y; out._edge = out._meta = None")
     if op.view is True:
         add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
+    elif op.view:
+        add(f"            if looks_at(y, _{op.params[0]}): attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
+        add("            else: out._vc = [0]")
     else:
         add("            out._vc = [0]")
     if op.wrt:
@@ -209,7 +224,7 @@ def _memory(op: Operator, number: str | None, known: set[str] | None) -> str:
             row += ["None", "UNV", "0"]
             continue
         if name in op.outputs:
-            triple = ["y", "out._vc", "out._vc[0]" if op.view is True else "0"]
+            triple = ["y", "out._vc", "out._vc[0]" if op.view else "0"]
         elif name == number:
             triple = [f"{name}", "UNV", "0"]
         else:
@@ -229,6 +244,36 @@ def _shape_of(p: str, op: Operator, number: str | None) -> str:
     if p == number:
         return "()"
     return f"None if _{p} is None else _{p}.shape" if p in op.optional else f"_{p}.shape"
+
+
+def _writing(op: Operator, special: bool) -> list[str]:
+    """The in-place form where nothing is recorded: the kernel writes into the memory at once.
+
+    A kernel that refuses has written nothing, and the general path then says what is wrong.
+    """
+    keyword = [f"{p} == {op.defaults[p]!r}" for p in op.params if p not in op.tensors and p in op.defaults and not special]
+    if op.kernel is None or not op.promote or op.optional or len(op.tensors) > 2 or len(keyword) + len(op.tensors) < len(op.params) - 2 * special:
+        return []
+    a, *rest = op.tensors
+    lines: list[str] = []
+    for number in (False, True) if rest else (False,):
+        b = rest[0] if rest else None
+        tests = [f"type({a}) in PLAIN", *keyword]
+        free = f"({a}._edge is None and {a}._meta is None"
+        operands = [f"{a}._data"]
+        if b is not None:
+            tests.append(f"(type({b}) is float or type({b}) is int)" if number else f"type({b}) in PLAIN and {b}._data.dtype is {a}._data.dtype")
+            free += "" if number else f" and {b}._edge is None and {b}._meta is None"
+            operands.append(b if number else f"{b}._data")
+        lines += [
+            f"    if {' and '.join(tests)}:",
+            f"        m = modes(); d = {a}._data.dtype",
+            f"        if (m is SILENT or (m is RECORD and {free}))) and (d is F32 or d is F64) and type({a}._vc) is list:",
+            f"            try: kernel({', '.join(operands)}, {a}._data)",
+            "            except (ValueError, TypeError): pass",
+            f"            else: {a}._vc[0] += 1; return {a}",
+        ]
+    return lines
 
 
 # -- the node's half --------------------------------------------------------------------------------------------------

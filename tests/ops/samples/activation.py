@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..sampling import A, C, P, U, call
 
 _PLAIN = [call(A(2, 3)), call(A(0, 3)), call(A())]
@@ -28,6 +30,7 @@ SAMPLES = {
     "cosine_similarity": [call(A(2, 3), A(2, 3)), call(A(2, 3), A(2, 3), 0), call(A(1, 2, 3), A(2, 1, 3), -2), call(A(2, 3), A(3)), call(A(3), A(3), dim=0),
                           call(A(0, 3), A(0, 3))],
     "pairwise_distance": [call(A(2, 3), A(2, 3)), call(A(2, 3), A(3), 1.0), call(A(2, 3), A(2, 3), 3.0, 1e-6, True), call(A(3), A(3)), call(A(0, 3), A(0, 3))],
+    "masked_scale": [call(A(2, 3), np.array([[True, False, True], [False, True, True]]), 2.0), call(A(2, 3), np.array([0.1, 0.3, 1.0]), 1.0)],
     # gradients as operators of their own
     "relu_grad": [call(A(2, 3), C([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))],
     "gelu_grad": [call(A(2, 3), A(2, 3), "none"), call(A(2, 3), A(2, 3), "tanh")],

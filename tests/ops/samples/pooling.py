@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..sampling import A, C, P, call
 
 
@@ -46,7 +48,7 @@ SAMPLES = {
     "pool_gather": [call(A(2, 1, 6), _PLACES)],
     "max_pool_windows": [call(A(1, 2, 5), (2,), (2,), (0,), (1,), False)],
     "adaptive_max_windows": [call(A(1, 2, 5), (3,))],
-    "fractional_windows": [call(A(1, 2, 5, 6), (2, 2), (3, 2), C([[[0.2, 0.7], [0.9, 0.1]]]))],
+    "fractional_windows": [call(A(1, 2, 5, 6), (2, 2), (3, 2), np.array([[[0.2, 0.7], [0.9, 0.1]]]))],
     "avg_pool_windows": [call(A(1, 2, 5), (2,), (2,), (1,), True, False, None)],
     "avg_pool_spread": [call(A(1, 2, 3), (1, 2, 5), (2,), (2,), (0,), True, True, None)],
 }  # fmt: skip

@@ -1,0 +1,88 @@
+"""Why a gradient differs from a difference quotient: it is wrong, or there is a kink, or the quotient cannot tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def judge(
+    f: Callable[[float], float], slope: float, quotient: float, eps: float, atol: float, rtol: float, array: np.ndarray, at: Any
+) -> tuple[str, str]:
+    """``(verdict, explanation)`` for a function of one number whose gradient is said to be ``slope``.
+
+    ``f(step)``: the output where the input, ``array[at]``, is moved by ``step``; ``quotient``: the central difference
+    of step ``eps`` that disagrees.
+    """
+    here = f(0.0)
+    ulp = 2.0**-8 if array.dtype.kind == "V" else float(np.finfo(array.dtype).eps)
+    tolerance = atol + rtol * abs(slope)
+    if not np.isfinite(slope):
+        return "wrong", "the gradient is not finite"
+
+    def sides(h: float) -> tuple[float, float]:
+        return (here - f(-h)) / h, (f(h) - here) / h
+
+    def noise(h: float) -> float:
+        return 4 * ulp * abs(here) / h
+
+    # A kink: left and right slopes differ, and do not approach each other in proportion to the step.
+    for h in (eps, 3 * eps, 10 * eps):
+        left, right = sides(h)
+        wide_left, wide_right = sides(3 * h)
+        gap, wide = abs(right - left), abs(wide_right - wide_left)
+        if not np.isfinite(gap):
+            return "kink", "the function is not finite on both sides"
+        low, high = min(left, right) - tolerance - noise(h), max(left, right) + tolerance + noise(h)
+        if gap > 2 * tolerance + 2 * noise(h) and wide < 2 * gap and low <= slope <= high:
+            return "kink", f"not differentiable here: the slope is {left:.6g} on the left and {right:.6g} on the right, the gradient says {slope:.6g}"
+
+    best, error = _derivative(f, here, ulp, max(abs(complex(array[at])), 1e-2))
+    off = abs(quotient - slope)
+    if abs(best - slope) <= tolerance + 3 * error and error < max(off, tolerance):
+        return "precision", f"eps={eps:g} is a poor step for {array.dtype} here: a better one gives {best:.6g}, as the gradient says"
+    if off <= tolerance + noise(eps):
+        return "precision", f"rounding in {array.dtype} alone changes the difference quotient by up to {noise(eps):.2g}; check in float64"
+    return "wrong", "the gradient is wrong"
+
+
+def _derivative(f: Callable[[float], float], here: float, ulp: float, scale: float) -> tuple[float, float]:
+    """The derivative at 0 and its error, by the step for which extrapolated central differences are surest.
+
+    Richardson's extrapolation of two steps, h and h/2, removes the error of order h**2.
+    """
+    best, error = np.nan, np.inf
+    for k in range(1, 8):
+        h = scale * 10.0**-k
+        coarse, fine = (f(h) - f(-h)) / (2 * h), (f(h / 2) - f(-h / 2)) / h
+        value = (4 * fine - coarse) / 3
+        doubt = abs(value - fine) + ulp * abs(here) / h
+        if doubt < error:
+            best, error = value, doubt
+    return float(best), float(error)
+
+
+def pattern(a: np.ndarray, n: np.ndarray, atol: float, rtol: float) -> str:
+    """What the wrong Jacobian looks like, if it looks like something: missing, of the wrong sign, off by a factor, transposed."""
+    if not np.all(np.isfinite(a)) or not np.all(np.isfinite(n)):
+        return ""
+    if not a.any():
+        return ": it is zero everywhere"
+
+    def close(x: Any, y: Any) -> bool:
+        return bool(np.all(np.abs(x - y) <= 10 * (atol + rtol * np.abs(y))))
+
+    scale = np.vdot(a, n) / np.vdot(a, a)
+    if abs(scale) > 1e-3 and close(scale * a, n) and a.size > 1:
+        factor = 1 / scale
+        shown = f"{factor.real:.4g}" if abs(factor.imag) < 1e-3 * abs(factor) else f"{factor:.4g}"
+        return ": its sign is wrong" if abs(factor + 1) < 1e-3 else f": it is {shown} times what it should be, everywhere"
+    if a.shape[0] == a.shape[1] and close(a.T, n):
+        return ": it is the transpose of what it should be"
+    if np.iscomplexobj(a) and close(a.conj(), n):
+        return ": it is the conjugate of what it should be"
+    return ""
