@@ -32,9 +32,7 @@ def spelled(name: str, default: Any) -> str:
 def of_operator(op: Operator, method: bool, inplace: bool) -> tuple[str, str]:
     positional = op.params[: len(op.params) - op.kwonly]
     none = inspect.Parameter.empty
-    row = []
-    for p in positional:
-        row.append(f"*{p}: Any" if p == op.variadic else spelled(p, op.defaults.get(p, none)))
+    row = [f"*{p}: Any" if p == op.variadic else spelled(p, op.defaults.get(p, none)) for p in positional]
     if method:
         row[0] = "self"
     keyword_only = [spelled(p, op.defaults.get(p, none)) for p in op.params[len(op.params) - op.kwonly :]]
@@ -132,7 +130,8 @@ def methods() -> str:
     own = written_out()
     for name in sorted(vars(Tensor)):
         f = vars(Tensor)[name]
-        if name.startswith("__") or not callable(f) or isinstance(f, type) or name in own or not usable(name):
+        special = name.startswith("__") or isinstance(f, type)
+        if special or not callable(f) or name in own or not usable(name):
             continue
         lines.append("    " + stub(name, f, True))
     return "\n".join(lines) + "\n"

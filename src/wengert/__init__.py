@@ -19,8 +19,8 @@ import warnings as _warnings
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
 from ._settings import *  # noqa: F403
+from ._version import __version__
 from .arrays import dtypes as _dtypes
 from .arrays.dtypes import get_default_dtype, set_default_dtype
 from .graph import (

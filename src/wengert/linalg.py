@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .arrays.errors import LinAlgError  # noqa: F401
 from .tensor import PLACES
 
 if TYPE_CHECKING:

@@ -213,7 +213,7 @@ def test_saved_values_are_visible(torch):
     assert y.grad_fn._saved_result.tolist() == y.tolist()
     y.sum().backward()
     with pytest.raises(RuntimeError, match="after they have already been freed"):
-        y.grad_fn._saved_result  # noqa: B018
+        y.grad_fn._saved_result
 
 
 def test_complex_gradients_are_conjugate(torch):

@@ -21,7 +21,7 @@ def test_no_grad_and_enable_grad_nest(torch):
 def test_modes_are_restored_after_errors(torch):
     with pytest.raises(ZeroDivisionError):
         with torch.no_grad():
-            1 / 0  # noqa: B018
+            1 / 0
     assert torch.is_grad_enabled()
 
 
@@ -77,11 +77,11 @@ def test_inference_tensors(torch):
         y.add_(1)
     assert not x.is_inference()
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
-        x * y  # noqa: B018
+        x * y
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
         y.add_(1)
     with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
-        y._version  # noqa: B018
+        y._version
     (x * y.clone()).sum().backward()
     assert x.grad.tolist() == y.tolist()
 

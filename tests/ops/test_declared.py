@@ -18,7 +18,7 @@ from wengert.ops.operator import TABLE, Operator
 from wengert.tensor.functions import function, inplace_function
 
 from . import samples as samples_package
-from .sampling import Spec, draw
+from .sampling import draw
 
 SAMPLES: dict[str, list] = {}
 NO_SECOND: set[str] = set()

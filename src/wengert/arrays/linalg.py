@@ -140,10 +140,23 @@ def solve(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
     try:
         return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        info = lu_factor(a)[2]
+        info = _singular(a)
     bad = (info > 0)[..., None, None]
     whole = np.where(bad, np.eye(a.shape[-1], dtype=a.dtype), a)
     return np.where(bad, np.asarray(np.nan, b.dtype), np.linalg.solve(whole, b)), info
+
+
+def _singular(a: Any) -> np.ndarray:
+    """Which matrices LAPACK refuses to invert, by their smallest pivot (rounding may leave it not quite zero in ours)."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    marks = info.reshape(-1)
+    for i, x in enumerate(a.reshape(-1, *a.shape[-2:])):
+        try:
+            np.linalg.inv(x)
+        except np.linalg.LinAlgError:
+            lu, _, first = lu_factor(x)
+            marks[i] = int(first) or 1 + int(np.argmin(np.abs(np.diagonal(lu))))
+    return info
 
 
 def inv(a: Any) -> tuple[np.ndarray, np.ndarray]:

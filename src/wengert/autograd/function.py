@@ -149,10 +149,10 @@ class _Saved:
             from ..arrays.dtypes import scalar_name
 
             raise RuntimeError(
-                "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; "
-                f"expected version {self.version} instead. Hint: it was kept for the backward of {'a checkpoint' if node is None else node.name()}. enable anomaly detection "
-                "to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+                "one of the variables needed for gradient computation has been modified by an inplace operation:"
+                f" [torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"
+                f" {self.version} instead. Hint: it was kept for the backward of {'a checkpoint' if node is None else node.name()}. enable anomaly"
+                " detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
             )
         if self.tensor is not None:
             return self.tensor

@@ -124,7 +124,7 @@ def triplet_margin_with_distance_loss(
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError(
-            f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
             f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
     distance = PLACES["functional"]["pairwise_distance"] if distance_function is None else distance_function
@@ -150,7 +150,10 @@ def embedding_bag(
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if input.dim() == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type Tensor")  # fmt: skip
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets"
+                " of type Tensor"
+            )
         count, each = input.shape
         starts = np.arange(count) * each
         input = input.reshape(-1)
@@ -167,7 +170,10 @@ def embedding_bag(
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")  # fmt: skip
+        raise NotImplementedError(
+            f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open"
+            " a feature request on GitHub."
+        )
     total = input.numel()
     bag = np.searchsorted(starts, np.arange(total), side="right") - 1
     rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
@@ -222,7 +228,9 @@ def ctc_loss(
     if len(sizes) != batch:
         raise RuntimeError(f"target_lengths must be of size batch_size ({batch})")
     if lengths.size and lengths.max() > steps:
-        raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} (while checking arguments for ctc_loss_cpu)")
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} (while checking arguments for ctc_loss_cpu)"
+        )
     longest = int(sizes.max()) if sizes.size else 0
     labels = np.full((batch, longest), blank, np.int64)
     flat = targets._data if targets.dim() == 1 else None

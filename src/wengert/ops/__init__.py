@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-FAMILIES = ("views", "matmul", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce", "extrema", "scan", "order", "sorting", "gather", "indexed", "shape", "arrange", "strided", "pad", "loss", "norm", "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum", "linalg_solve", "linalg_spectral", "linalg", "fft")
+FAMILIES = (
+    "views", "matmul", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce",
+    "extrema", "scan", "order", "sorting", "gather", "indexed", "shape", "arrange", "strided", "pad", "loss", "norm",
+    "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum",
+    "linalg_solve", "linalg_spectral", "linalg", "fft",
+)  # fmt: skip
 
 
 def load() -> None:

@@ -16,6 +16,19 @@ operator, composite = family("functional")
 _hidden = dict(places=())
 
 
+def _needs_float(input: Any, kernel: str) -> Any:
+    if input.dtype.kind not in "fcV":
+        raise unsupported(kernel, input.dtype)
+    return input
+
+
+def unsupported(kernel: str, dtype: Any) -> Exception:
+    """PyTorch's complaint about a type that a kernel was not written for."""
+    from ..arrays.dtypes import scalar_name
+
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(dtype)}'")
+
+
 @composite(raw=lambda g, result: K.relu_grad(g, result), **_hidden)
 def relu_grad(F, g, result):
     return g * (result > 0)
@@ -34,20 +47,22 @@ def relu(input: Array):
     return K.relu(input) if input.dtype.kind in "fV" else np.maximum(input, 0)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * ((result > 0) & (result < 6))), inplace=True)
+@operator(grad=dict(input=lambda F, g, result: g * ~((result <= 0) | (result >= 6))), inplace=True, node="HardtanhBackward0")
 def relu6(input: Array):
     """``min(max(x, 0), 6)``."""
     return np.clip(input, 0, 6)
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, min_val, max_val: g * ((input > min_val) & (input < max_val))), inplace=True,
+    grad=dict(input=lambda F, g, input, min_val, max_val: g * ~((input <= min_val) | (input >= max_val))), inplace=True,
     node="HardtanhBackward0",
 )  # fmt: skip
 def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
     """``x`` kept within [``min_val``, ``max_val``]."""
     if min_val > max_val:
-        raise ValueError("min_val cannot be greater than max_val")
+        error = ValueError("min_val cannot be greater than max_val")
+        error.as_is = True  # type: ignore[attr-defined]
+        raise error
     return np.clip(input, input.dtype.type(min_val), input.dtype.type(max_val))
 
 
@@ -56,18 +71,18 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
 )  # fmt: skip
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
-    return np.where(input > 0, input, input * input.dtype.type(negative_slope))
+    return np.where(input > 0, input, _needs_float(input, "leaky_relu_cpu") * input.dtype.type(negative_slope))
 
 
 def _elu(input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    d = input.dtype.type
+    d = _needs_float(input, "elu_cpu").dtype.type
     low = np.expm1(np.minimum(input, 0) * d(input_scale)) * d(alpha * scale)
     return np.where(input > 0, input * d(scale), low).astype(input.dtype, copy=False)
 
 
 def _elu_grad(F: Any, g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     below = F.exp(F.clamp(input, max=0.0) * input_scale) * (alpha * scale * input_scale)
-    return g * F.where(input > 0, scale, below)
+    return g * F.where(input <= 0, below, scale)
 
 
 @operator(grad=dict(input=lambda F, g, input, alpha: _elu_grad(F, g, input, alpha, 1.0, 1.0)), inplace=True)
@@ -87,7 +102,7 @@ def selu(input: Array):
     return _elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: _elu_grad(F, g, input, alpha, 1.0, 1.0 / alpha)), inplace=True, node="EluBackward0",
+@operator(grad=dict(input=lambda F, g, input, alpha: _elu_grad(F, g, input, alpha, 1.0, 1.0 / alpha)), inplace=True, node="CeluBackward0",
           places=("torch", "functional"))  # fmt: skip
 def celu(input: Array, alpha=1.0):
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
@@ -118,6 +133,7 @@ def gelu(input: Array, *, approximate="none"):
     """``x * Phi(x)``, or its tanh approximation. Hendrycks and Gimpel, 2016."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
+    _needs_float(input, "GeluKernelImpl")
     return K.gelu_tanh(input) if approximate == "tanh" else K.gelu(input)
 
 
@@ -131,7 +147,7 @@ def silu_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.silu_grad(g, input)), wirtinger=True, inplace=True)
 def silu(input: Array):
     """``x * sigmoid(x)``."""
-    return K.silu(input)
+    return K.silu(_needs_float(input, "silu_cpu"))
 
 
 @composite(raw=lambda g, input: K.mish_grad(g, input), **_hidden)
@@ -143,7 +159,7 @@ def mish_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.mish_grad(g, input)), inplace=True)
 def mish(input: Array):
     """``x * tanh(softplus(x))``. Misra, 2019."""
-    return K.mish(input)
+    return K.mish(_needs_float(input, "mish_cpu"))
 
 
 @composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), **_hidden)
@@ -154,7 +170,7 @@ def softplus_grad(F, g, input, beta, threshold):
 @operator(grad=dict(input=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold)))
 def softplus(input: Array, beta=1.0, threshold=20.0):
     """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``."""
-    return K.softplus(input, beta, threshold)
+    return K.softplus(_needs_float(input, "softplus_cpu"), beta, threshold)
 
 
 @composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), **_hidden)
@@ -165,7 +181,7 @@ def log_sigmoid_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.log_sigmoid_grad(g, input)), node="LogSigmoidBackward0")
 def logsigmoid(input: Array):
     """``log(sigmoid(x))``."""
-    return K.log_sigmoid(input)
+    return K.log_sigmoid(_needs_float(input, "log_sigmoid_cpu"))
 
 
 @composite
@@ -183,7 +199,7 @@ def tanhshrink(F, input):
 @operator(grad=dict(input=lambda F, g, input: g * ((input > -3) & (input < 3)) * (1 / 6)), inplace=True)
 def hardsigmoid(input: Array):
     """``clamp(x + 3, 0, 6) / 6``."""
-    d = input.dtype.type
+    d = _needs_float(input, "hardsigmoid_cpu").dtype.type
     return np.clip(input + d(3), d(0), d(6)) / d(6)
 
 
@@ -192,27 +208,31 @@ def hardsigmoid(input: Array):
 )  # fmt: skip
 def hardswish(input: Array):
     """``x * hardsigmoid(x)``. Howard et al., 2019."""
-    d = input.dtype.type
+    d = _needs_float(input, "hardswish_cpu").dtype.type
     return input * (np.clip(input + d(3), d(0), d(6)) / d(6))
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: g * ((input > lambd) | (input < -lambd))), places=("torch", "Tensor", "functional"))
+@operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))), places=("torch", "Tensor", "functional"))
 def hardshrink(input: Array, lambd=0.5):
     """``x`` outside [-lambd, lambd], else 0."""
-    return np.where((input > lambd) | (input < -lambd), input, input.dtype.type(0))
+    return np.where((_needs_float(input, "hardshrink_cpu") <= lambd) & (input >= -lambd), input.dtype.type(0), input)
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: g * ((input > lambd) | (input < -lambd))))
+@operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))))
 def softshrink(input: Array, lambd=0.5):
     """``x`` moved towards 0 by ``lambd``, 0 within."""
+    _needs_float(input, "softshrink_check")
     if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+        from ..arrays.dtypes import scalar_name
+
+        top = np.finfo(input.dtype).max if input.dtype.kind == "f" else 3.3895313892515355e38
+        raise RuntimeError(f"lambda must be in range [0, {float(top):g}] for input dtype {scalar_name(input.dtype)}, but found {lambd:g}")
     d = input.dtype.type
     out = np.where(input > lambd, input - d(lambd), np.where(input < -lambd, input + d(lambd), d(0)))
     return np.where(np.isnan(input), input, out)
 
 
-@operator(grad=dict(input=lambda F, g, input, threshold: g * (input > threshold)), inplace=True, places=("torch",))
+@operator(grad=dict(input=lambda F, g, input, threshold: g * ~(input <= threshold)), inplace=True, places=("torch",))
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     return np.where(input <= threshold, input.dtype.type(value), input)
@@ -235,6 +255,10 @@ def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
 )  # fmt: skip
 def prelu(input: Array, weight: Array):
     """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
+    if input.dtype != weight.dtype:
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(input.dtype)} and {scalar_name(weight.dtype)}")
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.size != 1:
@@ -268,8 +292,8 @@ def _glu_grad(F: Any, g: Any, input: Any, dim: Any) -> Any:
 def glu(input: Array, dim=-1):
     """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
     if input.ndim == 0:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
-    n = input.shape[dim]
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    n = _needs_float(input, "glu_cpu").shape[dim]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
     a, b = np.split(input, 2, axis=dim)
@@ -298,11 +322,7 @@ def _implied(name: str, ndim: int) -> int:
 def _floating(input: Any, dtype: Any, name: str) -> Any:
     if dtype is not None:
         return input.astype(dtype)
-    if input.dtype.kind not in "fV":
-        from ..arrays.dtypes import scalar_name
-
-        raise RuntimeError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{scalar_name(input.dtype)}'")
-    return input
+    return _needs_float(input, name + "_lastdim_kernel_impl")
 
 
 @composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), **_hidden)
@@ -353,6 +373,16 @@ def normalize(F, input, p=2.0, dim=1, eps=1e-12):
     return input / F.clamp(F.linalg_vector_norm(input, p, dim, True), min=eps)
 
 
+def common_shape(a: Any, b: Any) -> tuple[int, ...]:
+    """The shape that both broadcast to; ``RuntimeError`` as in PyTorch if there is none."""
+    n = max(len(a), len(b))
+    pairs = list(zip((1,) * (n - len(a)) + tuple(a), (1,) * (n - len(b)) + tuple(b)))
+    for i, (p, q) in reversed(list(enumerate(pairs))):
+        if p != q and 1 not in (p, q):
+            raise RuntimeError(f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton dimension {i}")
+    return tuple(q if p == 1 else p for p, q in pairs)
+
+
 def raised(F: Any, x: Any, low: float) -> Any:
     """``max(x, low)`` whose gradient is that of ``x`` everywhere."""
     return x + F.constant(np.maximum(low - (x if F.raw else x._data), 0).astype(F.dtype_of(x)))
@@ -364,7 +394,7 @@ def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     if F.dtype_of(x1).kind not in "fcV" or F.dtype_of(x2).kind not in "fcV":
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is Long")
     if tuple(x1.shape) != tuple(x2.shape):  # ``dim`` counts the dimensions of the broadcast shape
-        shape = np.broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+        shape = common_shape(x1.shape, x2.shape)
         x1, x2 = F.broadcast_to(x1, shape), F.broadcast_to(x2, shape)
     n1, n2 = (raised(F, F.linalg_vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return F.sum((x1 / n1) * (x2 / n2), dim)

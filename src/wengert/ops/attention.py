@@ -30,6 +30,8 @@ def scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
     if causal:
         rows, columns = s.shape[-2:]
         np.copyto(s, -np.inf, where=~np.tri(rows, columns, dtype=np.bool_))
+    if s.shape[-1] == 0:
+        return s
     top = s.max(axis=-1, keepdims=True)
     np.copyto(top, 0, where=np.isneginf(top))  # a row that may look nowhere gives zeros, not NaN
     s -= top
@@ -93,6 +95,13 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None, causal
     return np.matmul(scores(query, key, mask, causal, scale), value)
 
 
+def _spelt(F: Any, x: Any) -> str:
+    from ..arrays.dtypes import scalar_name
+
+    name = scalar_name(F.dtype_of(x)).lower()
+    return {"long": "long int"}.get(name, name)
+
+
 def _repeat_heads(F: Any, x: Any, heads: int) -> Any:
     """``x`` ``(..., h, S, d)`` with each head repeated, one after the other, up to ``heads``."""
     *lead, h, s, d = x.shape
@@ -114,13 +123,18 @@ def scaled_dot_product_attention(
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise RuntimeError(
-            f"scaled_dot_product_attention: Expected query, key, and value to all be  at least 2 dimensional, but got query dim: {query.ndim}, "
-            f"key dim: {key.ndim} and value dim: {value.ndim} instead."
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and "
+            f"value.dim: {value.ndim} instead."
         )
     if not F.dtype_of(query) == F.dtype_of(key) == F.dtype_of(value):
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{F.dtype_of(query)} key.dtype: {F.dtype_of(key)} and value.dtype: {F.dtype_of(value)} instead."
+            f"{_spelt(F, query)} key.dtype: {_spelt(F, key)} and value.dtype: {_spelt(F, value)} instead."
+        )
+    if attn_mask is not None and F.dtype_of(attn_mask).kind != "b" and F.dtype_of(attn_mask) not in (np.dtype(np.float32), F.dtype_of(query)):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{_spelt(F, attn_mask)} and  query.dtype: {_spelt(F, query)} instead."
         )
     if enable_gqa:
         key, value = (_repeat_heads(F, t, query.shape[-3]) for t in (key, value))

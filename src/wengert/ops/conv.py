@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from .activation import unsupported
 from .operator import family
 
 if TYPE_CHECKING:
@@ -33,10 +34,7 @@ def _columns(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, grou
 
 
 def _spatial(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> tuple[int, ...]:
-    return tuple(
-        (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation)
-    )
+    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation))
 
 
 def _conv(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
@@ -135,9 +133,7 @@ def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
 def _check(input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool) -> None:
     name = f"conv{'_transpose' if transposed else ''}{n}d"
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(
-            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
-        )
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
     if weight.ndim != n + 2:
         raise RuntimeError(
             f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}" if weight.ndim < 3 else
@@ -149,15 +145,21 @@ def _check(input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: 
     channels = input.shape[1 if input.ndim == n + 2 else 0]
     expected = weight.shape[0] if transposed else weight.shape[1] * groups
     if weight.shape[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {list(weight.shape)} instead")  # fmt: skip
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {list(weight.shape)}"
+            " instead"
+        )
     if channels != expected:
-        which = "expected input{} to have {} channels, but got {} channels instead".format(list(input.shape), expected, channels)
-        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}{'weight of size' if transposed else f'groups={groups}, weight of size'} {list(weight.shape)}, {which}")  # fmt: skip
+        which = f"expected input{list(input.shape)} to have {expected} channels, but got {channels} channels instead"
+        raise RuntimeError(
+            f"Given {'transposed=1, ' if transposed else ''}{'weight of size' if transposed else f'groups={groups}, weight of size'}"
+            f" {list(weight.shape)}, {which}"
+        )
     outputs = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None and (bias.ndim != 1 or bias.shape[0] != outputs):
         raise RuntimeError(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outputs} elements, but got bias of "
-            f"size {list(bias.shape)} instead"
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outputs}"
+            f" elements, but got bias of size {list(bias.shape)} instead"
         )
 
 
@@ -165,11 +167,12 @@ def _types(F: Any, input: Any, weight: Any, bias: Any) -> None:
     from ..arrays.dtypes import scalar_name
 
     d = F.dtype_of(input)
-    for label, p in (("weight", weight), ("bias", bias)):
-        if p is not None and F.dtype_of(p) != d:
-            raise RuntimeError(
-                f"Input type ({scalar_name(d).lower()}) and {label} type ({scalar_name(F.dtype_of(p)).lower()}) should be the same"
-            )
+    if F.dtype_of(weight) != d:
+        raise RuntimeError(f"expected scalar type {scalar_name(d)} but found {scalar_name(F.dtype_of(weight))}")
+    if bias is not None and F.dtype_of(bias) != d:
+        raise RuntimeError(
+            f"Input type ({scalar_name(d).lower()}) and bias type ({scalar_name(F.dtype_of(bias)).lower()}) should be the same"
+        )
 
 
 def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
@@ -179,7 +182,7 @@ def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     if any(s <= 0 for s in stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(d <= 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero")
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     kernel = tuple(weight.shape[2:])
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
@@ -236,7 +239,9 @@ def conv3d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=
     return _convolve(F, input, weight, bias, stride, padding, dilation, groups, 3)
 
 
-def _transposed(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any, n: int) -> Any:
+def _transposed(
+    F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any, n: int
+) -> Any:
     _check(input, weight, bias, groups, n, True)
     _types(F, input, weight, bias)
     stride, padding, dilation = ntuple(stride, n, "stride"), ntuple(padding, n, "padding"), ntuple(dilation, n, "dilation")
@@ -301,7 +306,9 @@ def conv_tbc(F, input, weight, bias, pad=0):
 
 
 @operator(
-    grad=dict(input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel, dilation, padding, stride)),
+    grad=dict(
+        input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel, dilation, padding, stride)
+    ),
     places=(), node="Im2ColBackward0",
 )  # fmt: skip
 def unfold_columns(input: Array, kernel, dilation, padding, stride):
@@ -321,10 +328,20 @@ def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
     """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
     if input.ndim not in (3, 4):
         raise RuntimeError(
-            f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {list(input.shape)}"
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got:"
+            f" {list(input.shape)}"
         )
     how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     x = input if input.ndim == 4 else F.unsqueeze(input, 0)
+    kernel, dilate, pad, step = how
+    blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(x.shape[2:], kernel, dilate, pad, step))
+    if min(blocks) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={kernel}, dilation={dilate}, padding={pad}, calculated shape of "
+            f"the array of sliding blocks as {blocks}, but its components must be at least one."
+        )
+    if F.dtype_of(x).kind in "iu":
+        raise unsupported("im2col_out_cpu", F.dtype_of(x))
     y = F.unfold_columns(x, *how)
     return y if input.ndim == 4 else F.squeeze(y, 0)
 
@@ -333,7 +350,10 @@ def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
 def fold(F, input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The adjoint of ``unfold``: overlapping windows are added up, ``(N, C * kh * kw, L) -> (N, C, H, W)``."""
     if input.ndim not in (2, 3):
-        raise RuntimeError(f"Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got: {list(input.shape)}")  # fmt: skip
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but got:"
+            f" {list(input.shape)}"
+        )
     size = ntuple(output_size, 2, "output_size")
     how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     kernel, dilate, pad, step = how

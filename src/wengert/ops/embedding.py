@@ -36,7 +36,11 @@ def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_freque
 
 
 @operator(
-    grad=dict(input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices, input_shape[0], padding_idx, by_frequency)),
+    grad=dict(
+        input=lambda F, g, indices, input_shape, padding_idx, by_frequency: F.embedding_scatter(
+            g, indices, input_shape[0], padding_idx, by_frequency
+        )
+    ),
     places=(),
 )  # fmt: skip
 def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
@@ -50,7 +54,11 @@ def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
 
 
 @operator(
-    grad=dict(weight=lambda F, g, indices, weight_shape, padding_idx, by_frequency: F.embedding_scatter(g, indices, weight_shape[0], padding_idx, by_frequency)),
+    grad=dict(
+        weight=lambda F, g, indices, weight_shape, padding_idx, by_frequency: F.embedding_scatter(
+            g, indices, weight_shape[0], padding_idx, by_frequency
+        )
+    ),
     node="EmbeddingBackward0",
 )  # fmt: skip
 def embedding_rows(weight: Array, indices: Array, padding_idx, by_frequency):

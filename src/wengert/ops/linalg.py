@@ -152,6 +152,12 @@ def vander(F, x, N=None, increasing=False):
     return out if increasing else F.flip(out, (-1,))
 
 
+@composite
+def linalg_diagonal(F, A, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonal of matrices, by default in the last two dimensions."""
+    return F.diagonal(A, offset, dim1, dim2)
+
+
 # -- Kronecker products, covariance -----------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from .activation import raised
+from .activation import raised, unsupported
 from .operator import family
 
 if TYPE_CHECKING:
@@ -74,6 +74,12 @@ def _warn_size(name: str, input: Any, target: Any) -> None:
         )
 
 
+def _difference(input: Any, target: Any, kernel: str) -> Any:
+    if input.dtype.kind in "iub":
+        raise unsupported(kernel, input.dtype)
+    return np.subtract(input, target)
+
+
 def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
     difference = input - target
     return (2.0 * _spread(F, g, reduction, _size(difference.shape))) * difference
@@ -85,7 +91,7 @@ def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
     promote="elementwise", scalars=False, node="MseLossBackward0", places=(),
 )  # fmt: skip
 def mse_loss(input: Array, target: Array, reduction="mean"):
-    d = np.subtract(input, target)
+    d = _difference(input, target, "mse_cpu")
     return _reduced(np.multiply(d, d), reduction)
 
 
@@ -100,7 +106,14 @@ def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
     promote="elementwise", scalars=False, wirtinger=True, node="L1LossBackward0", places=(),
 )  # fmt: skip
 def l1_loss(input: Array, target: Array, reduction="mean"):
-    return _reduced(np.abs(np.subtract(input, target)), reduction)
+    d = np.abs(np.subtract(input, target))
+    if reduction == "mean" and d.dtype.kind in "iub":
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: " + scalar_name(d.dtype)
+        )
+    return _reduced(d, reduction)
 
 
 def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, scale: float) -> Any:
@@ -114,7 +127,7 @@ def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, s
     promote="elementwise", scalars=False, node="SmoothL1LossBackward0", places=(),
 )  # fmt: skip
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
-    d = np.abs(np.subtract(input, target))
+    d = np.abs(_difference(input, target, "smooth_l1_cpu"))
     t = d.dtype.type
     return _reduced(np.where(d < t(beta), d * d * t(0.5 / beta), d - t(0.5 * beta)), reduction)
 
@@ -125,7 +138,7 @@ def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
     promote="elementwise", scalars=False, node="HuberLossBackward0", places=(),
 )  # fmt: skip
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
-    d = np.abs(np.subtract(input, target))
+    d = np.abs(_difference(input, target, "huber_cpu"))
     t = d.dtype.type
     return _reduced(np.where(d <= t(delta), d * d * t(0.5), (d - t(0.5 * delta)) * t(delta)), reduction)
 
@@ -213,7 +226,11 @@ def cross_entropy_grad(F, g, log_p, index, scale):
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, log_p, index, scale: F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)),
+    grad=dict(
+        input=lambda F, g, input, log_p, index, scale: F.cross_entropy_grad(
+            g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale
+        )
+    ),
     aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0",
 )  # fmt: skip
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
@@ -251,6 +268,8 @@ def cross_entropy_soft(F, input, target, weight, reduction, label_smoothing):
 def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """Kullback–Leibler divergence of log-probabilities ``input`` from ``target``, element by element, reduced."""
     reduction = legacy(size_average, reduce, reduction)
+    if "i" in (F.dtype_of(input).kind, F.dtype_of(target).kind):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     values = F.exp(target) * (target - input) if log_target else F.xlogy(target, target) - target * input
     if reduction == "batchmean":
         return F.sum(values) / input.shape[0] if input.ndim else F.sum(values)
@@ -265,12 +284,12 @@ def _bce_check(input: Any, target: Any, name: str) -> None:
         )
 
 
-_TINY = 1e-12
+_TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
 
 
 @operator(
     grad=dict(input=lambda F, g, input, target: g * (input - target) / F.clamp((1 - input) * input, min=_TINY),
-              target=lambda F, g, input: g * (F.clamp(F.log(1 - input), min=-100.0) - F.clamp(F.log(input), min=-100.0))),
+              target=lambda F, g, input: g * (F.log(1 - input) - F.log(input))),
     promote="elementwise", scalars=False, places=(), node="BinaryCrossEntropyBackward0",
 )  # fmt: skip
 def bce_elements(input: Array, target: Array):
@@ -286,6 +305,10 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
     """``-(y log p + (1 - y) log(1 - p))``, its logarithms cut off at -100."""
     reduction = legacy(size_average, reduce, reduction)
     _bce_check(input, target, "binary_cross_entropy")
+    if F.dtype_of(input) != F.dtype_of(target):
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"Found dtype {scalar_name(F.dtype_of(target))} but expected {scalar_name(F.dtype_of(input))}")
     values = F.bce_elements(input, target)
     return _reduce_with(F, values if weight is None else values * weight, reduction)
 
@@ -304,6 +327,10 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
     reduction = legacy(size_average, reduce, reduction)
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(f"Target size (torch.Size({list(target.shape)})) must be the same as input size (torch.Size({list(input.shape)}))")
+    if F.dtype_of(target).kind in "iub" and F.dtype_of(input).kind == "f":
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"result type {scalar_name(F.dtype_of(input))} can't be cast to the desired output type {scalar_name(F.dtype_of(target))}")
     if pos_weight is None:
         values = F.bce_logit_elements(input, target)
     else:
@@ -342,10 +369,10 @@ def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=No
     dim = target.ndim
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if target.ndim == 1 and input1.ndim != 2 or target.ndim == 0 and input1.ndim != 1:
+    if (target.ndim == 1 and input1.ndim != 2) or (target.ndim == 0 and input1.ndim != 1):
         kind = "1D target tensor expects 2D input tensors" if target.ndim == 1 else "0D target tensor expects 1D input tensors"
         raise RuntimeError(f"{kind}, but found inputs with sizes {list(input1.shape)} and {list(input2.shape)}.")
-    eps = 1e-12
+    eps = _TINY
     cos = F.sum(input1 * input2, dim) / F.sqrt((F.sum(input1 * input1, dim) + eps) * (F.sum(input2 * input2, dim) + eps))
     zero = F.zeros((), F.dtype_of(cos))
     values = F.where(target == 1, 1 - cos, zero) + F.where(target == -1, F.clamp(cos - margin, min=0.0), zero)
@@ -353,12 +380,15 @@ def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=No
 
 
 @composite
-def triplet_margin_loss(
-    F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
-):
+def triplet_margin_loss(F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
     """``max(0, d(a, p) - d(a, n) + margin)``. Balntas et al., 2016."""
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
     near, far = F.pairwise_distance(anchor, positive, p, eps), F.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = F.minimum(far, F.pairwise_distance(positive, negative, p, eps))
@@ -366,9 +396,7 @@ def triplet_margin_loss(
 
 
 @composite
-def poisson_nll_loss(
-    F, input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
-):
+def poisson_nll_loss(F, input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """Negative log-likelihood of Poisson counts, up to a constant (with Stirling's term if ``full``)."""
     reduction = legacy(size_average, reduce, reduction)
     values = F.exp(input) - target * input if log_input else input - target * F.log(input + eps)
@@ -417,12 +445,20 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     rows, index = _margin_parts(F, input, target)
+    raw = index if F.raw else index._data
+    if raw.shape != tuple(rows.shape[:1]):
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
+            f"size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
+        )
+    if raw.size and (raw.min() < 0 or raw.max() >= rows.shape[1]):
+        raise RuntimeError("target out of range")
     column = F.unsqueeze(index, 1)
-    gap = F.clamp(margin - F.gather(rows, 1, column) + rows, min=0.0)
+    gap = F.relu(margin - F.gather(rows, 1, column) + rows)
     gap = gap if p == 1 else gap * gap
     if weight is not None:
         gap = gap * F.unsqueeze(F.index_select(weight, 0, index), 1)
-    others = np.arange(rows.shape[1]) != (column if F.raw else column._data)
+    others = np.arange(rows.shape[1]) != raw[:, None]
     values = F.sum(gap * F.constant(others.astype(F.dtype_of(rows))), 1) / rows.shape[1]
     return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, ()), reduction)
 
@@ -434,13 +470,17 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     labels = np.asarray(target if F.raw else target._data)
     rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
     labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
+    if labels.shape != tuple(rows.shape):
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
+        raise RuntimeError("target out of range")
     valid = np.cumprod(labels >= 0, axis=1).astype(bool)
     safe = np.where(valid, labels, 0)
     positive = np.zeros(labels.shape, bool)
     for i in range(labels.shape[0]):
         positive[i, safe[i][valid[i]]] = True
     picked = F.gather(rows, 1, F.constant(safe))
-    gap = F.clamp(1 - F.unsqueeze(picked, 2) + F.unsqueeze(rows, 1), min=0.0)
+    gap = F.relu(1 - F.unsqueeze(picked, 2) + F.unsqueeze(rows, 1))
     mask = F.constant((valid[:, :, None] & ~positive[:, None, :]).astype(F.dtype_of(input)))
     values = F.sum(gap * mask, (1, 2)) / rows.shape[1]
     return _reduce_with(F, values if input.ndim == 2 else F.reshape(values, ()), reduction)

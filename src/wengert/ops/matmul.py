@@ -24,7 +24,7 @@ def product(a: Any, b: Any) -> Any:
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
     if a.dtype.kind == "b":
-        raise RuntimeError('"addmm_impl_cpu_" not implemented for \'Bool\'')
+        raise RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
     return np.matmul(a, b)
 
 
@@ -32,9 +32,7 @@ def same_type(a: Any, b: Any) -> None:
     if a.dtype != b.dtype:
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {_c(scalar_name(a.dtype))} != {_c(scalar_name(b.dtype))}"
-        )
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c(scalar_name(a.dtype))} != {_c(scalar_name(b.dtype))}")
 
 
 def _c(name: str) -> str:
@@ -81,9 +79,7 @@ def matmul(input: Array, other: Array):
     tensor([3., 3.])
     """
     if input.ndim == 0 or other.ndim == 0:
-        raise RuntimeError(
-            f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D"
-        )
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
     if input.dtype is not other.dtype:
         same_type(input, other)
     try:
@@ -97,7 +93,10 @@ def matmul(input: Array, other: Array):
 def mismatch(a: Any, b: Any) -> RuntimeError:
     """PyTorch's complaint about shapes that do not multiply."""
     if a.ndim == 1 and b.ndim == 1:
-        return RuntimeError(f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got {a.shape[0]} and {b.shape[0]} elements respectively")  # fmt: skip
+        return RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got"
+            f" {a.shape[0]} and {b.shape[0]} elements respectively"
+        )
     if b.ndim == 1:
         return RuntimeError(f"size mismatch, got input ({a.shape[-2]}), mat ({a.shape[-2]}x{a.shape[-1]}), vec ({b.shape[0]})")
     if a.ndim > 2 and b.ndim > 2:
@@ -105,9 +104,7 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
             n = max(a.ndim, b.ndim)
             pa, pb = (1,) * (n - a.ndim) + a.shape, (1,) * (n - b.ndim) + b.shape
             i = next(i for i in reversed(range(n - 2)) if pa[i] != pb[i] and 1 not in (pa[i], pb[i]))
-            return RuntimeError(
-                f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton dimension {i}"
-            )
+            return RuntimeError(f"The size of tensor a ({pa[i]}) must match the size of tensor b ({pb[i]}) at non-singleton dimension {i}")
         return RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[-1]}] but got: [{b.shape[0]}, {b.shape[-2]}]."
         )
@@ -207,7 +204,9 @@ def _rows(x: Any) -> int:
 
 def _outer_check(input: Any, vec2: Any) -> None:
     if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got {(input if input.ndim != 1 else vec2).ndim}-D")
+        raise RuntimeError(
+            f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got {(input if input.ndim != 1 else vec2).ndim}-D"
+        )
 
 
 @composite(aliases=("ger",))
@@ -244,7 +243,9 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
     if mat1.ndim != 2 or mat2.ndim != 2:
-        raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2 else f"mat2 must be a matrix, got {mat2.ndim}-D tensor")
+        raise RuntimeError(
+            f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2 else f"mat2 must be a matrix, got {mat2.ndim}-D tensor"
+        )
     same_type(mat1, mat2)
     if mat1.shape[1] != mat2.shape[0]:
         raise mismatch(mat1, mat2)
@@ -359,7 +360,9 @@ def tensordot(F, a, b, dims=2):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right):
         if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
+            )
     for i, j in zip(left, right):  # a dimension of size 1 against a longer one: sum the longer
         if a.shape[i] != b.shape[j]:
             a, b = (a, F.sum(b, j, True)) if a.shape[i] == 1 else (F.sum(a, i, True), b)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from .activation import unsupported
 from .operator import family
 
 if TYPE_CHECKING:
@@ -69,7 +70,20 @@ def layer_norm(F, input, normalized_shape, weight=None, bias=None, eps=1e-5, cud
     """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     _check_shape("layer_norm", input, shape, weight, bias)
+    check_types(F, input, "LayerNormKernelImpl", weight, bias)
     return F.layer_norm_over(input, weight, bias, len(shape), eps)
+
+
+def check_types(F: Any, input: Any, kernel: str, *parameters: Any) -> None:
+    """Refuse integers, and parameters of another type than the input (float32 ones may go with a 16-bit input)."""
+    d = F.dtype_of(input)
+    if d.kind in "iub":
+        raise unsupported(kernel, d)
+    for p in parameters:
+        if p is not None and F.dtype_of(p) != d and not (d.itemsize == 2 and F.dtype_of(p) == np.float32):
+            from ..arrays.dtypes import scalar_name
+
+            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {'Float' if d.itemsize == 2 else scalar_name(d)}")
 
 
 def _check_shape(name: str, input: Any, shape: Any, weight: Any, bias: Any = None) -> None:
@@ -209,6 +223,7 @@ def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_ena
                 f"Expected {label} to be a vector of size equal to the number of channels in input, but got {label} of shape "
                 f"{list(p.shape)} and input of shape {list(input.shape)}"
             )
+    check_types(F, input, "GroupNormKernelImpl", weight, bias)
     size = _size(input.shape)
     rows = F.reshape(input, (n * num_groups, size // (n * num_groups) if n * num_groups else 0))
     out = F.reshape(F.layer_norm_over(rows, None, None, 1, eps), tuple(input.shape))

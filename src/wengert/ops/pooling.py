@@ -23,24 +23,47 @@ def window(value: Any, n: int, name: str) -> tuple[int, ...]:
     if len(row) == 1:
         row = row * n
     if len(row) != n:
-        raise RuntimeError(f"{name} must either be a single int, or a tuple of {n} ints")
+        raise RuntimeError(f"{name} must either be a single int, or a tuple of {('one', 'two', 'three')[n - 1]} ints")
     return row
+
+
+def _dimensions(name: str, n: int, shape: list[int]) -> str:
+    """What is wrong with an input of ``shape``, in PyTorch's words, which differ from function to function."""
+    if name == "max_pool1d":
+        return f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
+    if n == 1:
+        return f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while checking arguments for {name})"
+    if name.startswith("adaptive"):
+        return f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' if 'max' in name else ''} {shape}"
+    return f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"
 
 
 def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
     """``input`` with a batch dimension, and whether it had one."""
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}() Expected {n + 1}D or {n + 2}D tensor, but got {list(input.shape)}" if n > 1 else f"Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}")  # fmt: skip
-    if any(k == 0 for k in input.shape[-n - 1 :]):
-        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(input.shape)}")
+        raise RuntimeError(_dimensions(name, n, list(input.shape)))
+    if any(k == 0 for k in input.shape[-n - 1 :]) and not name.startswith("adaptive_avg"):
+        if name.startswith("adaptive"):
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with "
+                f"dimension {list(input.shape).index(0, input.ndim - n - 1)} being empty"
+            )
+        prefix = f"{name}: " if n == 1 else ""
+        raise RuntimeError(
+            f"{prefix}Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}"
+        )
     return (input, True) if input.ndim == n + 2 else (F.unsqueeze(input, 0), False)
 
 
-def check_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple[int, ...]:
+def check_windows(shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, name: str = "") -> tuple[int, ...]:
+    """The number of windows along each spatial dimension of an input of ``shape``; ``RuntimeError`` if they make no sense."""
+    size = shape[2:]
+    if any(s == 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
     if any(k <= 0 for k in kernel):
         raise RuntimeError(f"kernel size should be greater than zero, but got kernel size {list(kernel)}")
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("stride should not be zero")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"stride should be greater than zero, but got stride {list(stride)}")
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got dilation {list(dilation)}")
     if any(p < 0 for p in padding):
@@ -50,7 +73,9 @@ def check_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: A
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
     counts = K.window_counts(tuple(size), kernel, stride, padding, dilation, ceil)
     if any(c < 1 for c in counts):
-        raise RuntimeError(f"Given input size: ({'x'.join(map(str, size))}). Calculated output size: ({'x'.join(map(str, counts))}). Output size is too small")
+        raise RuntimeError(
+            f"Given input size: ({'x'.join(map(str, size))}). Calculated output size: ({'x'.join(map(str, counts))}). Output size is too small"
+        )
     return counts
 
 
@@ -84,7 +109,7 @@ def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any
     stride = kernel if stride is None or stride in ([], ()) else window(stride, n, f"max_pool{n}d: stride")
     padding, dilation = window(padding, n, f"max_pool{n}d: padding"), window(dilation, n, f"max_pool{n}d: dilation")
     x, whole = batched(F, input, n, f"max_pool{n}d")
-    check_windows(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
+    check_windows(x.shape, kernel, stride, padding, dilation, ceil_mode, f"max_pool{n}d")
     values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
     return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
 
@@ -140,7 +165,9 @@ def target_size(output_size: Any, size: Any, name: str) -> tuple[int, ...]:
     if len(row) == 1:
         row = row * len(size)
     if len(row) != len(size):
-        raise RuntimeError(f"{name}: internal error: output_size.size() must be {len(size)}")
+        raise RuntimeError(
+            f"{name}: output_size must be {len(size)}" if "avg" in name else f"{name}(): internal error: output_size.size() must be {len(size)}"
+        )
     found = tuple(s if o is None else int(o) for o, s in zip(row, size))
     if any(o < 0 for o in found):
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, found))}}}")
@@ -184,7 +211,7 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
     area = math.prod(size)
     raw = indices if F.raw else indices._data
     if raw.size and (raw.min() < 0 or raw.max() >= area):
-        raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size {'x'.join(map(str, size))}")
+        raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size {'x'.join(map(str, size))})")
     flat = F.scatter(F.zeros((b, c, area), F.dtype_of(x)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))
     y = F.reshape(flat, (b, c, *size))
     return y if whole else F.squeeze(y, 0)
@@ -272,7 +299,10 @@ def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, 
     total = np.zeros((*input.shape[:2], *counts), wide)
     for cut in _cuts(kernel, counts, stride):
         total += padded[cut]
-    total /= _divisors(space, counts, kernel, stride, padding, include, override)
+    divisors = _divisors(space, counts, kernel, stride, padding, include, override)
+    if total.dtype.kind in "iu":
+        return np.trunc(total / divisors).astype(input.dtype)
+    total /= divisors
     return total.astype(input.dtype, copy=False)
 
 
@@ -306,7 +336,7 @@ def _avg_pools(n: int) -> None:
         x, whole = batched(F, input, n, f"avg_pool{n}d")
         if any(p > k // 2 for p, k in zip(pad, kernel)):
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={pad[0]}, kernel_size={kernel[0]} and dilation=1")
-        check_windows(x.shape[2:], kernel, step, pad, (1,) * n, ceil_mode)
+        check_windows(x.shape, kernel, step, pad, (1,) * n, ceil_mode)
         y = F.avg_pool_windows(x, kernel, step, pad, bool(ceil_mode), bool(count_include_pad), divisor_override)
         return y if whole else F.squeeze(y, 0)
 

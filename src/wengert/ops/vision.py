@@ -71,27 +71,34 @@ def _nearest(size: int, out: int, scale: float | None, exact: bool) -> Any:
     return np.minimum(at.astype(np.int64), size - 1)
 
 
+def _named(size: Any) -> str:
+    return ", ".join(f"{a}: {s}" for a, s in zip("DHW"[-len(size) :], size))
+
+
 _MODES: dict[str, Any] = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
 
 
 @composite
-def interpolate(
-    F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
-):
+def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
     Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area.
     """
     if mode not in _MODES:
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")  # fmt: skip
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic |"
+            f" trilinear | lanczos | area | nearest-exact (got {mode})"
+        )
     n = input.ndim - 2
     if n not in (1, 2, 3) or _MODES[mode] not in (None, n):
         if _MODES[mode] is not None and n in (1, 2, 3):
             raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
-        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")  # fmt: skip
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic |"
+            f" trilinear | lanczos | area | nearest-exact (got {mode})"
+        )
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if antialias and mode not in ("bilinear", "bicubic"):
@@ -101,18 +108,26 @@ def interpolate(
     if size is not None:
         out = (int(size),) * n if isinstance(size, int) else tuple(int(s) for s in size)
         if len(out) != n:
-            raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")  # fmt: skip
+            raise ValueError(
+                f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)} and"
+                f" output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format."
+            )
     elif scale_factor is not None:
         factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
         if len(factors) != n:
-            raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)} and scale_factor of shape {scale_factor}.")  # fmt: skip
+            raise ValueError(
+                f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of {list(space)}"
+                f" and scale_factor of shape {scale_factor}."
+            )
         out = tuple(math.floor(s * float(f)) for s, f in zip(space, factors))
         if not recompute_scale_factor:
             scales = [float(f) for f in factors]
     else:
         raise ValueError("either size or scale_factor should be defined")
     if any(o <= 0 for o in out) or any(s <= 0 for s in space):
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({', '.join(map(str, space))}) and output ({', '.join(map(str, out))})")  # fmt: skip
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and output ({_named(out)})"
+        )
     if mode == "area":
         return getattr(F, f"adaptive_avg_pool{n}d")(input, out)
     y = input
@@ -160,7 +175,10 @@ def pixel_shuffle(F, input, upscale_factor):
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     *lead, c, h, w = input.shape
     if c % (r * r):
-        raise RuntimeError(f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")  # fmt: skip
+        raise RuntimeError(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but input.size(-3)={c} is not"
+            f" divisible by {r * r}"
+        )
     k = len(lead)
     x = F.reshape(input, (*lead, c // (r * r), r, r, h, w))
     x = F.permute(x, (*range(k), k, k + 3, k + 1, k + 4, k + 2))
@@ -209,9 +227,13 @@ def affine_grid(F, theta, size, align_corners=None):
     """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
     size = tuple(size)
     d = F.dtype_of(theta)
+    if len(size) not in (4, 5):
+        raise NotImplementedError(
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
+        )
     if d.kind != "f":
         raise ValueError(f"Expected theta to have floating point type, but got {d}")
-    if len(size) not in (4, 5) or tuple(theta.shape[-2:]) != (len(size) - 2, len(size) - 1) or theta.ndim != 3:
+    if tuple(theta.shape[-2:]) != (len(size) - 2, len(size) - 1) or theta.ndim != 3:
         expected = f"Expected a batch of 2D affine matrices of shape Nx2x3 for size {size}. Got torch.Size({list(theta.shape)})."
         raise ValueError(expected if len(size) == 4 else expected.replace("2D", "3D").replace("Nx2x3", "Nx3x4"))
     if min(size) <= 0:
@@ -241,12 +263,19 @@ def _folded(F: Any, x: Any, low: float, high: float) -> Any:
     return (x - offset) * F.constant(sign.astype(raw.dtype)) + F.constant(shift.astype(raw.dtype))
 
 
+def _clipped(F: Any, x: Any, size: int) -> Any:
+    """``x`` within [0, size - 1]; the gradient is 0 on the borders too."""
+    raw = x if F.raw else x._data
+    inside = (raw > 0) & (raw < size - 1)
+    return F.where(F.constant(inside), x, F.constant(np.clip(raw, 0, size - 1)))
+
+
 def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     if padding == "border":
-        return F.clamp(x, 0, size - 1)
+        return _clipped(F, x, size)
     if padding == "reflection":
         low, high = (0.0, 2.0 * (size - 1)) if align else (-1.0, 2.0 * size - 1)
-        return F.clamp(_folded(F, x, low, high), 0, size - 1)
+        return _clipped(F, _folded(F, x, low, high), size)
     return x
 
 
@@ -262,11 +291,21 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
         raise ValueError(f"nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: '{padding_mode}'")
     n = input.ndim - 2
     if n not in (2, 3) or grid.ndim != input.ndim:
-        raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {list(input.shape)} and"
+            f" grid with sizes {list(grid.shape)}"
+        )
     if input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")  # fmt: skip
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(input.shape)} and grid with sizes"
+            f" {list(grid.shape)}"
+        )
     if grid.shape[-1] != n:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {list(grid.shape)}")
+    if F.dtype_of(input) != F.dtype_of(grid):
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"expected scalar type {scalar_name(F.dtype_of(input))} but found {scalar_name(F.dtype_of(grid))}")
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     align = bool(align_corners)

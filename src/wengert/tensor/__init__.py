@@ -20,7 +20,6 @@ from ..arrays.dtypes import (
     uint32,
     uint64,
 )
-
 from .surface import PLACES, assemble
 from .tensor import Parameter, Tensor, wrap
 from .types import Size, device

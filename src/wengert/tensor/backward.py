@@ -8,14 +8,14 @@ import numpy as np
 
 from ..graph.engine import reachable, run
 from ..graph.modes import modes, set_modes
-from ..graph.node import Node
-from .tensor import Tensor as Tensor_
 from .meta import edge_of, requires_grad
 from .spaces import RAW, RECORDED
+from .tensor import Tensor as Tensor_
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..graph.node import Node
 
 
 class GradientEdge(tuple[Any, int]):
@@ -72,8 +72,7 @@ def backward(
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use "
-                "`grad_tensors`."
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
     targets = None if inputs is None else _row(inputs)
@@ -156,7 +155,7 @@ def grad(
     needed = reachable([e for e, _ in edges], set(captures))
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures)
     result: list[Any] = []
-    for t, (node, nr) in zip(wanted, places):
+    for node, nr in places:
         g = captures[node][nr]
         if g is None:
             if not allow_unused:
@@ -177,7 +176,17 @@ def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bo
     count = next(v.shape[0] for v in vectors if v is not None)
     keep = create_graph if retain is None else retain
     each = [
-        grad(rows, wanted, [None if v is None else v[i] for v in vectors], keep or i + 1 < count, create_graph, True, allow_unused, False, materialize)
+        grad(
+            rows,
+            wanted,
+            [None if v is None else v[i] for v in vectors],
+            keep or i + 1 < count,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize,
+        )
         for i in range(count)
     ]
     from .functions import function

@@ -55,6 +55,7 @@ def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
 
 
 def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
+    """Convert, run the forward, wrap its results, leave a node."""
     inputs, raw = convert(op, args)
     try:
         answer = op.forward(*positional(op, raw), **keywords(op, raw))
@@ -154,7 +155,7 @@ def named(op: Operator, results: list[Any]) -> Any:
     if kind is None:
         from collections import namedtuple
 
-        base = namedtuple(op.name, op.outputs)  # type: ignore[misc]  # noqa: PYI024
+        base = namedtuple(op.name, op.outputs)  # type: ignore[misc]
         kind = type(op.name, (base,), {"__module__": "torch.return_types", "__repr__": _show_named, "__slots__": ()})
         _return_types[op.name] = kind
     return kind(*results)
@@ -195,7 +196,7 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
         elif type(v) is dt.dtype:
             raw[p] = v.np
         elif v is UNSET:
-            raise TypeError(f"{op.name}() missing 1 required positional arguments: \"{p}\"")
+            raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
         elif isinstance(v, Tensor_):
             raw[p] = v.item()
         elif type(v) in (list, tuple) and any(isinstance(x, Tensor_) for x in v):
@@ -208,6 +209,7 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
 
 
 def must_be(op: Operator, p: str, i: int, v: Any, kind: str) -> TypeError:
+    """The complaint about an argument of the wrong kind."""
     return TypeError(f"{op.name}(): argument '{p}' (position {i + 1}) must be {kind}, not {type(v).__name__}")
 
 
@@ -244,10 +246,12 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 
 def positional(op: Operator, raw: dict[str, Any]) -> list[Any]:
+    """The positional arguments of the forward."""
     return [raw[p] for p in (op.params[: -op.kwonly] if op.kwonly else op.params)]
 
 
 def keywords(op: Operator, raw: dict[str, Any]) -> dict[str, Any]:
+    """The keyword-only arguments of the forward."""
     return {p: raw[p] for p in op.params[-op.kwonly :]} if op.kwonly else {}
 
 
@@ -267,17 +271,14 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
     if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
         raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad."
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
         if not isinstance(t, Tensor_):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
         if not dt.can_cast(a.dtype, t._data.dtype):
-            raise RuntimeError(
-                f"result type {dt.scalar_name(a.dtype)} can't be cast to the desired output type {dt.scalar_name(t._data.dtype)}"
-            )
+            raise RuntimeError(f"result type {dt.scalar_name(a.dtype)} can't be cast to the desired output type {dt.scalar_name(t._data.dtype)}")
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
         if t._data.shape != a.shape:
@@ -304,9 +305,7 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
                 return answer
             break
     inputs, raw = convert(op, args)
-    recording = m.grad and any(
-        requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None
-    )
+    recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
     check_writable(target, recording, m)
     a = target._data
     if recording:
@@ -323,9 +322,7 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     if not dt.can_cast(y.dtype, a.dtype):
         raise RuntimeError(f"result type {dt.scalar_name(y.dtype)} can't be cast to the desired output type {dt.scalar_name(a.dtype)}")
     if y.shape != a.shape:
-        raise RuntimeError(
-            f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(y.shape)}"
-        )
+        raise RuntimeError(f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(y.shape)}")
     node = None
     if recording:
         raw["result"] = a
@@ -354,8 +351,14 @@ def check_writable(t: Tensor, recording: bool, m: Modes) -> None:
         raise RuntimeError("this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first.")
     if t._vc is INFERENCE_VERSION and not m.inference:
         if recording:
-            raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")  # fmt: skip
+            raise RuntimeError(
+                "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
+                " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            )
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
+            " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
     meta = t._meta
     if not m.grad or meta is None:
         return
@@ -363,9 +366,9 @@ def check_writable(t: Tensor, recording: bool, m: Modes) -> None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     view = meta.view
     if view is not None and (recording or requires_grad(view.base)):
-        if view.base._edge is None and view.base._meta is not None and view.base._meta.requires_grad:
-            if view.creation in (None, "multi"):
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        base = view.base
+        if base._edge is None and base._meta is not None and base._meta.requires_grad and view.creation in (None, "multi"):
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, "modified inplace"))
 

@@ -25,10 +25,8 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
             dtype = a.dtype
         elif isinstance(a, (str, device_type)):
             device = a
-        elif isinstance(a, memory_format_type):
-            memory_format = a
-        elif isinstance(a, bool):
-            pass
+        elif isinstance(a, (memory_format_type, bool)):
+            pass  # non_blocking, copy and layout wishes change nothing here
         elif isinstance(a, int):
             device = device_type(a)
         elif a is not None:
@@ -178,6 +176,5 @@ _NAMES = {
     "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool_,
 }  # fmt: skip
 METHODS |= {name: _to(name, d) for name, d in _NAMES.items()}
-LEGACY = {
-    f"{n}Tensor": LegacyType(f"{n}Tensor", dt.by_name(k)) for k, n in dt.SCALAR_NAMES.items() if k in ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
-}  # fmt: skip
+_LEGACY_TYPES = ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
+LEGACY = {f"{dt.SCALAR_NAMES[k]}Tensor": LegacyType(f"{dt.SCALAR_NAMES[k]}Tensor", dt.by_name(k)) for k in _LEGACY_TYPES}

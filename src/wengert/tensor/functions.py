@@ -91,7 +91,9 @@ def _write(answer: Any, out: Any, name: str) -> Any:
 
     results, targets = (list(answer), list(out)) if isinstance(out, (tuple, list)) else ([answer], [out])
     if any(requires_grad(t) for t in (*results, *targets)):
-        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.")  # fmt: skip
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
     from ..graph.modes import modes
 
     shim = type("op", (), {"name": name})

@@ -16,6 +16,7 @@ from .tensor import Tensor
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:
+    """``self[key]``."""
     kind = type(key)
     if kind is int:
         a = self._data
@@ -32,6 +33,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``self[key] = value``."""
     basic, advanced, _ = split(self, key)
     target = self if basic is None else function("basic_index")(self, basic)
     if advanced is not None:
@@ -43,7 +45,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         while value._data.ndim > len(shape) and value._data.shape[0] == 1:
             value = value[0]
         if not _broadcasts(value._data.shape, shape):
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}")
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+            )
         inplace_function("index_put")(target, advanced[0], value)
         return
     if isinstance(value, Tensor):
@@ -183,6 +187,4 @@ def _tidy(k: Any) -> Any:
         return _tidy(Tensor._wrap(a))
     if hasattr(k, "__index__"):
         return k.__index__()
-    raise TypeError(
-        f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind.__name__})"
-    )
+    raise TypeError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind.__name__})")

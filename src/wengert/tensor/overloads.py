@@ -22,7 +22,14 @@ def overload(*places: str) -> Any:
     return register
 
 
-_MODULES: tuple[str, ...] = ("overloads_pointwise", "overloads_functional", "overloads_reduce", "overloads_sorting", "overloads_shape", "overloads_linalg")  # family files that register overloads
+_MODULES: tuple[str, ...] = (
+    "overloads_pointwise",
+    "overloads_functional",
+    "overloads_reduce",
+    "overloads_sorting",
+    "overloads_shape",
+    "overloads_linalg",
+)  # family files that register overloads
 
 
 def load() -> None:

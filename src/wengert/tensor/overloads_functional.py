@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.activation import unsupported
 from .functions import function, inplace_function
 from .overloads import FUNCTIONAL, overload
+from .spaces import RECORDED
 
 
 def _with_inplace(name: str, *parameters: str) -> None:
@@ -159,8 +161,9 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     if not hard:
         return soft
     index = function("argmax")(soft, dim, True)
-    one = function("scatter")(type(logits)._wrap(np.zeros(logits.shape, logits._data.dtype)), dim, index, 1.0)
-    return one - soft.detach() + soft
+    one = np.zeros(logits.shape, logits._data.dtype)
+    np.put_along_axis(one, index._data, 1, dim)
+    return type(logits)._wrap(one) - soft.detach() + soft
 
 
 @overload("torch", "functional")
@@ -234,22 +237,36 @@ def _class_target(input: Any, target: Any) -> None:
     if target._data.dtype.kind not in "iu" or target._data.dtype.name not in ("int64", "uint8"):
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(f"expected scalar type Long but found {scalar_name(target._data.dtype)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._data.dtype)}")
 
 
 def _class_shapes(input: Any, target: Any) -> None:
-    if input.ndim > 1 and input.shape[0] != target.shape[0] if target.ndim else input.ndim > 1:
-        found = target.shape[0] if target.ndim else 1
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({found}).")
-    if input.ndim > 2 and tuple(target.shape[1:]) != tuple(input.shape[2:]):
-        raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
-    if input.ndim > 1 and target.ndim != input.ndim - 1:
-        raise RuntimeError(f"{input.ndim - 1}D target tensor expected, multi-target not supported")
+    shape, found = list(input.shape), list(target.shape)
+    if len(shape) == 1:
+        if len(found) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if target.numel() != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.numel()}")
+        return
+    if (found[0] if found else 1) != shape[0]:
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({found[0] if found else 1}).")
+    if len(shape) == 2 and len(found) != 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape) == 4 and len(found) != 3:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(found)}")
+    if found != [shape[0], *shape[2:]]:
+        if len(shape) == 4:
+            raise RuntimeError(f"size mismatch (got input: {shape} , target: {found}")
+        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {found}")
 
 
 def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    if input.ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if input._data.dtype.kind in "iub":
+        raise unsupported("log_softmax_lastdim_kernel_impl", input._data.dtype)
     _class_target(input, target)
-    if weight is not None and weight.numel() != input.shape[1 if input.ndim > 1 else 0]:
+    if weight is not None and (weight.ndim != 1 or weight.numel() != input.shape[1 if input.ndim > 1 else 0]):
         raise RuntimeError(
             f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no classes but got "
             f"weight tensor of shape: {list(weight.shape)}"
@@ -287,7 +304,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
 
     reduction = checked(legacy(size_average, reduce, reduction))
     if label_smoothing < 0.0 or label_smoothing > 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input._data.shape == target._data.shape and target._data.dtype.kind in "fV":
         return function("cross_entropy_soft")(input, target, weight, reduction, label_smoothing)
     if label_smoothing > 0.0:
@@ -328,7 +345,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 
     Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
     """
-    from ..ops.norm import Fixed
+    from ..ops.norm import Fixed, check_types
 
     if input.ndim < 2:  # nothing to tell channels from samples by: only an empty input gets through
         return input * 1
@@ -336,12 +353,17 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
         size = input.numel() // input.shape[1] if input.shape[1] else 0
         if size == 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
-    elif running_mean is None or running_var is None:
-        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    else:
+        for label, p in (("running_mean", running_mean), ("running_var", running_var)):
+            if p is None:
+                raise RuntimeError(f"{label} must be defined in evaluation mode")
     channels = input.shape[1]
     for label, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
+    check_types(RECORDED, input, "batch_norm", weight, bias)
     fixed = None
     if not training:
         mean, var = running_mean._data, running_var._data
@@ -399,12 +421,13 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         if not -n <= padding_idx < n:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= n
-    if input._data.dtype.kind not in "iu":
+    if input._data.dtype.name not in ("int64", "int32"):
         from ..arrays.dtypes import scalar_name
 
+        found = "CPUBoolType" if input._data.dtype.kind == "b" else f"torch.{scalar_name(input._data.dtype)}Tensor"
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{scalar_name(input._data.dtype)}Tensor instead (while checking arguments for embedding)"
+            f"{found} instead (while checking arguments for embedding)"
         )
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
@@ -416,7 +439,7 @@ def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> 
     for i in np.unique(input._data):
         norm = np.linalg.norm(w[i], norm_type)
         if norm > max_norm:
-            w[i] *= max_norm / (norm + 1e-7)
+            w[i] *= max_norm / (float(norm) + 1e-7)
     weight._vc[0] += 1
 
 

@@ -28,7 +28,7 @@ def ask(func: Any, owners: list[Any], args: Any, kwargs: Any) -> Any:
             return answer
     raise TypeError(
         f"no implementation found for 'torch.{func.__name__}' on types that implement __torch_function__: "
-        f"{[t for t in types]}"
+        f"{list(types)}"
     )
 
 

@@ -186,12 +186,11 @@ def node_class(op: Operator) -> type[OpNode]:
 
 
 def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None) -> type[OpNode]:
+    """A node class of ``op`` with these members."""
     return type(node_name or op.node_name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
 
 
-def record(
-    op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes, private: str = ""
-) -> OpNode | None:
+def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes, private: str = "") -> OpNode | None:
     """Leave a node on the tape, if some input asks for a gradient.
 
     ``inputs``: the tensors of the differentiable parameters. ``values``: for every name that a rule may remember, the
@@ -264,7 +263,11 @@ def _pack(array: np.ndarray, hooks: Any) -> Packed:
     with no_grad():
         value = pack(given)
     if given._vc[0] != 0:
-        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook.")  # fmt: skip
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place"
+            " operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input"
+            " to a pack hook."
+        )
     return Packed(value, unpack, None)
 
 
@@ -272,6 +275,7 @@ def _pack(array: np.ndarray, hooks: Any) -> Packed:
 
 
 def freed(node: Node) -> NoReturn:
+    """The memory of ``node`` is gone."""
     raise RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
         "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
@@ -281,12 +285,14 @@ def freed(node: Node) -> NoReturn:
 
 
 def check_versions(node: Node, name: str, arrays: Any, counters: Any, versions: Any) -> None:
+    """Refuse saved tensors that were written to since."""
     for array, counter, version in zip(arrays, counters, versions):
         if counter[0] != version:
             modified(node, name, array, version, counter[0])
 
 
 def modified(node: Node, name: str, array: Any, expected: int, found: int) -> NoReturn:
+    """Say which saved value was overwritten, and what to do."""
     kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
     op = node.op  # type: ignore[attr-defined]
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None

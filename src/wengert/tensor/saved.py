@@ -50,12 +50,18 @@ class SavedTensor:
         """Replace the saved value by ``pack(value)``; ``unpack`` gives it back when the gradient is computed."""
         node, at = self._node, 3 * self._node.op.saved.index(self._key)
         if node.saved is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved variables after calling backward.")  # fmt: skip
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call"
+                " .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need"
+                " to access saved variables after calling backward."
+            )
         array = node.saved[at]
         if array is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         if type(array) is Packed:
-            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time.")  # fmt: skip
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+            )
         from .record import _pack, node_class
 
         general = node_class(node.op)
@@ -70,5 +76,3 @@ def _raw(node: OpNode, asked: str) -> SavedTensor:
     if key not in node.op.saved:
         raise AttributeError(f"'{node.name()}' object has no attribute '_raw_saved_{asked}'")
     return SavedTensor(node, key)
-
-

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
-
 def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     """Compile the function of ``op`` (``kind``: call, inplace, dunder, reflected, augmented) into ``scope``."""
     from . import call
@@ -33,8 +32,8 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     scope.update(
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
         asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, next_seq=next_sequence, general=general, inplace=inplace,
-        op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED, renamed=_renamed,
-        number=dt.of_python, UNSET=UNSET, reflected_general=_reflected_general,
+        op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
+        renamed=_renamed, number=dt.of_python, UNSET=UNSET,
     )  # fmt: skip
     if fast(op) and op.wrt:
         scope["NodeClass"] = fast_node(op)
@@ -46,10 +45,6 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
     return explain(op, {p: getattr(v, "_data", v) for p, v in zip(op.params, args)}, error)
-
-
-def _reflected_general(op: Operator, args: tuple[Any, ...]) -> Any:
-    return general(op, args)
 
 
 def _renamed(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
@@ -287,6 +282,7 @@ def fast_node(op: Operator) -> type[OpNode]:
 
 
 def raw_source(op: Operator, scope: dict[str, Any]) -> str:
+    """The generated source of ``raw`` of a node."""
     lines = ["def raw(self, g):"]
     add = lines.append
     if op.saved or op.consts:
@@ -311,5 +307,3 @@ def raw_source(op: Operator, scope: dict[str, Any]) -> str:
         parts.append(text if len(op.wrt) == 1 else f"{text} if e_{op.wrt[i]} is not None else None")
     add(f"    return ({', '.join(parts)},)")
     return "\n".join(lines)
-
-

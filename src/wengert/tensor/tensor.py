@@ -159,7 +159,7 @@ class Tensor(Methods):
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, in elements."""
         item = self._data.itemsize
-        if self._data.size == 0 or self._data.base is None and self._data.flags.c_contiguous:
+        if self._data.size == 0 or (self._data.base is None and self._data.flags.c_contiguous):
             steps, step = [], 1
             for n in reversed(self._data.shape):
                 steps.append(step)

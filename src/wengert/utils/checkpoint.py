@@ -29,7 +29,7 @@ class CheckpointError(RuntimeError):
     """The recomputation did not do what the first computation did."""
 
 
-class _Stop(Exception):
+class _EnoughError(Exception):
     """Everything that was asked for has been recomputed."""
 
 
@@ -175,9 +175,9 @@ class _Frame:
                     self.compare(number, t)
                     table[number] = t.detach()
             elif self.early_stop:
-                raise _Stop
+                raise _EnoughError
             if self.early_stop and count == len(self.holders):
-                raise _Stop
+                raise _EnoughError
             return t.detach()
 
         with fork_rng(enabled=self.state is not None):
@@ -186,7 +186,7 @@ class _Frame:
             with enable_grad(), saved_tensors_hooks(pack, lambda t: t), self.context:
                 try:
                     self.function(*args, **self.kwargs)
-                except _Stop:
+                except _EnoughError:
                     return table
         if count != len(self.holders):
             raise CheckpointError(

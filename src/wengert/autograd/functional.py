@@ -1,0 +1,358 @@
+"""``torch.autograd.functional``: Jacobians, Hessians and products with them, for functions of tensors.
+
+Every function here takes ``func`` and its ``inputs`` (a tensor or a tuple of tensors) and gives answers of the same
+structure. ``create_graph``: the answers can be differentiated again. ``strict``: an output or a derivative that does
+not depend on an input is an error rather than zero. Products with a Jacobian from the right come from two backwards:
+the first is linear in its vector, and the derivative of a linear function is the function transposed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..graph.modes import enable_grad, is_grad_enabled, set_grad_enabled
+from ..tensor import Tensor
+from ..tensor.backward import grad
+from ..tensor.creation import zeros_like
+from ..tensor.functions import function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Tensors = tuple[Tensor, ...]
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), v @ J)``: the product of a vector, shaped like the outputs, with the Jacobian.
+
+    >>> import wengert as torch
+    >>> from wengert.autograd.functional import vjp
+    >>> vjp(lambda x: x ** 2, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+    (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
+    with enable_grad():
+        call = _Call(func, inputs, "vjp", create_graph, strict)
+        call.run()
+        if v is None:
+            if len(call.outputs) != 1 or call.outputs[0].numel() != 1:
+                raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a single element.")
+        else:
+            v = call.vector(v, call.outputs, call.several_out)
+    with set_grad_enabled(create_graph or is_grad_enabled()):
+        product = call.filled(_grad(call.outputs, call.inputs, v, create_graph), call.inputs, "back")
+    return call.answer(product, call.several_in)
+
+
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), J @ v)``: the product of the Jacobian with a vector, shaped like the inputs.
+
+    >>> import wengert as torch
+    >>> from wengert.autograd.functional import jvp
+    >>> jvp(lambda x: x.prod(), torch.tensor([2.0, 3.0]), torch.tensor([1.0, 0.0]))
+    (tensor(6.), tensor(3.))
+    """
+    with enable_grad():
+        call = _Call(func, inputs, "jvp", create_graph, strict)
+        v = call.input_vector(
+            v, "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+        )
+        call.run()
+        seeds = _zeros(call.outputs)  # any value will do: the first backward is linear in it
+        first = _grad(call.outputs, call.inputs, seeds, True)
+        call.depends(first, "grad_inputs")
+    with set_grad_enabled(create_graph or is_grad_enabled()):
+        product = call.filled(_grad(first, seeds, v, create_graph), call.outputs, "back_trick")
+    return call.answer(product, call.several_out)
+
+
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), v @ H)`` for a function with one number as its output; ``H`` is its Hessian.
+
+    >>> import wengert as torch
+    >>> from wengert.autograd.functional import vhp
+    >>> vhp(lambda x: x.pow(3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    with enable_grad():
+        call = _Call(func, inputs, "vhp", create_graph, strict)
+        v = call.input_vector(v, _NEEDS_VECTOR)
+        call.run()
+        call.one_number()
+        first = _grad(call.outputs, call.inputs, None, True)
+        call.depends(first, "jacobian")
+    with set_grad_enabled(create_graph or is_grad_enabled()):
+        product = call.filled(_grad(first, call.inputs, v, create_graph), call.inputs, "double_back")
+    return call.answer(product, call.several_in)
+
+
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """``(func(*inputs), H @ v)``; the Hessian is symmetric, so that ``vhp`` gives the same for less work.
+
+    >>> import wengert as torch
+    >>> from wengert.autograd.functional import hvp
+    >>> hvp(lambda x: x.pow(3).sum(), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 1.0]))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    with enable_grad():
+        call = _Call(func, inputs, "hvp", create_graph, strict)
+        v = call.input_vector(v, _NEEDS_VECTOR)
+        call.run()
+        call.one_number()
+        first = _grad(call.outputs, call.inputs, None, True)
+        call.depends(first, "jacobian")
+        seeds = _zeros(call.inputs)
+        second = _grad(first, call.inputs, seeds, True)
+        call.depends(first, "hessian")
+    with set_grad_enabled(create_graph or is_grad_enabled()):
+        product = call.filled(_grad(second, seeds, v, create_graph), call.inputs, "double_back_trick")
+    return call.answer(product, call.several_in)
+
+
+def jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """The Jacobian of ``func``: for an output of shape ``o`` and an input of shape ``i`` a tensor of shape ``o + i``.
+
+    Tuples of outputs and of inputs give tuples (outputs outside). ``vectorize`` and ``strategy`` are hints that change
+    no value.
+
+    >>> import wengert as torch
+    >>> torch.autograd.functional.jacobian(lambda x: x.cumprod(0), torch.tensor([2.0, 3.0]))
+    tensor([[1., 0.],
+            [3., 2.]])
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
+            '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). '
+                'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        if not vectorize and not strict:
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+            )
+    with enable_grad():
+        call = _Call(func, inputs, "jacobian", create_graph, strict)
+        call.run()
+        if strict and (vectorize or strategy == "forward-mode"):
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+                "Please either set `strict=False` or `vectorize=False`."
+            )
+        table = tuple(_jacobian_rows(call, i, output) for i, output in enumerate(call.outputs))
+        if not create_graph:
+            table = tuple(tuple(j.detach() for j in row) for row in table)
+    return _unpacked(tuple(_unpacked(row, call.several_in) for row in table), call.several_out)
+
+
+def _jacobian_rows(call: _Call, i: int, output: Tensor) -> Tensors:
+    """The Jacobians of one output, for each input."""
+    columns: list[list[Tensor]] = [[] for _ in call.inputs]
+    flat = output.reshape(-1)
+    for k in range(output.numel()):
+        for j, (x, g) in enumerate(zip(call.inputs, _grad((flat[k],), call.inputs, None, call.create_graph, True))):
+            if g is None:
+                if call.strict:
+                    raise RuntimeError(f"Output {i} of the user-provided function is independent of input {j}. This is not allowed in strict mode.")
+                g = zeros_like(x)
+            elif call.strict and call.create_graph and not g.requires_grad:
+                raise RuntimeError(
+                    f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+                    "create_graph=True."
+                )
+            columns[j].append(g)
+    return tuple(
+        function("stack")(c).reshape(output.shape + x.shape) if c else zeros_like(x).new_zeros(output.shape + x.shape)
+        for c, x in zip(columns, call.inputs)
+    )
+
+
+def hessian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """The Hessian of a function with one number as its output: for inputs of shapes ``a`` and ``b`` a tensor ``a + b``.
+
+    >>> import wengert as torch
+    >>> torch.autograd.functional.hessian(lambda x: x.prod(), torch.tensor([2.0, 3.0]))
+    tensor([[0., 1.],
+            [1., 0.]])
+    """
+    several, inputs = _row(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+
+    def one_number(*given: Any) -> Any:
+        call = _Call(func, given, "hessian", create_graph, strict)
+        call.inputs = given
+        call.run()
+        call.one_number()
+        return call.outputs[0].squeeze()
+
+    def gradient(*given: Any) -> Any:
+        if outer_jacobian_strategy == "forward-mode":
+            given = tuple(x.requires_grad_(True) for x in given)
+        row = jacobian(one_number, given, create_graph=True)
+        if strict:
+            _require(row, "jacobian")
+        return row
+
+    table = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return _unpacked(tuple(_unpacked(row, several) for row in table), several)
+
+
+_NEEDS_VECTOR = "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."
+
+
+class _Call:
+    """One call of the user's function on inputs of our own, and what its answers must be like."""
+
+    outputs: Tensors
+    several_out: bool
+
+    def __init__(self, func: Any, inputs: Any, name: str, create_graph: bool, strict: bool) -> None:
+        self.func, self.name, self.create_graph, self.strict = func, name, create_graph, strict
+        self.several_in, given = _row(inputs, "inputs", name)
+        # New tensors in any case, so that the same ones used inside func from outside count as constants.
+        self.inputs = tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given)
+
+    def run(self) -> None:
+        """Call the function."""
+        self.several_out, self.outputs = _row(self.func(*self.inputs), "outputs of the user-provided function", self.name)
+        self.depends(self.outputs, "outputs")
+
+    def one_number(self) -> None:
+        """Refuse functions with any other output than one number."""
+        if self.several_out:
+            raise RuntimeError(f"The function given to {self.name} should return a single Tensor")
+        if self.outputs[0].numel() != 1:
+            raise RuntimeError(f"The Tensor returned by the function given to {self.name} should contain a single element")
+
+    def input_vector(self, v: Any, otherwise: str) -> Tensors | None:
+        """The user's vector for the inputs, checked."""
+        if v is not None:
+            return self.vector(v, self.inputs, self.several_in)
+        if len(self.inputs) != 1 or self.inputs[0].numel() != 1:
+            raise RuntimeError(otherwise)
+        return None
+
+    def vector(self, v: Any, like: Tensors, several: bool) -> Tensors:
+        """The user's vector, checked against the tensors that it belongs to."""
+        _, row = _row(v, "v", self.name)
+        row = tuple(x.view_as(x) if self.create_graph and x.requires_grad else x.detach() for x in row)
+        if len(row) != len(like):
+            raise RuntimeError(
+                f"v is a tuple of invalid length: should be {len(like)} but got {len(row)}."
+                if several
+                else "The given v should contain a single Tensor."
+            )
+        for i, (x, other) in enumerate(zip(row, like)):
+            if x.shape != other.shape:
+                raise RuntimeError(f"{f'Entry {i} in ' if several else ''}v has invalid size: should be {other.shape} but got {x.shape}.")
+        return row
+
+    def depends(self, row: Any, what: str) -> None:
+        """In strict mode, refuse answers without a graph."""
+        if self.strict:
+            _require(row, what)
+
+    def filled(self, grads: Any, like: Tensors, stage: str) -> Tensors:
+        """Undefined gradients as zeros, or, in strict mode, as errors."""
+        row = []
+        for i, (g, x) in enumerate(zip(grads, like)):
+            if g is None:
+                if self.strict:
+                    raise RuntimeError(_INDEPENDENT[stage].format(i=i))
+                g = zeros_like(x)
+            elif self.strict and self.create_graph and not g.requires_grad:
+                what = "hessian" if stage.startswith("double") else "jacobian"
+                raise RuntimeError(
+                    f"The {what} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+                    "create_graph=True."
+                )
+            row.append(g)
+        return tuple(row)
+
+    def answer(self, product: Tensors, several: bool) -> tuple[Any, Any]:
+        """The outputs and the product as the user gets them."""
+        outputs = self.outputs
+        if not self.create_graph:
+            outputs, product = (tuple(x.detach() for x in row) for row in (outputs, product))
+        return _unpacked(outputs, self.several_out), _unpacked(product, several)
+
+
+_INDEPENDENT = {
+    "back": "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+    "back_trick": (
+        "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double backward trick to "
+        "compute forward mode gradients. This is not allowed in strict mode."
+    ),
+    "double_back": "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
+    "double_back_trick": (
+        "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is not allowed in strict mode "
+        "as it prevents from using the double backward trick to replace forward mode AD."
+    ),
+}
+
+_UNRELATED = {
+    "outputs": (
+        "Output {i} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
+        "from the input when running in strict mode."
+    ),
+    "grad_inputs": (
+        "The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is not allowed in strict mode."
+    ),
+    "jacobian": (
+        "While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is independent of "
+        "the input. This is not allowed in strict mode. You should ensure that your function is twice differentiable and that the "
+        "jacobian depends on the inputs (this would be violated by a linear function for example)."
+    ),
+    "hessian": (
+        "The hessian of the user-provided function with respect to input {i} is independent of the input. This is not allowed in strict "
+        "mode. You should ensure that your function is thrice differentiable and that the hessian depends on the inputs."
+    ),
+}
+
+
+def _require(row: Any, what: str) -> None:
+    for i, x in enumerate(row):
+        if x is None:
+            raise RuntimeError(_INDEPENDENT["back"].format(i=i))
+        if not x.requires_grad:
+            raise RuntimeError(_UNRELATED[what].format(i=i))
+
+
+def _row(x: Any, what: str, name: str) -> tuple[bool, Tensors]:
+    """Whether ``x`` was a tuple, and ``x`` as one."""
+    several = isinstance(x, tuple)
+    row = x if several else (x,)
+    for i, t in enumerate(row):
+        if not isinstance(t, Tensor):
+            where = f"value at index {i}" if several else f"given {what}"
+            raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the {where} has type {type(t)}.")
+    return several, row
+
+
+def _unpacked(row: tuple[Any, ...], several: bool) -> Any:
+    return row if several else row[0]
+
+
+def _zeros(row: Tensors) -> Tensors:
+    return tuple(zeros_like(x).requires_grad_() for x in row)
+
+
+def _grad(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, retain: bool | None = None) -> tuple[Any, ...]:
+    """``grad`` for outputs some of which may be undefined or without a graph."""
+    seeds = (None,) * len(outputs) if vectors is None else vectors
+    live = [(o, g) for o, g in zip(outputs, seeds) if o is not None and o.requires_grad]
+    if not live:
+        return (None,) * len(inputs)
+    return grad([o for o, _ in live], inputs, [g for _, g in live], retain, create_graph, allow_unused=True)

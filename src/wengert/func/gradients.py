@@ -1,0 +1,184 @@
+"""``grad``, ``grad_and_value`` and ``vjp`` of functions.
+
+A transform calls its function on new tensors of its own (a fresh leaf, or an alias where the caller's tensor already
+has a history), so that levels of nesting do not meet. Answers keep a graph only where it leads to tensors of somebody
+else: an outer transform, or the user's own leaves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..graph.engine import below
+from ..graph.modes import enable_grad, is_grad_enabled
+from ..tensor import Tensor
+from ..tensor.backward import grad as _grad
+from ..tensor.creation import zeros_like
+from ..tensor.meta import AccumulateGrad, edge_of
+from . import trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+class Level:
+    """One differentiation: the tensors that it is with respect to, and what is outside of it."""
+
+    def __init__(self) -> None:
+        self.recording = is_grad_enabled()  # whether somebody outside may differentiate the answers
+        self.own: set[int] = set()
+        self.inputs: list[Tensor] = []
+
+    def enter(self, tree: Any) -> Any:
+        """``tree`` with tensors of this level in the places of the caller's."""
+        return trees.mapped(self._input, tree)
+
+    def _input(self, x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        outside = self.recording and x.requires_grad
+        fresh = x.view_as(x) if outside else x.detach().requires_grad_()
+        if not outside:
+            self.own.add(id(fresh))
+        self.inputs.append(fresh)
+        return fresh
+
+    def foreign(self, tensors: Iterable[Any]) -> bool:
+        """Whether the history of ``tensors`` leads to a leaf that this level has not made."""
+        edges = [edge_of(t) for t in tensors if isinstance(t, Tensor) and t.requires_grad]
+        nodes = below([e for e in edges if e is not None])
+        return self.recording and any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own for n in nodes)
+
+    def leave(self, tree: Any) -> Any:
+        """Answers as the caller gets them: without what is inside this level's history only."""
+        return trees.mapped(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad and not self.foreign([t]) else t, tree)
+
+    def pull(self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None) -> list[Tensor]:
+        """The gradients of this level's inputs."""
+        pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
+        if not pairs:
+            return [zeros_like(x.detach()) for x in self.inputs]
+        if create_graph is None:
+            create_graph = self.recording and (self.foreign(outputs) or any(v is not None and v.requires_grad for v in vectors))
+        found = _grad([o for o, _ in pairs], self.inputs, [v for _, v in pairs], retain or create_graph, create_graph, allow_unused=True)
+        return [zeros_like(x.detach()) if g is None else g for g, x in zip(found, self.inputs)]
+
+
+def selected(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The argument numbers asked for, checked and counted from the front."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    row = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not row:
+        raise RuntimeError("argnums must be non-empty")
+    for n in row:
+        if not isinstance(n, int):
+            raise RuntimeError(f"argnum must be int, got: {type(n)}")
+        if not -len(args) <= n < len(args):
+            raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
+    if len(set(row)) != len(row):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return tuple(n % len(args) for n in row)
+
+
+def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...]) -> list[Any]:
+    """The arguments, those with ``numbers`` as tensors of ``level``."""
+    row = list(args)
+    for n in numbers:
+        row[n] = level.enter(row[n])
+    return row
+
+
+def split_aux(answer: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
+    """``(output, aux)`` of the user's function."""
+    if not has_aux:
+        return answer, None
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return answer
+
+
+def _named(wrapper: Any, func: Any) -> Any:
+    from functools import update_wrapper
+
+    return update_wrapper(wrapper, func) if hasattr(func, "__name__") else wrapper
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives ``(gradient, value)`` of ``func``, which gives one number; with aux, ``(gradient, (value, aux))``.
+
+    >>> import wengert as torch
+    >>> torch.func.grad_and_value(lambda x: x ** 2)(torch.tensor(3.0))
+    (tensor(6.), tensor(9.))
+    """
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        numbers = selected(argnums, args)
+        level = Level()
+        with enable_grad():
+            given = entered(level, args, numbers)
+            output, aux = split_aux(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
+            if not isinstance(output, Tensor):
+                raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
+            if output.dim() != 0:
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe "
+                    "you wanted to use the vjp or jacrev APIs instead?"
+                )
+            row = level.pull([output], [None], retain=True)  # aux may share the graph
+            found = trees.filled(tuple(given[n] for n in numbers), [level.leave(g) for g in row])
+            value = level.leave(output)
+        answer = found if isinstance(argnums, tuple) else found[0]
+        return (answer, (value, level.leave(aux))) if has_aux else (answer, value)
+
+    return _named(wrapper, func)
+
+
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func``, which gives one number, for the arguments ``argnums``.
+
+    ``argnums``: a number, or a tuple of them for a tuple of gradients. ``has_aux``: ``func`` gives ``(output, aux)`` and
+    the new function ``(gradient, aux)``.
+
+    >>> import wengert as torch
+    >>> torch.func.grad(lambda p: (p["w"] * p["b"]).sum())({"w": torch.tensor([2.0]), "b": torch.tensor([3.0])})
+    {'w': tensor([3.]), 'b': tensor([2.])}
+    """
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        found, rest = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        return (found, rest[1]) if has_aux else found
+
+    return _named(wrapper, func)
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """``(output, vjp_fn)``: ``vjp_fn(v)``, with ``v`` shaped like the output, is the tuple of ``v @ J`` for each primal.
+
+    >>> import wengert as torch
+    >>> output, pull = torch.func.vjp(torch.sin, torch.tensor([0.0, 1.0]))
+    >>> pull(torch.tensor([1.0, 1.0]))
+    (tensor([1.0000, 0.5403]),)
+    """
+    level = Level()
+    with enable_grad():
+        given = entered(level, primals, tuple(range(len(primals))))
+        inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
+    outputs = trees.leaves(inside)
+    for o in outputs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(f"vjp(f, *primals): Expected f(*args) to return only tensors, got unsupported type {type(o)}")
+        if not (o.is_floating_point() or o.is_complex()):
+            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> tuple[Any, ...]:
+        if trees.shape(cotangents) != trees.shape(inside):
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {trees.shape(cotangents)}, primal output: {trees.shape(inside)}"
+            )
+        found = level.pull(outputs, trees.leaves(cotangents), retain_graph, create_graph)
+        return trees.filled(tuple(given), found if create_graph else [level.leave(g) for g in found])
+
+    output = level.leave(inside)
+    return (output, pull, level.leave(aux)) if has_aux else (output, pull)
