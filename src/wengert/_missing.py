@@ -19,7 +19,7 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """The names among ``known`` that look most like ``name``, the best first.
 
     >>> nearest("rleu", ["relu", "gelu", "conv2d"])
-    ['relu', 'gelu']
+    ['relu']
     """
     from difflib import get_close_matches
 

@@ -480,6 +480,20 @@ def test_max_pool_of_odd_values():
     np.testing.assert_array_equal(index.ravel(), [4, 4, 6])  # the last NaN, else the first place
 
 
+@pytest.mark.parametrize("lead", [(0, 3), (2, 0), (0, 0)])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_windows_of_nothing(case, lead):
+    size, kernel, *how = case
+    x = np.zeros((*lead, *size), np.float32)
+    for find in (lambda name: getattr(K, name), K.plain):
+        columns = find("im2col")(x, kernel, *how)
+        assert columns.shape[:2] == (lead[0], lead[1] * np.prod(kernel))
+        assert find("col2im")(columns, size, kernel, *how).shape == x.shape
+        out, index = find("max_pool")(x, kernel, *how)
+        assert out.shape == index.shape
+        assert find("max_pool_grad")(out, index, size).shape == x.shape
+
+
 def test_max_pool_grad_refuses_foreign_places():
     with pytest.raises(IndexError):
         K.max_pool_grad(np.ones((1, 1, 2), np.float32), np.array([[[0, 9]]]), (4,))

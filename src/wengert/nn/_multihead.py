@@ -174,7 +174,18 @@ def embedding_bag(
             f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open"
             " a feature request on GitHub."
         )
+    if input.dim() == 1 and len(starts) and starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{int(starts[0])}"
+        )
     total = input.numel()
+    wrong = np.flatnonzero((input._data < 0) | (input._data >= weight.shape[0]))
+    if wrong.size:
+        at = int(wrong[0])
+        raise RuntimeError(
+            f"Index {at} of input takes value {int(input._data[at])} which is not in the valid range [0, {weight.shape[0]})"
+        )
     bag = np.searchsorted(starts, np.arange(total), side="right") - 1
     rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
     if padding_idx is not None:
@@ -229,7 +240,7 @@ def ctc_loss(
         raise RuntimeError(f"target_lengths must be of size batch_size ({batch})")
     if lengths.size and lengths.max() > steps:
         raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} (while checking arguments for ctc_loss_cpu)"
+            f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} (while checking arguments for ctc_loss_allocate_outputs)"
         )
     longest = int(sizes.max()) if sizes.size else 0
     labels = np.full((batch, longest), blank, np.int64)

@@ -337,6 +337,11 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
     if bias is not None:
         if y.dtype is not bias.dtype:
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {_t(bias)} and {_t(y)}")
+        if bias.ndim == 1 and weight.ndim == 2 and bias.shape[0] not in (1, weight.shape[0]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size ({bias.shape[0]}) at non-singleton dimension "
+                f"{y.ndim - 1}.  Target sizes: {list(y.shape)}.  Tensor sizes: {list(bias.shape)}"
+            )
         y = np.add(y, bias, out=y) if type(y) is np.ndarray else y + bias
     return y if input.ndim <= 2 else y.reshape(*input.shape[:-1], *y.shape[1:])
 

@@ -73,9 +73,11 @@ def check_windows(shape: Any, kernel: Any, stride: Any, padding: Any, dilation: 
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
     counts = K.window_counts(tuple(size), kernel, stride, padding, dilation, ceil)
     if any(c < 1 for c in counts):
-        raise RuntimeError(
-            f"Given input size: ({'x'.join(map(str, size))}). Calculated output size: ({'x'.join(map(str, counts))}). Output size is too small"
-        )
+        if name == "max_pool1d":
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {counts[0]}")
+        one = (1,) if len(size) == 1 else ()  # PyTorch pools one dimension as two
+        given, found = ("x".join(map(str, (shape[1], *one, *row))) for row in (size, counts))
+        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small")
     return counts
 
 

@@ -96,7 +96,7 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     """Send each window's gradient to the place its maximum came from. Returns ``(N, C, *size)``."""
     n, c = g.shape[:2]
     area = math.prod(size)
-    flat = (index.reshape(n * c, -1) + area * np.arange(n * c)[:, None]).ravel()
+    flat = (index.reshape(n * c, math.prod(index.shape[2:])) + area * np.arange(n * c)[:, None]).ravel()
     grad = np.zeros(n * c * area, g.dtype)
     np.add.at(grad, flat, g.ravel())
     return grad.reshape(n, c, *size)
