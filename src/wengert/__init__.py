@@ -82,13 +82,15 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "accelerator", "autograd", "backends", "cpu", "cuda", "fft", "linalg", "mps", "nn", "optim", "overrides", "random", "serialization",
-    "special", "utils", "version", "xpu",
+    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "linalg", "mps", "nn", "optim", "overrides", "random",
+    "serialization", "special", "utils", "version", "xpu",
 ))  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
-    "UntypedStorage": ("serialization.storage", "UntypedStorage"),
+    "UntypedStorage": ("serialization.storage", "UntypedStorage"), "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
+    "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
+    "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
 }  # fmt: skip
 
 

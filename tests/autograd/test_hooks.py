@@ -114,3 +114,10 @@ def test_saved_tensor_hooks_can_be_disabled(torch):
         with pytest.raises(RuntimeError, match="not here"):
             with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
                 pass
+
+
+def test_post_accumulate_hooks_answer_nothing(torch):
+    x = torch.ones(1, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2))
+    with pytest.raises(RuntimeError, match="post accumulate grad hooks should return None"):
+        (x * 4).backward()

@@ -314,6 +314,8 @@ def _wire(cls: Any, node: Any, args: Any, tensors: Any, outputs: list[Any], live
                 results.append(o if o._edge is None and not (o._meta is not None and o._meta.requires_grad) else o.detach())
     if live:
         node.seq = next_sequence()
+        if m.anomaly is not None:
+            m.anomaly.made(node)
         node.__dict__["outputs"] = len(outputs)
         shapes = [o._data.shape if isinstance(o, Tensor) else None for o in outputs]
         types = [o._data.dtype if isinstance(o, Tensor) else None for o in outputs]

@@ -11,6 +11,8 @@ import threading
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from .modes import modes
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -60,8 +62,12 @@ def run(
     """
     outer = _current.walk
     _current.walk = Walk(roots, needed)
+    anomaly = modes().anomaly
     try:
-        _run(roots, space, retain, needed, captures)
+        if anomaly is None:
+            _run(roots, space, retain, needed, captures)
+        else:
+            anomaly.watch(_run, roots, space, retain, needed, captures)
     finally:
         _current.walk = outer
 

@@ -21,7 +21,8 @@ class Modes:
 
     ``grad``: operations are recorded. ``inference``: results are inference tensors. ``packing``: the innermost
     saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
-    ``anomaly``: None, or an object told of every node made and run. ``observers``: called around every operation
+    ``anomaly``: None, or an object told of every node made (``made(node)``) that runs every walk
+    (``watch(walk, *its arguments)``). ``observers``: called around every operation
     (profilers, autocast, function modes). ``dual``: the forward-mode level, or None.
     """
 

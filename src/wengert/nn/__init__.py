@@ -23,9 +23,13 @@ __all__ = [
 ]
 
 
+_LATER = {"attention": "attention", "parallel": "parallel", "DataParallel": "parallel"}  # name -> the module that it is or is in
+
+
 def __getattr__(name: str) -> Any:
-    if name == "attention":
+    if name in _LATER:
         from importlib import import_module
 
-        return import_module(f"{__name__}.attention")
+        module = import_module(f"{__name__}.{_LATER[name]}")
+        return module if name == _LATER[name] else getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

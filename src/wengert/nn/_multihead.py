@@ -240,7 +240,8 @@ def ctc_loss(
         raise RuntimeError(f"target_lengths must be of size batch_size ({batch})")
     if lengths.size and lengths.max() > steps:
         raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} (while checking arguments for ctc_loss_allocate_outputs)"
+            f"Expected input_lengths to have value at most {steps}, but got value {int(lengths.max())} "
+            "(while checking arguments for ctc_loss_allocate_outputs)"
         )
     longest = int(sizes.max()) if sizes.size else 0
     labels = np.full((batch, longest), blank, np.int64)

@@ -16,8 +16,8 @@ operator, composite = family("functional")
 _hidden = dict(places=())
 
 
-def _needs_float(input: Any, kernel: str) -> Any:
-    if input.dtype.kind not in "fcV":
+def _needs_float(input: Any, kernel: str, kinds: str = "fV") -> Any:
+    if input.dtype.kind not in kinds:
         raise unsupported(kernel, input.dtype)
     return input
 
@@ -44,13 +44,25 @@ def relu(input: Array):
     """
     if input.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
+    if input.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     return K.relu(input) if input.dtype.kind in "fV" else np.maximum(input, 0)
 
 
 @operator(grad=dict(input=lambda F, g, result: g * ~((result <= 0) | (result >= 6))), inplace=True, node="HardtanhBackward0")
 def relu6(input: Array):
     """``min(max(x, 0), 6)``."""
+    _check_hardtanh(input, 0)
     return np.clip(input, 0, 6)
+
+
+def _check_hardtanh(input: Any, low: Any) -> None:
+    if input.dtype.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if input.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    if input.dtype.kind == "u" and low < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
 @operator(
@@ -63,6 +75,7 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
         error = ValueError("min_val cannot be greater than max_val")
         error.as_is = True  # type: ignore[attr-defined]
         raise error
+    _check_hardtanh(input, min_val)
     return np.clip(input, input.dtype.type(min_val), input.dtype.type(max_val))
 
 
@@ -147,7 +160,7 @@ def silu_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.silu_grad(g, input)), wirtinger=True, inplace=True)
 def silu(input: Array):
     """``x * sigmoid(x)``."""
-    return K.silu(_needs_float(input, "silu_cpu"))
+    return K.silu(_needs_float(input, "silu_cpu", "fcV"))
 
 
 @composite(raw=lambda g, input: K.mish_grad(g, input), **_hidden)
@@ -200,7 +213,7 @@ def tanhshrink(F, input):
 def hardsigmoid(input: Array):
     """``clamp(x + 3, 0, 6) / 6``."""
     d = _needs_float(input, "hardsigmoid_cpu").dtype.type
-    return np.clip(input + d(3), d(0), d(6)) / d(6)
+    return (np.clip(input + d(3), d(0), d(6)) / d(6)).astype(input.dtype, copy=False)
 
 
 @operator(
@@ -209,7 +222,7 @@ def hardsigmoid(input: Array):
 def hardswish(input: Array):
     """``x * hardsigmoid(x)``. Howard et al., 2019."""
     d = _needs_float(input, "hardswish_cpu").dtype.type
-    return input * (np.clip(input + d(3), d(0), d(6)) / d(6))
+    return (input * (np.clip(input + d(3), d(0), d(6)) / d(6))).astype(input.dtype, copy=False)
 
 
 @operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))), places=("torch", "Tensor", "functional"))
@@ -255,7 +268,7 @@ def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
 )  # fmt: skip
 def prelu(input: Array, weight: Array):
     """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
-    if input.dtype != weight.dtype:
+    if input.dtype != _needs_float(weight, "prelu_cpu").dtype:
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(input.dtype)} and {scalar_name(weight.dtype)}")
@@ -293,7 +306,7 @@ def glu(input: Array, dim=-1):
     """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
     if input.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    n = _needs_float(input, "glu_cpu").shape[dim]
+    n = _needs_float(input, "glu_cpu").shape[_axis(input, dim)]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
     a, b = np.split(input, 2, axis=dim)
@@ -388,7 +401,7 @@ def raised(F: Any, x: Any, low: float) -> Any:
     return x + F.constant(np.maximum(low - (x if F.raw else x._data), 0).astype(F.dtype_of(x)))
 
 
-@composite
+@composite(places=("torch", "functional"))
 def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
     if F.dtype_of(x1).kind not in "fcV" or F.dtype_of(x2).kind not in "fcV":
@@ -400,7 +413,7 @@ def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     return F.sum((x1 / n1) * (x2 / n2), dim)
 
 
-@composite
+@composite(places=("torch", "functional"))
 def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
     return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)

@@ -98,8 +98,8 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None, causal
 def _spelt(F: Any, x: Any) -> str:
     from ..arrays.dtypes import scalar_name
 
-    name = scalar_name(F.dtype_of(x)).lower()
-    return {"long": "long int"}.get(name, name)
+    name = scalar_name(F.dtype_of(x))
+    return {"Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}.get(name, name.lower())
 
 
 def _repeat_heads(F: Any, x: Any, heads: int) -> Any:
@@ -136,6 +136,8 @@ def scaled_dot_product_attention(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
             f"{_spelt(F, attn_mask)} and  query.dtype: {_spelt(F, query)} instead."
         )
+    if F.dtype_of(query).kind in "iub":
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {_spelt(F, query)}")
     if enable_gqa:
         key, value = (_repeat_heads(F, t, query.shape[-3]) for t in (key, value))
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None else 1.0

@@ -184,6 +184,8 @@ def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     kernel = tuple(weight.shape[2:])
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"kernel size should be greater than zero, but got {list(kernel)}")
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
     if isinstance(padding, str):
@@ -256,6 +258,14 @@ def _transposed(
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
     shape = (x.shape[0], weight.shape[1] * groups)
+    found = [
+        (a - 1) * s - 2 * p + d * (k - 1) + 1 + e
+        for a, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)
+    ]
+    if any(v < 1 for v in found):
+        one = [1] if n == 1 else []  # PyTorch convolves one dimension as two
+        given, out = (" x ".join(map(str, one + list(row))) for row in (x.shape[2:], found))
+        raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({out}). Output size is too small")
     size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
     if all(e < s for e, s in zip(extra, stride)):
         size = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))

@@ -21,7 +21,8 @@ operator, composite = family("fft")
 _, legacy = family("torch", "Tensor")
 
 # NumPy's word for each scale, forward and inverse.
-_FORWARD, _INVERSE = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")
+_FORWARD: Any = ("backward", "ortho", "forward")
+_INVERSE: Any = ("forward", "ortho", "backward")
 
 
 @operator(

@@ -24,6 +24,12 @@ _, legacy = family("torch", "Tensor")
 
 
 @composite
+def linalg_matmul(F, input, other):
+    """``torch.matmul``."""
+    return F.matmul(input, other)
+
+
+@composite
 def linalg_multi_dot(F, tensors):
     """The product of several matrices, in the cheapest order; the first and the last may be vectors.
 

@@ -81,6 +81,11 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
     return _norm(input, ord, axes, keepdim)
 
 
+_add: Any = np.add.reduce
+_maximum: Any = np.maximum.reduce
+_minimum: Any = np.minimum.reduce
+
+
 def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     if ord == 2:
         if x.dtype.kind == "c":
@@ -88,17 +93,17 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
             square += x.imag * x.imag
         else:
             square = x * x
-        return np.sqrt(np.add.reduce(square, axes, None, None, keepdim))
+        return np.sqrt(_add(square, axes, None, None, keepdim))
     size = np.absolute(x)
     if ord == 1:
-        return np.add.reduce(size, axes, None, None, keepdim)
+        return _add(size, axes, None, None, keepdim)
     if ord == inf:
-        return np.maximum.reduce(size, axes, None, None, keepdim)
+        return _maximum(size, axes, None, None, keepdim)
     if ord == -inf:
-        return np.minimum.reduce(size, axes, None, None, keepdim)
+        return _minimum(size, axes, None, None, keepdim)
     if ord == 0:
-        return np.add.reduce(size != 0, axes, size.dtype, None, keepdim)
-    return np.add.reduce(size ** size.dtype.type(ord), axes, None, None, keepdim) ** size.dtype.type(1 / ord)
+        return _add(size != 0, axes, size.dtype, None, keepdim)
+    return _add(size ** size.dtype.type(ord), axes, None, None, keepdim) ** size.dtype.type(1 / ord)
 
 
 def _check_dtype(d: np.dtype, wanted: np.dtype) -> None:

@@ -39,7 +39,7 @@ def check_matrix(name: str, a: Any, what: str = "A") -> None:
 
 
 def check_type(name: str, a: Any) -> None:
-    d = getattr(a, "dtype", None)
+    d = a.dtype
     if d.kind not in "fcV":
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dt.scalar_name(d)}")
     if d.itemsize == 2:
@@ -347,7 +347,7 @@ def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
 
 
 @operator(
-    grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, *g, L, U))), wirtinger=True, outputs=("P", "L", "U"), nondifferentiable=("P",),
+    grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, g[0], g[1], L, U))), wirtinger=True, outputs=("P", "L", "U"), nondifferentiable=("P",),
 )  # fmt: skip
 def linalg_lu(A: Array, *, pivot=True):
     """``(P, L, U)`` with ``A = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
@@ -469,9 +469,22 @@ def cholesky(input: Array, upper=False):
     return _cholesky("cholesky", input, upper, True, "cholesky")[0]
 
 
-@legacy
-def cholesky_solve(F, input, L, upper=False):
-    """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``."""
+def _through_factor(F: Any, common: Any, L: Any, upper: Any) -> Any:
+    """From the gradient of ``A = L @ L.mH`` to that of ``L``: of the whole matrix, as if its other triangle were read too."""
+    common = common + mH(F, common)
+    return -F.matmul(L, common) if upper else -F.matmul(common, L)
+
+
+def _cholesky_solve_back(F: Any, g: Any, needs: Any, L: Any, result: Any, upper: Any) -> Any:
+    gb = F.cholesky_solve(g, L, upper)
+    return gb, _through_factor(F, F.matmul(gb, mH(F, result)), L, upper) if needs[1] else None
+
+
+@operator(
+    grad=_cholesky_solve_back, wrt=("input", "L"), keeps={"result": ("L",)}, wirtinger=True, places=("torch", "Tensor"),
+)  # fmt: skip
+def cholesky_solve(input: Array, L: Array, upper=False):
+    """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``; batches broadcast."""
     if input.ndim < 2 or L.ndim < 2:
         name, x = ("b", input) if input.ndim < 2 else ("u", L)
         raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
@@ -482,16 +495,20 @@ def cholesky_solve(F, input, L, upper=False):
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
             f"{input.shape[-2]} by {input.shape[-1]}"
         )
-    first, second = (mH(F, L), L) if upper else (L, mH(F, L))
-    return F.linalg_solve_triangular(second, F.linalg_solve_triangular(first, input, upper=False), upper=True)
+    back = L.conj().mT
+    first, second = (back, L) if upper else (L, back)
+    return kernels.solve_triangular(second, kernels.solve_triangular(first, input), True)
 
 
-@legacy
-def cholesky_inverse(F, L, upper=False):
+def _cholesky_inverse_back(F: Any, g: Any, L: Any, result: Any, upper: Any) -> Any:
+    return _through_factor(F, F.matmul(result, F.matmul(g, result)), L, upper)
+
+
+@operator(grad=dict(L=_cholesky_inverse_back), wirtinger=True, places=("torch", "Tensor"))
+def cholesky_inverse(L: Array, upper=False):
     """The inverse of ``A`` from its Cholesky factor ``L``."""
-    check_sides("cholesky_inverse", L)
-    one = F.expand(F.constant(np.eye(L.shape[-1], dtype=F.dtype_of(L))), tuple(L.shape))
-    return F.cholesky_solve(one, L, upper)
+    check_square("cholesky_inverse", L)
+    return cholesky_solve.forward(np.broadcast_to(np.eye(L.shape[-1], dtype=L.dtype), L.shape), L, upper)
 
 
 # -- inverses of tensors ----------------------------------------------------------------------------------------------

@@ -229,7 +229,7 @@ def _eig(A: Any, vectors: bool) -> Any:
     check_square("linalg.eig", A)
     if not np.isfinite(A).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
-    found = np.linalg.eig(A) if vectors else np.linalg.eigvals(A)
+    found: Any = np.linalg.eig(A) if vectors else np.linalg.eigvals(A)
     d = np.result_type(A.dtype, np.complex64)
     return tuple(x.astype(d, copy=False) for x in found) if vectors else found.astype(d, copy=False)
 

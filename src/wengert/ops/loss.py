@@ -75,7 +75,7 @@ def _warn_size(name: str, input: Any, target: Any) -> None:
 
 
 def _difference(input: Any, target: Any, kernel: str) -> Any:
-    if input.dtype.kind in "iub":
+    if input.dtype.kind in "iubc":
         raise unsupported(kernel, input.dtype)
     return np.subtract(input, target)
 
@@ -444,6 +444,8 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    if weight is not None and weight.shape[0] != input.shape[-1]:
+        raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
     rows, index = _margin_parts(F, input, target)
     raw = index if F.raw else index._data
     if raw.shape != tuple(rows.shape[:1]):
@@ -473,7 +475,7 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     if labels.shape != tuple(rows.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
-        raise RuntimeError("target out of range")
+        raise RuntimeError("argument #2 'target' is out of range")
     valid = np.cumprod(labels >= 0, axis=1).astype(bool)
     safe = np.where(valid, labels, 0)
     positive = np.zeros(labels.shape, bool)

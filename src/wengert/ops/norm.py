@@ -77,7 +77,7 @@ def layer_norm(F, input, normalized_shape, weight=None, bias=None, eps=1e-5, cud
 def check_types(F: Any, input: Any, kernel: str, *parameters: Any) -> None:
     """Refuse integers, and parameters of another type than the input (float32 ones may go with a 16-bit input)."""
     d = F.dtype_of(input)
-    if d.kind in "iub":
+    if d.kind not in "fV":
         raise unsupported(kernel, d)
     for p in parameters:
         if p is not None and F.dtype_of(p) != d and not (d.itemsize == 2 and F.dtype_of(p) == np.float32):
@@ -224,6 +224,8 @@ def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_ena
                 f"{list(p.shape)} and input of shape {list(input.shape)}"
             )
     check_types(F, input, "GroupNormKernelImpl", weight, bias)
+    if n * c // num_groups * _size(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {[1, num_groups, *input.shape[2:]]}")
     size = _size(input.shape)
     rows = F.reshape(input, (n * num_groups, size // (n * num_groups) if n * num_groups else 0))
     out = F.reshape(F.layer_norm_over(rows, None, None, 1, eps), tuple(input.shape))

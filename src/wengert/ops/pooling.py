@@ -200,6 +200,15 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
     kernel = window(kernel, n, "kernel_size")
     stride = kernel if stride is None else window(stride, n, "stride")
     padding = window(padding, n, "padding")
+    if F.dtype_of(indices) != np.int64:
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"elements in indices should be type int64 but got: {scalar_name(F.dtype_of(indices))}")
+    if tuple(indices.shape) != tuple(input.shape):
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: "
+            f"{list(indices.shape)}"
+        )
     x, whole = batched(F, input, n, f"max_unpool{n}d")
     places = indices if whole else F.unsqueeze(indices, 0)
     size = tuple((a - 1) * s - 2 * p + k for a, s, p, k in zip(x.shape[2:], stride, padding, kernel))
@@ -392,6 +401,9 @@ for _n in (1, 2, 3):
 def _lp_pools(n: int) -> None:
     def pool(F, input, norm_type, kernel_size, stride=None, ceil_mode=False):
         kernel = window(kernel_size, n, "kernel_size")
+        if abs(norm_type) == math.inf:
+            sign = 1 if norm_type > 0 else -1
+            return sign * getattr(F, f"max_pool{n}d")(sign * F.abs(input), kernel, stride, 0, 1, ceil_mode)
         average = getattr(F, f"avg_pool{n}d")(input**norm_type, kernel, stride, 0, ceil_mode)
         return (F.sgn(average) * F.relu(F.abs(average)) * math.prod(kernel)) ** (1.0 / norm_type)
 

@@ -74,9 +74,14 @@ _back = dict(input=lambda F, g, input_shape: F.reshape(g, input_shape))
 
 @operator(grad=_back, view=True, variadic="shape", node="ViewBackward0", places=("Tensor",))
 def view(input: Array, shape=()):
-    if type(shape) is np.dtype or (type(shape) is tuple and len(shape) == 1 and isinstance(shape[0], np.dtype)):
-        shape = shape if type(shape) is np.dtype else shape[0]
-        return input.view(shape)
+    try:
+        return input.reshape(shape, copy=False)
+    except (ValueError, TypeError):  # find out why, or that a type was meant
+        pass
+    kind = shape[0] if type(shape) is tuple and len(shape) == 1 else shape
+    kind = getattr(kind, "np", kind)
+    if isinstance(kind, np.dtype):  # the same bytes as another type
+        return input.view(kind)
     found = as_view(input, resolve_shape(shape, input.size))
     if found is None:
         raise RuntimeError(
@@ -88,7 +93,10 @@ def view(input: Array, shape=()):
 
 @operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0")
 def reshape(input: Array, shape=()):
-    return input.reshape(resolve_shape(shape, input.size))
+    try:
+        return input.reshape(shape)
+    except (ValueError, TypeError):
+        return input.reshape(resolve_shape(shape, input.size))
 
 
 @operator(grad=dict(input=lambda F, g, input_shape: F.sum_to(g, input_shape)), view=True, variadic="size", places=("Tensor",))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .activation import unsupported
 from .operator import family
 from .pooling import along
 
@@ -39,14 +40,17 @@ def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, a
     matrix = np.zeros((size, out))
     columns = np.arange(out)
     if antialias:
-        reach = 1.0 if mode == "linear" else 2.0
+        reach = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}[mode]
         width = max(step, 1.0)
         centre = at + 0.5
         low = np.maximum((centre - reach * width + 0.5).astype(int), 0)
         high = np.minimum((centre + reach * width + 0.5).astype(int), size)
         rows = np.arange(size)[:, None]
         t = (rows - centre + 0.5) / width
-        w = np.maximum(1 - np.abs(t), 0) if mode == "linear" else _cubic(t, -0.5)
+        if mode == "lanczos":
+            w = np.sinc(t) * np.sinc(t / 3) * (np.abs(t) < 3)
+        else:
+            w = np.maximum(1 - np.abs(t), 0) if mode == "linear" else _cubic(t, -0.5)
         w = np.where((rows >= low) & (rows < high), w, 0.0)
         return (w / w.sum(0)).astype(dtype)
     if mode == "linear":
@@ -75,14 +79,15 @@ def _named(size: Any) -> str:
     return ", ".join(f"{a}: {s}" for a, s in zip("DHW"[-len(size) :], size))
 
 
-_MODES: dict[str, Any] = {"nearest": None, "nearest-exact": None, "area": None, "linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+# how many spatial dimensions each mode needs
+_MODES: dict[str, Any] = dict.fromkeys(("nearest", "nearest-exact", "area")) | dict(linear=1, bilinear=2, bicubic=2, lanczos=2, trilinear=3)
 
 
 @composite
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
-    Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area.
+    Modes: nearest, nearest-exact, linear (3-d input), bilinear, bicubic (4-d), trilinear (5-d), area, and lanczos (4-d, with ``antialias``).
     """
     if mode not in _MODES:
         raise NotImplementedError(
@@ -91,7 +96,7 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         )
     n = input.ndim - 2
     if n not in (1, 2, 3) or _MODES[mode] not in (None, n):
-        if _MODES[mode] is not None and n in (1, 2, 3):
+        if mode in ("linear", "bilinear", "trilinear") and n in (1, 2, 3):
             raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_MODES[mode] + 2}D input")
         raise NotImplementedError(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | bilinear | bicubic |"
@@ -101,8 +106,14 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
-    if antialias and mode not in ("bilinear", "bicubic"):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if antialias and mode not in ("bilinear", "bicubic", "lanczos"):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
+    if mode == "lanczos" and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
+    if size is not None and recompute_scale_factor:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     space = tuple(input.shape[2:])
     scales: list[float | None] = [None] * n
     if size is not None:
@@ -130,6 +141,13 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         )
     if mode == "area":
         return getattr(F, f"adaptive_avg_pool{n}d")(input, out)
+    d = F.dtype_of(input)
+    if d.kind in "iub" and d != np.uint8:
+        raise unsupported("compute_indices_weights_" + (mode.removesuffix("-exact") if mode.startswith("nearest") else "linear"), d)
+    if d == np.uint8 and not mode.startswith("nearest"):  # pictures of bytes are resized as numbers and rounded
+        wide = F.cast(input, np.dtype(np.float32))
+        done = interpolate.define(F, wide, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+        return F.cast(F.clamp(F.round(done), 0, 255), d)
     y = input
     for axis, (s, o, scale) in enumerate(zip(space, out, scales)):
         if mode.startswith("nearest"):
@@ -137,7 +155,7 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
             if s != o or not np.array_equal(index, np.arange(s)):
                 y = F.index_select(y, 2 + axis, F.constant(index))
             continue
-        kind = "cubic" if mode == "bicubic" else "linear"
+        kind = {"bicubic": "cubic", "lanczos": "lanczos"}.get(mode, "linear")
         if s == o and scale in (None, 1.0):
             continue
         y = along(F, y, 2 + axis, _weights(kind, s, o, scale, bool(align_corners), antialias, F.dtype_of(input)))
@@ -189,6 +207,8 @@ def pixel_shuffle(F, input, upscale_factor):
 def pixel_unshuffle(F, input, downscale_factor):
     """Pixels become channels: the inverse of ``pixel_shuffle``."""
     r = downscale_factor
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     if input.ndim < 3:
         raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)")
     *lead, c, h, w = input.shape
@@ -232,7 +252,7 @@ def affine_grid(F, theta, size, align_corners=None):
             f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
         )
     if d.kind != "f":
-        raise ValueError(f"Expected theta to have floating point type, but got {d}")
+        raise ValueError(f"Expected theta to have floating point type, but got torch.{d}")
     if tuple(theta.shape[-2:]) != (len(size) - 2, len(size) - 1) or theta.ndim != 3:
         expected = f"Expected a batch of 2D affine matrices of shape Nx2x3 for size {size}. Got torch.Size({list(theta.shape)})."
         raise ValueError(expected if len(size) == 4 else expected.replace("2D", "3D").replace("Nx2x3", "Nx3x4"))
@@ -324,7 +344,7 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
             if bound:
                 i = _bounded_index(i, space[a], padding_mode, align)
             inside = inside & (i >= 0) & (i < space[a])
-            total = total * space[a] + np.clip(i, 0, space[a] - 1).astype(np.int64)
+            total = total * space[a] + np.clip(np.nan_to_num(i), 0, space[a] - 1).astype(np.int64)
         rows = np.broadcast_to(total.reshape(batch, 1, math.prod(out)), (batch, channels, math.prod(out)))
         values = F.reshape(F.gather(flat, 2, F.constant(np.ascontiguousarray(rows))), (batch, channels, *out))
         return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))

@@ -44,18 +44,15 @@ _weak = weakref.ref
 
 
 class Meta:
-    """What only some tensors have."""
+    """What only some tensors have. Defaults stand on the class: a new one costs nothing but what it sets."""
 
-    __slots__ = ("accumulator", "grad", "hooks", "post_hooks", "requires_grad", "retained", "view")
-
-    def __init__(self) -> None:
-        self.requires_grad = False  # of a leaf
-        self.grad: Tensor | None = None
-        self.accumulator: Any = None  # weak reference to the AccumulateGrad node in use
-        self.hooks: HookDict | None = None  # on a leaf: they outlive its accumulators
-        self.post_hooks: HookDict | None = None
-        self.view: View | None = None
-        self.retained = False
+    requires_grad = False  # of a leaf
+    grad: Tensor | None = None
+    accumulator: Any = None  # weak reference to the AccumulateGrad node in use
+    hooks: HookDict | None = None  # on a leaf: they outlive its accumulators
+    post_hooks: HookDict | None = None
+    view: View | None = None
+    retained = False
 
 
 class View:
@@ -187,6 +184,13 @@ def retain(t: Tensor) -> None:
     node._hooks().retain[nr] = keep
 
 
+def tell(hooks: HookDict, leaf: Tensor) -> None:
+    """Run a leaf's hooks of after the accumulation, which may change its ``.grad`` but have nothing to answer."""
+    for hook in tuple(hooks.values()):
+        if hook(leaf) is not None:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
 _leaf_lock = threading.Lock()
 
 
@@ -220,8 +224,7 @@ class AccumulateGrad(Node):
                     np.add(old._data, g, out=old._data)
                     old._vc[0] += 1
         if meta.post_hooks is not None:
-            for hook in tuple(meta.post_hooks.values()):
-                hook(variable)
+            tell(meta.post_hooks, variable)
         return ()
 
     def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
@@ -234,8 +237,7 @@ class AccumulateGrad(Node):
         with _leaf_lock:
             meta.grad = new
         if meta.post_hooks is not None:
-            for hook in tuple(meta.post_hooks.values()):
-                hook(self.variable)
+            tell(meta.post_hooks, self.variable)
         return ()
 
 
@@ -250,6 +252,9 @@ class CopySlices(Node):
         self.saved, self.hooks = None, None
         self.seq = next_sequence()
         self.shape, self.dtype = base._data.shape, base._data.dtype
+        anomaly = modes().anomaly
+        if anomaly is not None:
+            anomaly.made(self)
 
     def raw(self, g: Any) -> Any:
         whole = np.array(g, order="C")

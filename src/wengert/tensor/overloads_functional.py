@@ -77,6 +77,10 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
     from .random import default_generator
 
     a = like._data
+    if a.dtype.kind in "iub":
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(a.dtype)}")
     return default_generator.dropout_mask(tuple(shape), 1.0 - p, a.strides if tuple(shape) == a.shape and not a.flags.c_contiguous else None)
 
 
@@ -169,6 +173,8 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 @overload("torch", "functional")
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
     from .random import default_generator
@@ -363,7 +369,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     for label, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
-    check_types(RECORDED, input, "batch_norm", weight, bias)
+    check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
     if not training:
         mean, var = running_mean._data, running_var._data

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..sampling import A, C, P, call
 
 SAMPLES = {
+    "linalg_matmul": [call(A(2, 3), A(3, 2))],
     "linalg_multi_dot": [call([A(2, 3), A(3, 4), A(4, 2)]), call([A(3), A(3, 2), A(2)]), call([A(0, 2), A(2, 3)])],
     "linalg_cross": [call(A(2, 3), A(2, 3)), call(A(3, 1), A(3, 2), dim=0), call(A(0, 3), A(0, 3))],
     "cross": [call(A(2, 3), A(2, 3)), call(A(3, 2), A(3, 2), 0)],

@@ -1,4 +1,7 @@
-"""Samples for singular values, eigenvalues, QR, pseudoinverses, powers of matrices."""
+"""Samples for singular values, eigenvalues, QR, pseudoinverses, powers of matrices.
+
+Eigenvectors and functions of one triangle are checked in ``test_linalg_edges`` instead.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ..sampling import A, C, P, U, call
 
 _CHANCES = torch.tensor([[0.4, 0.55, 0.73], [0.12, 0.35, 0.81]], dtype=torch.float64, requires_grad=True)
 _NONE = torch.zeros(0, 3, dtype=torch.float64, requires_grad=True)
-_HALF = C([[0.3, 0.6, 0.8], [0.2, 0.5, 0.9]])
+_HALF = torch.tensor([[0.3, 0.6, 0.8], [0.2, 0.5, 0.9]], dtype=torch.float64)
 _SIGNS = C([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]])
 _TWO = [call(A(2, 3), A(2, 3)), call(A(2, 3), A(2, 3), "sum"), call(A(2, 3), A(3), "none"), call(A(), A()), call(A(0, 3), A(0, 3), "sum")]
 

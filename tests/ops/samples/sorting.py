@@ -14,6 +14,7 @@ _SORTS = [
 ]
 
 SAMPLES = {
+    "argwhere": [call(A(2, 3)), call(A(0)), call(A())],
     "sort": _SORTS,
     "sort_stable": _SORTS,
     "msort": [call(A(4)), call(A(3, 2)), call(A(0, 2))],

@@ -1,0 +1,69 @@
+"""In-place forms that move no numbers: the tensor becomes a view of what it was. And the diagonal, filled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..graph.modes import modes
+from .call import check_writable
+from .functions import function
+from .meta import requires_grad
+from .overloads import METHODS, overload
+from .tensor import Tensor
+
+
+def _in_place(name: str) -> Any:
+    """``x.name_()`` for the view operator ``name``: the memory stays, so other views and saved values stay good."""
+    op = function(name)
+
+    def become(self: Any, *args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        meta = self._meta
+        recording = m.grad and requires_grad(self)
+        if recording or (meta is not None and meta.view is not None):
+            check_writable(self, recording, m)
+            seen = op(self, *args, **kwargs)
+            if meta is not None and meta.view is not None:
+                meta.view = seen._meta.view
+            self._data, self._edge = seen._data, seen._edge
+        else:
+            self._data = op(self.detach(), *args, **kwargs)._data
+            if meta is not None:
+                meta.accumulator = None  # which knows the old shape
+        return self
+
+    become.__name__ = become.__qualname__ = name + "_"
+    become.__doc__ = f"``{name}`` in place: this tensor becomes that view of its memory."
+    return become
+
+
+for _name in ("squeeze", "unsqueeze", "t", "transpose"):
+    METHODS[_name + "_"] = _in_place(_name)
+METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
+
+
+@overload("Tensor")
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Write ``fill_value`` where all indices are equal; ``wrap`` starts again below the square top of a tall matrix.
+
+    >>> import wengert as torch
+    >>> torch.zeros(2, 3).fill_diagonal_(1)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
+    if isinstance(fill_value, Tensor) and not fill_value.ndim:
+        fill_value = fill_value.item()
+    if not isinstance(fill_value, (int, float, complex)):
+        raise TypeError(f"fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not {type(fill_value).__name__}")
+    shape, strides = self.shape, self.stride()
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    side = min(shape)
+    start, step = self.storage_offset(), sum(strides)
+    self.as_strided((side,), (step,), start).fill_(fill_value)
+    if wrap and len(shape) == 2 and side:
+        for top in range(side + 1, shape[0], side + 1):
+            self.as_strided((min(side, shape[0] - top),), (step,), start + top * strides[0]).fill_(fill_value)
+    return self

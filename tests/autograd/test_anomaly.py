@@ -1,0 +1,165 @@
+"""Anomaly mode: the forward line of a failing backward, NaN found where it arises, nothing left behind."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+
+import pytest
+
+
+def failing(torch):
+    class Failing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise ValueError("deliberate")
+
+    return Failing.apply
+
+
+def explode_here(torch, x):
+    return failing(torch)(x)
+
+
+def test_a_failing_backward_shows_its_forward(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        y = explode_here(torch, x).sum()
+        with pytest.warns(UserWarning, match="Error detected in FailingBackward. Traceback of forward call that caused the error") as caught:
+            with pytest.raises((RuntimeError, ValueError), match="deliberate"):
+                y.backward()
+    text = "".join(str(w.message) for w in caught)
+    assert "in explode_here" in text and "test_anomaly.py" in text
+
+
+def test_without_forward_information(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = failing(torch)(x).sum()
+    with torch.autograd.set_detect_anomaly(True):
+        with pytest.warns(UserWarning, match="Error detected in FailingBackward. No forward pass information available"):
+            with pytest.raises((RuntimeError, ValueError), match="deliberate"):
+                y.backward()
+
+
+def test_nan_is_found_where_it_arises(torch):
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        y = (x.sqrt() * torch.tensor([0.0, 1.0])).sum()
+        with pytest.warns(UserWarning, match="Error detected in SqrtBackward0"):
+            with pytest.raises(RuntimeError, match="Function 'SqrtBackward0' returned nan values in its 0th output."):
+                y.backward()
+
+
+def test_nan_in_a_later_output(torch):
+    x, w = torch.tensor(float("inf")), torch.tensor(0.0, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = x * w
+        with pytest.raises(RuntimeError, match="'MulBackward0' returned nan values in its 1th output"):
+            y.backward(torch.tensor(0.0))
+
+
+def test_infinities_are_not_nan(torch):
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        (x.sqrt() + (-x).exp() * float("inf")).sum().backward()
+        z = torch.tensor([complex(float("inf"), 0)], requires_grad=True)
+        (z.real * 1).sum().backward()
+    assert torch.isinf(x.grad).any()
+
+
+def test_check_nan_can_be_left_out(torch):
+    x = torch.tensor([0.0], requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        (x.sqrt() * 0).sum().backward()
+    assert torch.isnan(x.grad).all()
+
+
+def test_backwards_of_backwards_name_both(torch):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return failing(torch)(2 * x * g)
+
+    x = torch.ones(1, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        y = Twice.apply(x)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        with pytest.warns(UserWarning, match="Previous calculation was induced by TwiceBackward") as caught:
+            with pytest.raises((RuntimeError, ValueError), match="deliberate"):
+                g.sum().backward()
+    assert any("Error detected in FailingBackward" in str(w.message) for w in caught)
+
+
+def test_in_place_through_views(torch):
+    x = torch.zeros(3, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = x * 1
+        y[0].sqrt_().mul_(0)
+        with pytest.raises(RuntimeError, match="returned nan values in its 0th output"):
+            y.sum().backward()
+
+
+def test_contexts_warn_nest_and_end(torch):
+    enabled = torch.is_anomaly_enabled
+    assert not enabled()
+    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"):
+        manager = torch.autograd.detect_anomaly()
+    with manager:
+        assert enabled() and torch.is_anomaly_check_nan_enabled()
+        with torch.autograd.set_detect_anomaly(False):
+            assert not enabled()
+        with torch.autograd.set_detect_anomaly(True, check_nan=False):
+            assert not torch.is_anomaly_check_nan_enabled()
+        assert enabled() and torch.is_anomaly_check_nan_enabled()
+    assert not enabled()
+    torch.autograd.set_detect_anomaly(True)
+    assert enabled()
+    torch.autograd.set_detect_anomaly(False)
+    assert not enabled()
+
+
+def test_gradients_and_hooks_are_as_ever(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    seen = []
+    with torch.autograd.set_detect_anomaly(True):
+        y = x.exp()
+        y.register_hook(lambda g: g * 2)
+        y.grad_fn.register_hook(lambda inputs, outputs: seen.append(outputs[0].tolist()))
+        (y * x).sum().backward(retain_graph=True)
+        assert torch.allclose(x.grad, y + 2 * x * x.exp())
+        x.grad = None
+    (y * x).sum().backward()
+    assert torch.allclose(x.grad, y + 2 * x * x.exp()) and len(seen) == 2
+
+
+def test_nothing_is_left_behind(torch):
+    class Marker:
+        pass
+
+    def run():
+        marker = Marker()
+        x = torch.ones(2, requires_grad=True)
+        with torch.autograd.set_detect_anomaly(True):
+            y = (x * 2).exp()
+            y.grad_fn.metadata["marker"] = marker
+            (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+            g.sum().backward()
+        x.grad = None
+        return weakref.ref(marker)
+
+    ref = run()
+    gc.collect()
+    assert ref() is None

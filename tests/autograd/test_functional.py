@@ -1,0 +1,154 @@
+"""torch.autograd.functional: Jacobians, Hessians and products with them."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def inputs(torch):
+    return torch.tensor([1.0, 2.0, 3.0]), torch.tensor([[0.5], [2.0]])
+
+
+def two(x, y):
+    return x.exp() * y.sum(), (y * x).sum()
+
+
+def scalar(x, y):
+    return (x**3).sum() * (y**2).sum()
+
+
+def test_jacobian_shapes_and_values(torch):
+    x, y = inputs(torch)
+    jacobian = torch.autograd.functional.jacobian
+    table = jacobian(two, (x, y))
+    assert [[tuple(j.shape) for j in row] for row in table] == [[(3, 3), (3, 2, 1)], [(3,), (2, 1)]]
+    assert torch.allclose(table[0][0], torch.diag(x.exp() * y.sum()))
+    assert torch.allclose(table[1][1], x.sum().expand(2, 1))
+    assert torch.allclose(jacobian(torch.sin, x), torch.diag(x.cos()))
+    assert torch.allclose(jacobian(torch.sin, x, vectorize=True), torch.diag(x.cos()))
+    assert not table[0][0].requires_grad
+
+
+def test_jacobian_structure_follows_tuples(torch):
+    x, _ = inputs(torch)
+    jacobian = torch.autograd.functional.jacobian
+    assert isinstance(jacobian(lambda x: x * 2, (x,)), tuple)
+    nested = jacobian(lambda x: (x * 2,), (x,))
+    assert isinstance(nested, tuple) and isinstance(nested[0], tuple)
+
+
+def test_create_graph(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    j = torch.autograd.functional.jacobian(lambda x: x**3, x, create_graph=True)
+    j.sum().backward()
+    assert torch.allclose(x.grad, 6 * x.detach())
+    h = torch.autograd.functional.hessian(lambda x: (x**3).sum(), x, create_graph=True)
+    assert torch.allclose(torch.autograd.grad(h.sum(), x)[0], torch.tensor([6.0, 6.0]))
+
+
+def test_hessian(torch):
+    x, y = inputs(torch)
+    table = torch.autograd.functional.hessian(scalar, (x, y))
+    assert torch.allclose(table[0][0], torch.diag(6 * x) * (y**2).sum())
+    assert torch.allclose(table[0][1][:, :, 0], torch.outer(3 * x**2, 2 * y[:, 0]))
+    assert table[1][0].shape == (2, 1, 3)
+    assert torch.allclose(torch.autograd.functional.hessian(lambda x: x.prod(), x, vectorize=True)[0], torch.tensor([0.0, 3.0, 2.0]))
+
+
+def test_products_agree_with_the_matrices(torch):
+    f = torch.autograd.functional
+    x, y = inputs(torch)
+    (a, b), (c, d) = f.jacobian(two, (x, y))
+    v = (torch.tensor([1.0, -1.0, 0.5]), torch.tensor(2.0))
+    outputs, product = f.vjp(two, (x, y), v)
+    assert torch.allclose(outputs[0], two(x, y)[0])
+    assert torch.allclose(product[0], v[0] @ a + v[1] * c)
+    u = (torch.tensor([1.0, 2.0, -3.0]), torch.tensor([[1.0], [4.0]]))
+    outputs, product = f.jvp(two, (x, y), u)
+    assert torch.allclose(product[0], a @ u[0] + b[:, :, 0] @ u[1][:, 0])
+    assert torch.allclose(product[1], c @ u[0] + (d * u[1]).sum())
+    h = f.hessian(scalar, (x, y))
+    expected = h[0][0] @ u[0] + h[0][1][:, :, 0] @ u[1][:, 0]
+    for name in ("hvp", "vhp"):
+        value, product = getattr(f, name)(scalar, (x, y), u)
+        assert torch.allclose(value, scalar(x, y)) and torch.allclose(product[0], expected)
+        assert not product[0].requires_grad
+
+
+def test_the_vector_may_be_left_out_for_numbers(torch):
+    f = torch.autograd.functional
+    x = torch.tensor(2.0)
+    assert f.vjp(lambda x: x**2, x)[1] == 4 and f.jvp(lambda x: x**2, x)[1] == 4
+    assert f.vhp(lambda x: x**3, x)[1] == 12 and f.hvp(lambda x: x**3, x)[1] == 12
+    for name in ("vjp", "jvp", "vhp", "hvp"):
+        with pytest.raises(RuntimeError, match="The vector v can only be None if"):
+            getattr(f, name)(lambda x: x * 2, torch.ones(2))
+
+
+def test_vectors_are_checked(torch):
+    f = torch.autograd.functional
+    x, y = inputs(torch)
+    with pytest.raises(RuntimeError, match="v is a tuple of invalid length: should be 2 but got 1"):
+        f.jvp(two, (x, y), (x,))
+    with pytest.raises(RuntimeError, match=r"Entry 1 in v has invalid size: should be torch.Size\(\[2, 1\]\) but got torch.Size\(\[3\]\)"):
+        f.jvp(two, (x, y), (x, x))
+    with pytest.raises(RuntimeError, match="The given v should contain a single Tensor"):
+        f.vjp(lambda x: x * 2, x, (x, x))
+
+
+def test_types_are_checked(torch):
+    f = torch.autograd.functional
+    with pytest.raises(TypeError, match="The inputs given to jacobian must be either a Tensor or a tuple of Tensors"):
+        f.jacobian(lambda x: x, 1.0)
+    with pytest.raises(TypeError, match="The outputs of the user-provided function given to vjp must be either a Tensor"):
+        f.vjp(lambda x: 1.0, torch.ones(1))
+    with pytest.raises(RuntimeError, match="should return a single Tensor"):
+        f.vhp(lambda x: (x.sum(),), torch.ones(1))
+    with pytest.raises(RuntimeError, match="should contain a single element"):
+        f.hessian(lambda x: x * 2, torch.ones(2))
+    with pytest.raises(AssertionError, match="Expected strategy to be either"):
+        f.jacobian(lambda x: x, torch.ones(1), strategy="sideways")
+
+
+def test_independent_outputs_give_zeros_or_errors(torch):
+    f = torch.autograd.functional
+    x, y = inputs(torch)
+
+    def first_only(x, y):
+        return x * 2
+
+    assert not f.jacobian(first_only, (x, y))[1].any()
+    with pytest.raises(RuntimeError, match="Output 0 of the user-provided function is independent of input 1"):
+        f.jacobian(first_only, (x, y), strict=True)
+    with pytest.raises(RuntimeError, match="Output 0 of the user-provided function does not require gradients"):
+        f.jacobian(lambda x: x.detach(), x, strict=True)
+    with pytest.raises(RuntimeError, match="The output of the user-provided function is independent of input 1"):
+        f.vjp(first_only, (x, y), x, strict=True)
+    with pytest.raises(RuntimeError, match="independent of the input"):
+        f.hessian(lambda x: x.sum(), x, strict=True)
+    with pytest.raises(RuntimeError, match="independent of input 0"):
+        f.jacobian(lambda x: x * 2, x, strict=True, create_graph=True)
+    with pytest.raises(RuntimeError, match="are not supported together"):
+        f.jacobian(lambda x: x * 2, x, strict=True, vectorize=True)
+
+
+def test_tensors_captured_by_the_function_are_constants(torch):
+    x = torch.tensor(2.0, requires_grad=True)
+    assert torch.autograd.functional.jacobian(lambda y: x * y, x) == 2
+
+
+def test_products_with_a_graph(torch):
+    f = torch.autograd.functional
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    v = torch.tensor([1.0, 1.0], requires_grad=True)
+    for name in ("vjp", "jvp"):
+        outputs, product = getattr(f, name)(lambda x: x**3, x, v, create_graph=True)
+        gx, gv = torch.autograd.grad(product.sum(), (x, v))
+        assert torch.allclose(gx, 6 * x) and torch.allclose(gv, 3 * x**2) and outputs.requires_grad
+
+
+def test_under_no_grad(torch):
+    with torch.no_grad():
+        j = torch.autograd.functional.jacobian(lambda x: x**2, torch.tensor([3.0]))
+        _, p = torch.autograd.functional.jvp(lambda x: x**2, torch.tensor([3.0]), torch.tensor([1.0]))
+    assert j.item() == 6 and p.item() == 6
