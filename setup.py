@@ -41,11 +41,8 @@ class OptionalBuildExt(build_ext):
         unix = self.compiler.compiler_type != "msvc"
         ext.include_dirs = [numpy.get_include(), str(NATIVE)]
         # Safe optimisations only: -ffast-math would break NaN and infinity, and flush subnormals in the whole process.
-        # Threading jumps would turn the clamps of the elementary functions into copies of their whole bodies.
-        optimise = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fno-thread-jumps"]
-        ext.extra_compile_args = (
-            [*optimise, "-std=gnu11", "-g0", "-fvisibility=hidden", "-pthread"] if unix else ["/O2", "/std:c11"]
-        )
+        optimise = ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+        ext.extra_compile_args = [*optimise, "-std=gnu11", "-g0", "-fvisibility=hidden", "-pthread"] if unix else ["/O2", "/std:c11"]
         ext.extra_link_args = ["-pthread"] if unix and platform.system() == "Linux" else []
         try:
             super().build_extension(ext)

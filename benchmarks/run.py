@@ -77,9 +77,7 @@ def show_time(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def table_row(
-    workload: Workload, result: dict[str, Any], libraries: list[str], rate: float
-) -> tuple[str, float | None]:
+def table_row(workload: Workload, result: dict[str, Any], libraries: list[str], rate: float) -> tuple[str, float | None]:
     """Format one line of the table, and return the ratio of the first two libraries."""
     errors = [f"{library}: {result[library]['error']}" for library in libraries if "error" in result[library]]
     if errors:
@@ -109,9 +107,7 @@ def draw(ratios: dict[str, float], workloads: list[Workload], path: str) -> None
     shown = [w for w in workloads if w.name in ratios][::-1]
     figure, axes = plt.subplots(figsize=(9, 0.4 * len(shown) + 1.2))
     values = [ratios[w.name] for w in shown]
-    colours = [
-        "#2a9d8f" if ratios[w.name] <= w.limit else "#e9c46a" if ratios[w.name] <= 1 else "#e76f51" for w in shown
-    ]
+    colours = ["#2a9d8f" if ratios[w.name] <= w.limit else "#e9c46a" if ratios[w.name] <= 1 else "#e76f51" for w in shown]
     axes.barh([w.title for w in shown], values, color=colours)
     axes.plot([w.limit for w in shown], range(len(shown)), "k|", markersize=12, label="goal")
     axes.axvline(1.0, color="grey", linewidth=1)

@@ -16,6 +16,7 @@ from typing import Any
 import wengert  # noqa: F401  fills the table
 from wengert.ops import FAMILIES
 from wengert.ops.operator import TABLE, Composite, Operator
+from wengert.tensor import PLACES
 
 PAGE = Path(__file__).parent.parent / "docs" / "operators.md"
 HEAD = """\
@@ -71,17 +72,15 @@ def spelled(value: Any) -> str:
 def signature(op: Operator | Composite) -> str:
     if isinstance(op, Composite):
         rows = list(inspect.signature(op.define).parameters.values())[1:]
-        parts = []
+        parts: list[str] = []
         for p in rows:
             if p.kind is p.KEYWORD_ONLY and "*" not in parts and not any(q.startswith("*") for q in parts):
                 parts.append("*")
-            star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+            star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
             parts.append(star + p.name if p.default is p.empty else f"{p.name}={spelled(p.default)}")
         return ", ".join(parts)
     split = len(op.params) - op.kwonly
-    parts = [
-        f"*{p}" if p == op.variadic else f"{p}={spelled(op.defaults[p])}" if p in op.defaults else p for p in op.params
-    ]
+    parts = [f"*{p}" if p == op.variadic else f"{p}={spelled(op.defaults[p])}" if p in op.defaults else p for p in op.params]
     if op.kwonly and not op.variadic:
         parts.insert(split, "*")
     return ", ".join(parts)
@@ -90,7 +89,8 @@ def signature(op: Operator | Composite) -> str:
 def addresses(op: Operator | Composite) -> list[str]:
     """Where users find the operator."""
     found = []
-    for place in op.places:
+    extra = [p for p in ("torch", "functional") if op.name in PLACES[p] and p not in op.places]  # with a flag or an overload more
+    for place in (*op.places, *extra):
         for name in (op.name, *op.aliases):
             found.append(SPELLED.get(place, place + ".{}").format(name.removeprefix(place + "_")))
             if isinstance(op, Operator) and op.inplace and place == "Tensor":
@@ -106,6 +106,23 @@ def rules(op: Operator | Composite) -> list[str]:
     if not op.wrt:
         return ["- no gradient"]
     return [f"- `{p}`: {rule(f) if f is not None else 'no gradient'}" for p, (f, _) in zip(op.wrt, op.rules)]
+
+
+def helpers(ops: list[Operator | Composite]) -> list[str]:
+    """The source of the module's own functions that the rules of ``ops`` call."""
+    waiting = [f for op in ops if isinstance(op, Operator) for f in ([op.joint[0]] if op.joint else [f for f, _ in op.rules]) if f is not None]
+    shown = {id(f) for f in waiting}
+    found = {}
+    while waiting:
+        f = waiting.pop()
+        node = node_of(f)
+        for n in ast.walk(node) if node is not None else ():
+            g = f.__globals__.get(n.id) if isinstance(n, ast.Name) and n.id.startswith("_") else None
+            if inspect.isfunction(g) and id(g) not in shown:
+                shown.add(id(g))
+                waiting.append(g)
+                found[g.__code__.co_filename, g.__code__.co_firstlineno] = g
+    return [rule(found[at]).strip().replace("\n  ", "\n") for at in sorted(found)]
 
 
 def entry(op: Operator | Composite) -> str:
@@ -133,7 +150,19 @@ def page() -> str:
         title = inspect.cleandoc(text).split("\n\n")[0].replace("\n", " ").rstrip(".")
         contents.append(f"- [{name}](#{name}): {title} ({len(ops)})")
         ordered = sorted(ops, key=lambda op: (not op.places, op.name))
-        sections.append("\n".join([f"## {name}", "", title + ".", "", *map(entry, ordered)]))
+        extra = helpers(ops)
+        sections.append(
+            "\n".join(
+                [
+                    f"## {name}",
+                    "",
+                    title + ".",
+                    "",
+                    *map(entry, ordered),
+                    *(["Functions that these rules call:", "", "\n\n".join(extra), ""] if extra else []),
+                ]
+            )
+        )
     return "\n".join([HEAD, *contents, "", *sections]).rstrip() + "\n"
 
 

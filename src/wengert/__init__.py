@@ -89,6 +89,10 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "UntypedStorage": ("serialization.storage", "UntypedStorage"), "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
+    "is_autocast_enabled": ("amp.autocast_mode", "is_autocast_enabled"), "get_autocast_dtype": ("amp.autocast_mode", "get_autocast_dtype"),
+    "is_autocast_cpu_enabled": ("amp.autocast_mode", "is_autocast_cpu_enabled"),
+    "get_autocast_cpu_dtype": ("amp.autocast_mode", "get_autocast_cpu_dtype"),
+    "is_autocast_cache_enabled": ("amp.autocast_mode", "is_autocast_cache_enabled"),
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
 }  # fmt: skip

@@ -368,9 +368,7 @@ def test_softmax_of_odd_rows():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize(
-    ("shape", "dims"), [((6, 40), 1), ((3, 4, 5), 2), ((2, 3, 4), 3), ((300, 130), 1), ((0, 5), 1)]
-)
+@pytest.mark.parametrize(("shape", "dims"), [((6, 40), 1), ((3, 4, 5), 2), ((2, 3, 4), 3), ((300, 130), 1), ((0, 5), 1)])
 @pytest.mark.parametrize("affine", [(True, True), (True, False), (False, True), (False, False)])
 def test_layer_norm(dtype, shape, dims, affine):
     rng = np.random.default_rng(4)
@@ -606,9 +604,7 @@ def test_arithmetic_in_place():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int32, np.bool_])
-@pytest.mark.parametrize(
-    "shape", [(), (5,), (3, 4), (2, 3, 4, 5), (70, 130), (1, 3, 1), (100_001,), (40, 3, 500), (0, 3)]
-)
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4, 5), (70, 130), (1, 3, 1), (100_001,), (40, 3, 500), (0, 3)])
 def test_sum_and_mean(dtype, shape):
     rng = np.random.default_rng(11)
     x = (rng.standard_normal(shape) * 3).astype(dtype)

@@ -187,3 +187,58 @@ def test_is_leaf_follows_in_place_writes(torch):
     assert x.is_leaf and not x.requires_grad
     x.add_(w)
     assert not x.is_leaf and x.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "shape"), [("t_", (), (3, 1)), ("squeeze_", (), (3,)), ("unsqueeze_", (0,), (1, 1, 3)), ("transpose_", (0, 1), (3, 1))]
+)
+def test_a_tensor_becomes_a_view_of_itself(torch, name, args, shape):
+    plain = torch.arange(3.0).view(1, 3).clone()
+    pointer = plain.data_ptr()
+    assert getattr(plain, name)(*args) is plain and plain.shape == shape and plain.data_ptr() == pointer
+    w = torch.ones(1, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        getattr(w, name)(*args)
+    weights = torch.arange(1.0, 4.0).view(shape)
+    history = w * 2
+    other = history[0]
+    getattr(history, name)(*args)
+    assert history.shape == shape and other.tolist() == [2.0] * 3
+    ((history * weights).sum() + other.sum()).backward()
+    assert w.grad.tolist() == [[4.0, 6.0, 8.0]]
+
+
+def test_a_view_becomes_another_view(torch):
+    w = torch.ones(3, 1, requires_grad=True)
+    base = w * 2
+    part = base[:2]
+    part.unsqueeze_(0)
+    assert part.shape == (1, 2, 1) and part._base is base
+    part.mul_(3)
+    base.sum().backward()
+    assert base.tolist() == [[6.0], [6.0], [2.0]] and w.grad.tolist() == [[6.0], [6.0], [2.0]]
+
+
+def test_a_leaf_is_reshaped_where_nothing_is_recorded(torch):
+    w = torch.ones(1, 3, requires_grad=True)
+    (w * 1).sum().backward()
+    w.grad = None
+    with torch.no_grad():
+        w.t_()
+    (w * torch.ones(3, 1)).sum().backward()
+    assert w.is_leaf and w.grad.shape == w.shape == (3, 1)
+
+
+def test_the_diagonal_is_filled(torch):
+    w = torch.ones(3, 3, requires_grad=True)
+    y = w * 2
+    y.fill_diagonal_(7)
+    y.sum().backward()
+    assert w.grad.tolist() == [[0.0, 2.0, 2.0], [2.0, 0.0, 2.0], [2.0, 2.0, 0.0]]
+    tall = torch.zeros(7, 2).fill_diagonal_(1, wrap=True)
+    assert tall.nonzero().tolist() == [[0, 0], [1, 1], [3, 0], [4, 1], [6, 0]]
+    assert torch.zeros(2, 3).t().fill_diagonal_(1).tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    with pytest.raises(RuntimeError, match="dimensions must larger than 1"):
+        torch.zeros(3).fill_diagonal_(1)
+    with pytest.raises(RuntimeError, match="all dimensions of input must be of equal length"):
+        torch.zeros(2, 2, 3).fill_diagonal_(1)

@@ -132,9 +132,7 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     return windows.col2im(columns, size, kernel, stride, padding, dilation) if value is NotImplemented else value
 
 
-def max_pool(
-    x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False
-) -> tuple[Array, Array]:
+def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False) -> tuple[Array, Array]:
     if x.ndim == 3:
         out, index = max_pool(_as_image(x), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
         return out[:, :, 0], index[:, :, 0]

@@ -42,11 +42,14 @@ def relu(input: Array):
     >>> torch.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    if input.dtype.kind == "b":
+    kind = input.dtype.kind
+    if kind in "fV":
+        return K.relu(input)
+    if kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if input.dtype.kind == "c":
+    if kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    return K.relu(input) if input.dtype.kind in "fV" else np.maximum(input, 0)
+    return np.maximum(input, 0)
 
 
 @operator(grad=dict(input=lambda F, g, result: g * ~((result <= 0) | (result >= 6))), inplace=True, node="HardtanhBackward0")

@@ -11,7 +11,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import modes
 from .meta import INFERENCE_VERSION, meta_of
 from .tensor import Tensor
-from .types import on_cpu, shape_of
+from .types import Size, on_cpu, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -305,6 +305,16 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
     return finish(array_of(data, np_dtype(dtype, self._data.dtype)), requires_grad)
 
 
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a tensor."""
+    data = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer, Size)) else None
+    if data is None:
+        return new_empty(self, *(args or (0,)), device=device)
+    if isinstance(data, Tensor) and data._data.dtype != self._data.dtype:
+        raise TypeError(f"expected a tensor of type {dt.scalar_name(self._data.dtype)} (got {dt.scalar_name(data._data.dtype)})")
+    return new_tensor(self, data, device=device)
+
+
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
     """Uninitialised memory with the given strides (in elements)."""
     d = np_dtype(dtype)
@@ -417,7 +427,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     return finish(np.stack(np.triu_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)))
 
 
-METHODS = {f.__name__: f for f in (new_zeros, new_ones, new_empty, new_full, new_tensor)}
+METHODS = {f.__name__: f for f in (new, new_zeros, new_ones, new_empty, new_full, new_tensor)}
 FUNCTIONS = (
     tensor, as_tensor, asarray, from_numpy, frombuffer, from_dlpack, scalar_tensor, zeros, zeros_like, ones, ones_like, empty, empty_like,
     full, full_like, empty_strided, arange, linspace, logspace, eye, tril_indices, triu_indices,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from ..graph.modes import modes
 from ..ops.operator import TABLE, Composite, Operator
 from .spaces import RECORDED
 
@@ -76,12 +77,24 @@ def _composite(op: Composite) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
-        answer = define(RECORDED, *args, **kwargs)
+        observers = modes().observers
+        if observers:
+            answer = _observed(op.name, define, observers)(RECORDED, *args, **kwargs)
+        else:
+            answer = define(RECORDED, *args, **kwargs)
         return answer if out is None else _write(answer, out, op.name)
 
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None
     return call
+
+
+def _observed(name: str, define: Any, observers: Any) -> Any:
+    """``define`` as those observers see it that care for composites: they have a method ``composite(name, define)``."""
+    for observer in observers:
+        if hasattr(observer, "composite"):
+            define = observer.composite(name, define)
+    return define
 
 
 def _write(answer: Any, out: Any, name: str) -> Any:
@@ -94,8 +107,6 @@ def _write(answer: Any, out: Any, name: str) -> Any:
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
-    from ..graph.modes import modes
-
     shim = type("op", (), {"name": name})
     into(shim, [r._data for r in results], targets, {}, modes())  # type: ignore[arg-type]
     return out

@@ -1,8 +1,11 @@
-"""In-place forms that move no numbers: the tensor becomes a view of what it was. And the diagonal, filled."""
+"""In-place forms of views: the tensor becomes another view of its memory. And what is written through one: the diagonal."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from ..graph.modes import modes
 from .call import check_writable
@@ -10,6 +13,7 @@ from .functions import function
 from .meta import requires_grad
 from .overloads import METHODS, overload
 from .tensor import Tensor
+from .types import shape_of
 
 
 def _in_place(name: str) -> Any:
@@ -40,6 +44,39 @@ def _in_place(name: str) -> Any:
 for _name in ("squeeze", "unsqueeze", "t", "transpose"):
     METHODS[_name + "_"] = _in_place(_name)
 METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
+
+
+@overload("Tensor")
+def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+    """Other sizes for the same memory, row by row; more memory, with whatever it holds, where that is too small.
+
+    >>> import wengert as torch
+    >>> torch.arange(6).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    if requires_grad(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = shape_of(size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")
+    if shape == self._data.shape:
+        return self
+    strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
+    try:
+        self._data = self.detach().as_strided(shape, strides)._data
+    except RuntimeError:  # out of bounds
+        larger = np.empty(shape, self._data.dtype)
+        old = self._data.reshape(-1)
+        larger.reshape(-1)[: old.size] = old
+        self._data = larger
+    return self
+
+
+@overload("Tensor")
+def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """``resize_`` to the sizes of another tensor."""
+    return resize_(self, the_template.shape)
 
 
 @overload("Tensor")

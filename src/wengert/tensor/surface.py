@@ -47,6 +47,9 @@ def assemble() -> None:
         PLACES["torch"][n] = f
     for n, f in overloads.FUNCTIONAL.items():
         PLACES["functional"][n] = f
+    for n in ("detach", "detach_", "fill_", "zero_"):
+        PLACES["torch"][n] = getattr(Tensor, n)
+    PLACES["torch"]["fill"] = function("fill")
     for f in creation.FUNCTIONS:
         PLACES["torch"][f.__name__] = f
     cls: Any = Tensor

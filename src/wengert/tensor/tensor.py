@@ -460,6 +460,12 @@ class Tensor(Methods):
 
     __array_priority__ = 1000
 
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of bytes)."""
+        from .creation import from_numpy
+
+        return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
+
     def __dlpack__(self, **options: Any) -> Any:
         if requires_grad(self):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")

@@ -66,9 +66,7 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
     return np.ascontiguousarray(padded[inside])
 
 
-def max_pool(
-    x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False
-) -> tuple[Array, Array]:
+def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False) -> tuple[Array, Array]:
     """Return the maximum of each window and its flat place (int64) within the spatial axes. NaN counts as largest."""
     n, c, *size = x.shape
     counts = window_counts(tuple(size), kernel, stride, padding, dilation, ceil_mode)

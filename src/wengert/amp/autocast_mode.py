@@ -1,0 +1,237 @@
+"""``autocast``: matrix products and convolutions in half precision, what needs precision in float32, the rest as it comes.
+
+An autocast region is an observer of the operators called in it (see ``graph.modes``): it casts their arguments, as
+recorded operations, so that gradients come back in the precision of the tensors they belong to. Of float64 it keeps off.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..graph.modes import change, decorate, modes
+from ..tensor import Tensor
+from ..tensor.types import device as _device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# PyTorch's lists for the CPU, by the names that these operators have in our table.
+LOWER = frozenset((
+    "addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_input", "conv_tbc", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "conv_weight", "convolution", "convolution_forward", "elman_layer", "gru_layer", "linalg_vecdot",
+    "linear", "lstm_layer", "matmul", "mm", "prelu", "scaled_dot_product_attention",
+))  # fmt: skip
+FLOAT = frozenset((
+    "avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_inverse",
+    "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index", "cross_entropy_soft", "ctc_loss", "euclidean_cdist", "grid_sample",
+    "hinge_embedding_loss", "huber_loss", "istft", "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1_loss", "stft", "trace",
+    "triplet_margin_loss", "view_as_complex",
+))  # fmt: skip
+_FLOAT_FAMILIES = ("fft_", "linalg_")
+_AS_IT_COMES = frozenset(("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
+
+
+class autocast:
+    """A context, or a decorator, in which operators choose their precision.
+
+    ``device_type``: ``"cpu"`` (for any other device the region does nothing, with a warning). ``dtype``: ``bfloat16``
+    (default) or ``float16``. ``cache_enabled``: a weight is cast once in a region rather than at each use. Run the
+    forward and the loss inside; call ``backward`` outside.
+
+    >>> import wengert as torch
+    >>> a = torch.ones(2, 2)
+    >>> with torch.autocast("cpu"):
+    ...     (a @ a).dtype, (a + a).dtype
+    (torch.bfloat16, torch.float32)
+    """
+
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        self.device = _device(device_type).type
+        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        self._cache_enabled = True if cache_enabled is None else cache_enabled
+        if enabled and self.device != "cpu":
+            warnings.warn(f"{self.device.upper()} is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
+            enabled = False
+        elif enabled and str(self.fast_dtype) not in ("torch.bfloat16", "torch.float16"):
+            warnings.warn(
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+                "CPU Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
+            enabled = False
+        self._enabled = enabled
+        self._before: list[Any] = []
+
+    def __enter__(self) -> autocast:
+        observers = modes().observers
+        self._before.append(observers)
+        if self.device == "cpu":
+            others = tuple(o for o in observers if not isinstance(o, _Caster))
+            change(observers=(*others, _Caster(self.fast_dtype, self._cache_enabled)) if self._enabled else others)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        change(observers=self._before.pop())
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        return decorate(lambda: self, func)
+
+
+class _Caster:
+    """The observer of an autocast region."""
+
+    def __init__(self, dtype: Any, cached: bool) -> None:
+        self.dtype = dtype
+        self.casts: dict[int, tuple[Tensor, int, Tensor]] | None = {} if cached else None
+
+    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The operator call with its arguments cast."""
+
+        def cast_first(op: Any, args: Any, out: Any, m: Any) -> Any:
+            dtype = self._wanted(op.name)
+            return call(op, args if dtype is None else tuple(self._cast(v, dtype, m) for v in args), out, m)
+
+        return cast_first
+
+    def composite(self, name: str, define: Callable[..., Any]) -> Callable[..., Any]:
+        """The same for an operator made of others, which then run in the precision of the whole."""
+        dtype = self._wanted(name)
+        if dtype is None:
+            return define
+
+        def cast_first(space: Any, *args: Any, **kwargs: Any) -> Any:
+            m = modes()
+            args = tuple(self._cast(v, dtype, m) for v in args)
+            kwargs = {k: self._cast(v, dtype, m) for k, v in kwargs.items()}
+            before = change(observers=tuple(o for o in m.observers if o is not self))
+            try:
+                return define(space, *args, **kwargs)
+            finally:
+                change(observers=before.observers)
+
+        return cast_first
+
+    def _wanted(self, name: str) -> Any:
+        """The dtype that an operator computes in, None if it takes what comes."""
+        if name in LOWER:
+            return self.dtype
+        return _FLOAT32 if name in FLOAT or (name.startswith(_FLOAT_FAMILIES) and name not in _AS_IT_COMES) else None
+
+    def _cast(self, v: Any, dtype: Any, m: Any) -> Any:
+        if type(v) in (list, tuple):
+            return type(v)(self._cast(x, dtype, m) for x in v)
+        if not isinstance(v, Tensor) or v.dtype == dtype or str(v.dtype) not in _ELIGIBLE:
+            return v
+        if self.casts is None or not (m.grad and v.is_leaf and v.requires_grad):
+            return v.to(dtype)
+        found = self.casts.get(id(v))
+        if found is None or found[0] is not v or found[1] != v._version:  # written to since: cast again
+            found = self.casts[id(v)] = (v, v._version, v.to(dtype))
+        return found[2]
+
+
+_ELIGIBLE = ("torch.float32", "torch.float16", "torch.bfloat16")
+
+
+def _named_dtype(name: str) -> Any:
+    from ..arrays.dtypes import NAMES
+
+    return NAMES[name]
+
+
+_FLOAT32 = _named_dtype("float32")
+
+
+def _caster() -> _Caster | None:
+    return next((o for o in modes().observers if isinstance(o, _Caster)), None)
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether autocast knows the device."""
+    return _device(device_type).type == "cpu"
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether an autocast region is in force for the device."""
+    return _device(device_type).type == "cpu" and _caster() is not None
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether an autocast region is in force."""
+    return _caster() is not None
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether weights are cast once in a region."""
+    caster = _caster()
+    return caster is None or caster.casts is not None
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    """The lower precision that is, or would be, used for the device."""
+    caster = _caster()
+    if _device(device_type).type != "cpu":
+        return _named_dtype("float16")
+    return _named_dtype("bfloat16") if caster is None else caster.dtype
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """The lower precision that is, or would be, used."""
+    return get_autocast_dtype("cpu")
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Decorate the ``forward`` of a custom Function: its autocast state is remembered for ``custom_bwd``.
+
+    ``cast_inputs``: in an autocast region, cast floating inputs to this dtype and run ``forward`` outside of the region.
+    """
+    import functools
+
+    _check_device(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        ctx._dtype = get_autocast_dtype(device_type)
+        inside = is_autocast_enabled(device_type)
+        ctx._fwd_used_autocast = inside and cast_inputs is None
+        if not inside or cast_inputs is None:
+            return fwd(ctx, *args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(ctx, *_cast_all(args, cast_inputs), **_cast_all(kwargs, cast_inputs))
+
+    return forward
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorate the ``backward`` of a custom Function: it runs in the autocast state of its ``forward``."""
+    import functools
+
+    _check_device(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, dtype=ctx._dtype, enabled=ctx._fwd_used_autocast):
+            return bwd(ctx, *args, **kwargs)
+
+    return backward
+
+
+def _check_device(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
+def _cast_all(x: Any, dtype: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.to(dtype) if str(x.dtype) in _ELIGIBLE else x
+    if isinstance(x, dict):
+        return {k: _cast_all(v, dtype) for k, v in x.items()}
+    return type(x)(_cast_all(v, dtype) for v in x) if type(x) in (list, tuple) else x

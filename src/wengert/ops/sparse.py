@@ -1,0 +1,106 @@
+"""Sparse arrays (``arrays.sparse.Coo``): making them, taking them apart, and what look-up tables and matrices need.
+
+Everything else that sparse tensors can do is these and dense operators on the values. The gradient of a sparse array
+is asked for at its stored places only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.sparse import Coo, taken
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family()
+
+
+@operator(
+    grad=dict(values=lambda F, g, indices: F.sparse_taken(g, indices)), node="SparseCooTensorWithDimsAndTensorsBackward0"
+)
+def sparse_made(values: Array, indices: Array, size, coalesced):
+    """The sparse array of ``size`` with these values ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``."""
+    return Coo(indices, values, tuple(size), coalesced)
+
+
+@operator(grad=dict(input=lambda F, g, indices, input_shape: F.sparse_made(g, indices, input_shape, False)))
+def sparse_taken(input: Array, indices: Array):
+    """The values of an array, sparse or dense, at ``indices``."""
+    return taken(input, indices)
+
+
+def _values_gradient(F: Any, g: Any, indices: Any, first: Any, input_shape: Any) -> Any:
+    """Entries of one place share their gradient, which belongs to the place: it is given once."""
+    if first is None:
+        return F.sparse_made(g, indices, input_shape, True)
+    return F.sparse_made(F.index_select(g, 0, first), F.index_select(indices, 1, first), input_shape, True)
+
+
+@operator(grad=dict(input=_values_gradient), node="ValuesBackward0")
+def sparse_values(input: Array, indices: Array, first: Array | None):
+    """The stored values; ``first``: where each place occurs first, None if each occurs once."""
+    return input.values
+
+
+@operator(
+    grad=dict(input=lambda F, g, indices, input_shape: F.sparse_made(F.sparse_taken(g, indices), indices, input_shape, True)),
+    node="ToDenseBackward0",
+)  # fmt: skip
+def sparse_dense(input: Array, indices: Array):
+    """The array with its zeros; ``indices``: its distinct places."""
+    return input.dense() if type(input) is Coo else input
+
+
+@operator(grad=dict(input=lambda F, g: F.sparse_densed(g)), node="ToSparseBackward0")
+def sparse_found(input: Array, sparse_dim):
+    """The non-zero places of a dense array; with ``sparse_dim`` below its dimensions, the non-zero rows."""
+    nonzero = (input != 0).any(tuple(range(sparse_dim, input.ndim))) if sparse_dim < input.ndim else input != 0
+    at = np.nonzero(nonzero) if sparse_dim else ()
+    indices = np.stack(at) if sparse_dim else np.zeros((0, int(bool(nonzero))), np.int64)
+    values = input[at] if sparse_dim else input[None][: indices.shape[1]].copy()
+    return Coo(indices, values, input.shape, True)
+
+
+@composite
+def sparse_densed(F, x):
+    """A gradient, sparse or dense, as a dense one."""
+    x = F.unwrap(x)
+    if F.raw:
+        return x.dense() if type(x) is Coo else x
+    return x.to_dense()
+
+
+@operator(
+    grad=dict(
+        values=lambda F, g, dense, rows, columns: F.sum(F.index_select(g, 0, rows) * F.index_select(dense, 0, columns), 1),
+        dense=lambda F, g, values, rows, columns, dense_shape: F.sparse_product(values, g, columns, rows, dense_shape[0]),
+    ),
+    node="SparseAddmmBackward0",
+)  # fmt: skip
+def sparse_product(values: Array, dense: Array, rows: Array, columns: Array, n):
+    """The matrix with ``values`` at ``(rows, columns)`` times ``dense``: ``(n, k)``."""
+    order = rows.argsort(kind="stable")
+    sorted_rows = rows[order]
+    out = np.zeros((n, dense.shape[1]), np.result_type(values, dense))
+    if len(order):
+        starts = np.flatnonzero(np.concatenate([[True], sorted_rows[1:] != sorted_rows[:-1]]))
+        terms = values[order, None] * dense[columns[order]]
+        out[sorted_rows[starts]] = np.add.reduceat(terms, starts, axis=0, dtype=terms.dtype)
+    return out
+
+
+def _look_up_gradient(F: Any, g: Any, at: Any, kept: Any, weight_shape: Any) -> Any:
+    rows = F.reshape(g, (-1, weight_shape[1]))
+    if kept is not None:
+        rows, at = F.index_select(rows, 0, kept), F.index_select(at, 1, kept)
+    return F.sparse_made(rows, at, weight_shape, False)
+
+
+@operator(grad=dict(weight=_look_up_gradient), node="EmbeddingBackward0")
+def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None):
+    """Rows of a table whose gradient is sparse. ``at``: the indices as ``(1, n)``; ``kept``: which of them count (None: all)."""
+    return weight.take(indices, axis=0)
