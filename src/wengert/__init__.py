@@ -83,13 +83,13 @@ newaxis = None
 
 _SUBMODULES = frozenset((
     "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "linalg", "mps", "nn", "optim", "overrides", "random",
-    "serialization", "special", "utils", "version", "xpu",
+    "serialization", "sparse", "special", "utils", "version", "xpu",
 ))  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "UntypedStorage": ("serialization.storage", "UntypedStorage"), "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
-    "is_autocast_enabled": ("amp.autocast_mode", "is_autocast_enabled"), "get_autocast_dtype": ("amp.autocast_mode", "get_autocast_dtype"),
+    "get_autocast_dtype": ("amp.autocast_mode", "get_autocast_dtype"),
     "is_autocast_cpu_enabled": ("amp.autocast_mode", "is_autocast_cpu_enabled"),
     "get_autocast_cpu_dtype": ("amp.autocast_mode", "get_autocast_cpu_dtype"),
     "is_autocast_cache_enabled": ("amp.autocast_mode", "is_autocast_cache_enabled"),

@@ -229,8 +229,8 @@ def typename(obj: Any) -> str:
     return kind.__qualname__ if kind.__module__ in ("", "builtins") else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Whether autocast is on in this thread."""
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Whether autocast is on for a device in this thread."""
     import sys
 
     amp = sys.modules.get("wengert.amp")

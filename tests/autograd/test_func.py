@@ -70,7 +70,7 @@ def test_vjp(torch):
     (g,) = pull(torch.tensor([1.0, 2.0]))
     assert torch.allclose(output, x.sin()) and torch.allclose(g, x.cos() * torch.tensor([1.0, 2.0]))
     assert not output.requires_grad and not g.requires_grad
-    outputs, pull, aux = torch.func.vjp(lambda a, b: ({"sum": a + b, "prod": a * b}, a), x, x, has_aux=True)
+    outputs, pull, _ = torch.func.vjp(lambda a, b: ({"sum": a + b, "prod": a * b}, a), x, x, has_aux=True)
     ga, gb = pull({"sum": torch.ones(2), "prod": torch.ones(2)})
     assert torch.allclose(ga, 1 + x) and torch.allclose(gb, 1 + x) and set(outputs) == {"sum", "prod"}
     with pytest.raises(RuntimeError, match="Expected pytree structure of cotangents"):

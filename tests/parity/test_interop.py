@@ -64,3 +64,15 @@ def test_methods_that_are_functions_too(lib):
     assert value.grad.item() == 2.0
     assert lib.cosine_similarity(w, w, dim=0).item() == pytest.approx(1.0)
     assert lib.pairwise_distance(lib.zeros(1, 2), lib.tensor([[3.0, 4.0]])).item() == pytest.approx(5.0, rel=1e-5)
+
+
+@both
+def test_unravel_index(lib):
+    index = lib.tensor([[5, 1, 0]])
+    rows, columns = lib.unravel_index(index, (2, 3))
+    assert rows.tolist() == [[1, 0, 0]] and columns.tolist() == [[2, 1, 0]] and lib.unravel_index(index.int(), (2, 3))[0].dtype == lib.int64
+    assert [c.tolist() for c in lib.unravel_index(lib.tensor(7), 8)] == [7] and lib.unravel_index(lib.tensor(0), ()) == ()
+    with pytest.raises(TypeError, match="expected 'indices' to be integer dtype"):
+        lib.unravel_index(lib.tensor(1.0), (2, 3))
+    with pytest.raises(ValueError, match="cannot have negative values"):
+        lib.unravel_index(index, (2, -3))

@@ -24,9 +24,9 @@ LOWER = frozenset((
 ))  # fmt: skip
 FLOAT = frozenset((
     "avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_inverse",
-    "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index", "cross_entropy_soft", "ctc_loss", "euclidean_cdist", "grid_sample",
-    "hinge_embedding_loss", "huber_loss", "istft", "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
-    "multilabel_margin_loss", "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1_loss", "stft", "trace",
+    "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index", "cross_entropy_soft", "euclidean_cdist", "grid_sample",
+    "hinge_embedding_loss", "huber", "istft", "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace",
     "triplet_margin_loss", "view_as_complex",
 ))  # fmt: skip
 _FLOAT_FAMILIES = ("fft_", "linalg_")

@@ -23,7 +23,8 @@ class _Progress:
     __slots__ = ("found_inf", "stage")
 
     def __init__(self) -> None:
-        self.stage, self.found_inf = _READY, None
+        self.stage = _READY
+        self.found_inf: bool | None = None  # None: nothing was checked
 
 
 class GradScaler:

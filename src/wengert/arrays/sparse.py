@@ -99,7 +99,7 @@ class Coo:
     def add_to(self, out: np.ndarray, factor: Any = None) -> np.ndarray:
         """Add this array (times ``factor``) to a dense one of the same shape, in place."""
         if out.shape != self.shape:
-            raise ValueError(
+            raise RuntimeError(
                 f"add: expected 'self' and 'other' to have same size, but self has size {list(out.shape)} while other has size "
                 f"{list(self.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
             )
@@ -115,15 +115,19 @@ class Coo:
         """The array with its zeros."""
         return self.add_to(np.zeros(self.shape, self.dtype))
 
-    def join(self, other: Coo) -> Coo:
-        """The sum of two sparse arrays."""
+    def fits(self, other: Coo) -> None:
+        """Refuse to add an array of another shape, or with other sparse dimensions."""
         if self.shape != other.shape:
-            raise ValueError(f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != {list(other.shape)}")
+            raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != {list(other.shape)}")
         if len(self.indices) != len(other.indices):
-            raise ValueError(
+            raise RuntimeError(
                 f"add: expected 'self' and 'other' to have same number of sparse dims, but self has {len(self.indices)} sparse dim(s) "
                 f"while other has {len(other.indices)}"
             )
+
+    def join(self, other: Coo) -> Coo:
+        """The sum of two sparse arrays."""
+        self.fits(other)
         both = Coo(np.concatenate([self.indices, other.indices], 1), np.concatenate([self.values, other.values]), self.shape)
         return both.coalesce() if self.coalesced and other.coalesced else both
 
@@ -134,7 +138,7 @@ class Coo:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         run = _UFUNCS.get(ufunc.__name__)
-        if run is None or method != "__call__" or (out is not None and ufunc is not np.add):
+        if run is None or method != "__call__" or (out is not None and ufunc.__name__ != "add"):
             raise unsupported(ufunc.__name__)
         if out is None:
             return run(*inputs)
@@ -143,6 +147,11 @@ class Coo:
         if a is not target or not isinstance(target, np.ndarray):
             raise unsupported("add.out")
         return b.add_to(target)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is np.shape or function is np.ndim:
+            return getattr(self, function.__name__)
+        raise unsupported(function.__name__)
 
     def __add__(self, other: Any) -> Any:
         return _add(self, other)
@@ -204,6 +213,6 @@ def _div(a: Any, b: Any) -> Any:
 
 
 _UFUNCS = {
-    "add": _add, "multiply": _mul, "divide": _div, "subtract": lambda a, b: _add(a, -b), "negative": lambda a: -a, "conjugate": lambda a:
-    a.with_values(a.values.conj()),
+    "add": _add, "multiply": _mul, "divide": _div, "subtract": lambda a, b: _add(a, -b), "negative": lambda a: -a,
+    "conjugate": lambda a: a.with_values(a.values.conj()),
 }  # fmt: skip

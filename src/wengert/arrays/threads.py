@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from . import kernels
+
 _chosen: int | None = None
 
 
@@ -18,6 +20,7 @@ def set(n: int) -> None:
     if n < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     _chosen = int(n)
+    kernels.set_num_threads(_chosen)
     try:
         import threadpoolctl
     except ImportError:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..graph.engine import below
 from ..graph.modes import change, modes
+from ..graph.node import NodeHooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,14 +100,11 @@ class _Anomaly:
             node.metadata["parent_"] = _running.node
 
     def watch(self, walk: Callable[..., None], roots: Any, space: Any, *rest: Any) -> None:
-        """Run ``walk`` with hooks around every node: the one that is running is known, and what it returns is looked at."""
+        """Run ``walk`` with every node watched: the one that is running is known, and what it returns is looked at."""
         outer = _running.node
-        watched = []
-        for node in below(edge for edge, _ in roots):
-            had = node.hooks is not None
-            hooks = node._hooks()
-            hooks.pre[_KEY], hooks.post[_KEY] = _before(node), self._after(node)
-            watched.append((node, had))
+        watched = [(node, node.hooks) for node in below(edge for edge, _ in roots)]
+        for node, hooks in watched:
+            node.hooks = _Watched(hooks, self.check_nan)
         try:
             walk(roots, space, *rest)
         except Exception:
@@ -115,34 +113,57 @@ class _Anomaly:
             raise
         finally:
             _running.node = outer
-            for node, had in watched:
-                if node.hooks is not None:
-                    node.hooks.pre.pop(_KEY, None)
-                    node.hooks.post.pop(_KEY, None)
-                    if not had and not (node.hooks.pre or node.hooks.post or node.hooks.tensor or node.hooks.retain):
-                        node.hooks = None
+            for node, hooks in watched:
+                _unwatch(node, hooks)
 
-    def _after(self, node: Node) -> Callable[[Any, Any], None]:
-        def after(grad_inputs: Any, grad_outputs: Any) -> None:
-            if self.check_nan:
-                for i, g in enumerate(grad_inputs):
-                    if g is not None and has_nan(g._data):
-                        raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
-        return after
+def _nothing(*args: Any) -> None:
+    """The hook that makes the engine ask the hooks of a node that has none."""
+
+
+class _Watched(NodeHooks):
+    """The hooks of a node, the user's included, while a walk is watched."""
+
+    __slots__ = ("check_nan",)
+
+    def __init__(self, hooks: NodeHooks | None, check_nan: bool) -> None:
+        if hooks is None:
+            super().__init__()
+        else:
+            self.tensor, self.retain, self.pre, self.post = hooks.tensor, hooks.retain, hooks.pre, hooks.post
+        self.pre[_KEY] = self.post[_KEY] = _nothing
+        self.check_nan = check_nan
+
+    def before(self, node: Node, g: Any, space: Any) -> Any:
+        _running.node = node
+        return g if len(self.pre) == 1 else super().before(node, g, space)
+
+    def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
+        if len(self.post) > 1:
+            grads = super().after(node, grads, g, space)
+        if self.check_nan:
+            for i, x in enumerate(grads):
+                if x is not None and has_nan(x if space.raw else x._data):
+                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+        return grads
 
 
 _KEY = "anomaly"
 
 
-def _before(node: Node) -> Callable[[Any], None]:
-    def before(grad_outputs: Any) -> None:
-        _running.node = node
+def _unwatch(node: Node, hooks: NodeHooks | None) -> None:
+    now = node.hooks
+    if not isinstance(now, _Watched):
+        return
+    for row in (now.pre, now.post):
+        row.pop(_KEY, None)
+    if hooks is None and (now.pre or now.post or now.tensor or now.retain):  # registered during the walk
+        hooks = NodeHooks(now.tensor)
+        hooks.retain, hooks.pre, hooks.post = now.retain, now.pre, now.post
+    node.hooks = hooks
 
-    return before
 
-
-def has_nan(a: np.ndarray) -> bool:
+def has_nan(a: Any) -> bool:
     """Whether some element is NaN. A sum of squares is NaN only if one is (or, for complex numbers, infinite)."""
     if a.dtype.kind not in "fc":
         return a.dtype.kind == "V" and bool(np.isnan(a.astype("f4")).any())

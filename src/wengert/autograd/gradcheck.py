@@ -348,8 +348,8 @@ class _Check:
         output, x = self.outputs[i], self.wanted[j]
         excess = np.abs(a - n) - (self.atol + self.rtol * np.abs(n))
         row, column = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), a.shape)
-        at, to = np.unravel_index(row, x._data.shape), np.unravel_index(column, output._data.shape)
-        at, to = tuple(int(k) for k in at), tuple(int(k) for k in to)
+        at = tuple(map(int, np.unravel_index(row, x._data.shape)))
+        to = tuple(map(int, np.unravel_index(column, output._data.shape)))
         found, expected = a[row, column], n[row, column]
         unit = 1j if x.is_complex() and abs(found.imag - expected.imag) > abs(found.real - expected.real) else 1
         move = Move(x, at, unit)
@@ -361,10 +361,10 @@ class _Check:
 
         from ._verdict import judge, pattern
 
-        slopes = (found.imag, expected.imag) if unit == 1j else (found.real, expected.real)
+        slope, quotient = (found.imag, expected.imag) if unit == 1j else (found.real, expected.real)
         verdict, why = "non-deterministic", "calls with the same inputs give different outputs"
         if self._deterministic():
-            verdict, why = judge(f, *map(float, slopes), self.eps, self.atol, self.rtol, x._data, at)
+            verdict, why = judge(f, float(slope), float(quotient), self.eps, self.atol, self.rtol, x._data, at)
         if verdict == "wrong":
             why += pattern(a, n, self.atol, self.rtol)
         show_a, show_n = (a, n) if shown is None else shown

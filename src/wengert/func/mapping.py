@@ -48,7 +48,7 @@ def vmap(
         dims, size = _dims(func, in_dims, args)
         flat = trees.leaves(args)
         answers = []
-        start = get_rng_state() if randomness != "different" else None
+        start = get_rng_state()
         for example in range(size) if size else (None,):  # nothing to map: one call with zeros tells the shapes
             if randomness == "same":
                 set_rng_state(start)

@@ -169,6 +169,8 @@ def embedding_bag(
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode='{mode}'). Please open"
@@ -187,7 +189,7 @@ def embedding_bag(
             f"Index {at} of input takes value {int(input._data[at])} which is not in the valid range [0, {weight.shape[0]})"
         )
     bag = np.searchsorted(starts, np.arange(total), side="right") - 1
-    rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     if padding_idx is not None:
         kept = np.flatnonzero(input._data != padding_idx % weight.shape[0])
         rows, bag = rows.index_select(0, Tensor._wrap(kept)), bag[kept]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from .operator import family
 from .pointwise import unsupported
 
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-@operator(promote="elementwise", kernel=np.equal, inplace=True)
+@operator(promote="elementwise", kernel=K.equal, inplace=True)
 def eq(input: Array, other: Array):
     """``input == other``, elementwise."""
     return np.equal(input, other)
 
 
-@operator(promote="elementwise", kernel=np.not_equal, inplace=True, aliases=("not_equal",))
+@operator(promote="elementwise", kernel=K.not_equal, inplace=True, aliases=("not_equal",))
 def ne(input: Array, other: Array):
     """``input != other``, elementwise."""
     return np.not_equal(input, other)
@@ -34,31 +35,31 @@ def _order(kernel: Any, input: Any, other: Any, name: str) -> Any:
     return kernel(input, other)
 
 
-@operator(promote="elementwise", kernel=np.less, inplace=True, aliases=("less",))
+@operator(promote="elementwise", kernel=K.less, inplace=True, aliases=("less",))
 def lt(input: Array, other: Array):
     """``input < other``, elementwise."""
     return _order(np.less, input, other, "lt_cpu")
 
 
-@operator(promote="elementwise", kernel=np.less_equal, inplace=True, aliases=("less_equal",))
+@operator(promote="elementwise", kernel=K.less_equal, inplace=True, aliases=("less_equal",))
 def le(input: Array, other: Array):
     """``input <= other``, elementwise."""
     return _order(np.less_equal, input, other, "le_cpu")
 
 
-@operator(promote="elementwise", kernel=np.greater, inplace=True, aliases=("greater",))
+@operator(promote="elementwise", kernel=K.greater, inplace=True, aliases=("greater",))
 def gt(input: Array, other: Array):
     """``input > other``, elementwise."""
     return _order(np.greater, input, other, "gt_cpu")
 
 
-@operator(promote="elementwise", kernel=np.greater_equal, inplace=True, aliases=("greater_equal",))
+@operator(promote="elementwise", kernel=K.greater_equal, inplace=True, aliases=("greater_equal",))
 def ge(input: Array, other: Array):
     """``input >= other``, elementwise."""
     return _order(np.greater_equal, input, other, "ge_cpu")
 
 
-@operator(kernel=np.isnan)
+@operator(kernel=K.isnan)
 def isnan(input: Array):
     """Whether each element is NaN."""
     return np.isnan(input)
@@ -99,13 +100,13 @@ def bitwise_not(input: Array):
 # -- tests -----------------------------------------------------------------------------------------------------------
 
 
-@operator(kernel=np.isinf)
+@operator(kernel=K.isinf)
 def isinf(input: Array):
     """Whether each element is infinite."""
     return np.isinf(input)
 
 
-@operator(kernel=np.isfinite)
+@operator(kernel=K.isfinite)
 def isfinite(input: Array):
     """Whether each element is neither infinite nor NaN."""
     return np.isfinite(input)
@@ -161,25 +162,25 @@ def isclose(input: Array, other: Array, rtol=1e-05, atol=1e-08, equal_nan=False)
 # -- truth values and bits -------------------------------------------------------------------------------------------
 
 
-@operator(kernel=np.logical_and, inplace=True)
+@operator(kernel=K.logical_and, inplace=True)
 def logical_and(input: Array, other: Array):
     """Whether both are nonzero."""
     return np.logical_and(input, other)
 
 
-@operator(kernel=np.logical_or, inplace=True)
+@operator(kernel=K.logical_or, inplace=True)
 def logical_or(input: Array, other: Array):
     """Whether at least one is nonzero."""
     return np.logical_or(input, other)
 
 
-@operator(kernel=np.logical_xor, inplace=True)
+@operator(kernel=K.logical_xor, inplace=True)
 def logical_xor(input: Array, other: Array):
     """Whether exactly one is nonzero."""
     return np.logical_xor(input, other)
 
 
-@operator(kernel=np.logical_not, inplace=True)
+@operator(kernel=K.logical_not, inplace=True)
 def logical_not(input: Array):
     """Whether each element is zero."""
     return np.logical_not(input)

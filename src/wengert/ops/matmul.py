@@ -84,7 +84,8 @@ def matmul(input: Array, other: Array):
         same_type(input, other)
     try:
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
-            return product(input.reshape(-1, input.shape[-1]), other).reshape(*input.shape[:-1], other.shape[-1])
+            rows = input.reshape(_size(input, range(input.ndim - 1)), input.shape[-1])
+            return product(rows, other).reshape(*input.shape[:-1], other.shape[-1])
         return product(input, other)
     except ValueError as e:
         raise mismatch(input, other) from e
@@ -327,7 +328,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
     if input.ndim == 2:
         x = input
     else:
-        x = input.reshape(-1, input.shape[-1]) if input.ndim > 2 else input
+        x = input.reshape(_size(input, range(input.ndim - 1)), input.shape[-1]) if input.ndim > 2 else input
     if input.dtype is not weight.dtype:
         same_type(input, weight)
     try:

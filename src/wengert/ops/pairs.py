@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from .operator import family
 from .pointwise import floating, number, real, together, unsupported
 
@@ -129,7 +130,7 @@ def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
         other=lambda F, g, input, other: g * _per_square(F, -input, input, other),
     ),
     promote="float",
-    kernel=np.arctan2,
+    kernel=K.arctan2,
     scalars=False,
     inplace=True,
     aliases=("arctan2",),
@@ -142,7 +143,7 @@ def atan2(input: Array, other: Array):
 @operator(
     grad=dict(input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)),
     promote="elementwise",
-    kernel=np.hypot,
+    kernel=K.hypot,
     scalars=False,
     inplace=True,
 )
@@ -169,7 +170,7 @@ def _complex_logaddexp(input: Any, other: Any) -> Any:
         other=lambda F, g, input, other: g / (F.exp(input - other) + 1),
     ),
     promote="elementwise",
-    kernel=np.logaddexp,
+    kernel=K.logaddexp,
     scalars=False,
 )
 def logaddexp(input: Array, other: Array):
@@ -185,7 +186,7 @@ def logaddexp(input: Array, other: Array):
         other=lambda F, g, input, other: g / (F.exp2(input - other) + 1),
     ),
     promote="elementwise",
-    kernel=np.logaddexp2,
+    kernel=K.logaddexp2,
     scalars=False,
 )
 def logaddexp2(input: Array, other: Array):

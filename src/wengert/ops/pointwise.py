@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays import select
 from .operator import family
 
@@ -96,7 +97,7 @@ def _scaled(F: Any, g: Any, alpha: Any) -> Any:
 @operator(
     grad=dict(input=lambda F, g: g, other=_scaled),
     promote="elementwise",
-    kernel=np.add,
+    kernel=K.add,
     inplace=True,
 )
 def add(input: Array, other: Array, *, alpha=1):
@@ -123,7 +124,7 @@ def _difference(input: Any, other: Any, alpha: Any) -> Any:
 @operator(
     grad=dict(input=lambda F, g: g, other=lambda F, g, alpha: -g if alpha == 1 else g * -alpha),
     scalars=True,
-    kernel=np.subtract,
+    kernel=K.subtract,
     inplace=True,
     aliases=("subtract",),
 )
@@ -145,9 +146,9 @@ def rsub(input: Array, other: Array, *, alpha=1):
 
 
 @operator(
-    grad=dict(input=lambda F, g, other: g * other, other=lambda F, g, input: g * input),
+    grad=dict(input=lambda F, g, other: F.mul(g, other), other=lambda F, g, input: F.mul(g, input)),
     promote="elementwise",
-    kernel=np.multiply,
+    kernel=K.multiply,
     inplace=True,
     aliases=("multiply",),
 )
@@ -159,7 +160,7 @@ def mul(input: Array, other: Array):
 @operator(
     grad=dict(input=lambda F, g, other: g / other, other=lambda F, g, input, other: -g * ((input / other) / other)),
     promote="float",
-    kernel=np.true_divide,
+    kernel=K.true_divide,
     inplace=True,
     aliases=("true_divide",),
 )
@@ -208,7 +209,7 @@ def _trunc_quotient(input: Any, other: Any) -> Any:
 @operator(
     grad=dict(input=no_derivative("floor_divide"), other=no_derivative("floor_divide")),
     promote="elementwise",
-    kernel=np.floor_divide,
+    kernel=K.floor_divide,
     inplace=True,
     node="NotImplemented",
 )
@@ -220,7 +221,7 @@ def floor_divide(input: Array, other: Array):
 @operator(
     grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "floor")),
     promote="elementwise",
-    kernel=np.remainder,
+    kernel=K.remainder,
     inplace=True,
 )
 def remainder(input: Array, other: Array):
@@ -232,7 +233,7 @@ def remainder(input: Array, other: Array):
 @operator(
     grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "trunc")),
     promote="elementwise",
-    kernel=np.fmod,
+    kernel=K.fmod,
     inplace=True,
 )
 def fmod(input: Array, other: Array):
@@ -241,7 +242,7 @@ def fmod(input: Array, other: Array):
     return np.fmod(input, other)
 
 
-@operator(grad=dict(input=lambda F, g: -g), kernel=np.negative, inplace=True, aliases=("negative",))
+@operator(grad=dict(input=lambda F, g: -g), kernel=K.negative, inplace=True, aliases=("negative",))
 def neg(input: Array):
     """``-input``; ``RuntimeError`` for bool tensors."""
     if input.dtype.kind == "b":
@@ -263,7 +264,7 @@ def positive(F, input):
 @operator(
     grad=dict(input=lambda F, g, input: g * F.sgn(input)),
     wirtinger=True,
-    kernel=np.absolute,
+    kernel=K.absolute,
     inplace=True,
     aliases=("absolute",),
 )
@@ -288,7 +289,7 @@ def _ordered(name: str, d: Any) -> None:
         other=lambda F, g, input, other: F.where(input == other, g / 2, F.where(input > other, 0, g)),
     ),
     promote="elementwise",
-    kernel=np.maximum,
+    kernel=K.maximum,
     scalars=False,
 )
 def maximum(input: Array, other: Array):
@@ -303,7 +304,7 @@ def maximum(input: Array, other: Array):
         other=lambda F, g, input, other: F.where(input == other, g / 2, F.where(input < other, 0, g)),
     ),
     promote="elementwise",
-    kernel=np.minimum,
+    kernel=K.minimum,
     scalars=False,
 )
 def minimum(input: Array, other: Array):
@@ -318,7 +319,7 @@ def minimum(input: Array, other: Array):
         other=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), 0, g),
     ),
     promote="elementwise",
-    kernel=np.fmax,
+    kernel=K.fmax,
     scalars=False,
 )
 def fmax(input: Array, other: Array):
@@ -333,7 +334,7 @@ def fmax(input: Array, other: Array):
         other=lambda F, g, input, other: F.where((input <= other) | F.isnan(other), 0, g),
     ),
     promote="elementwise",
-    kernel=np.fmin,
+    kernel=K.fmin,
     scalars=False,
 )
 def fmin(input: Array, other: Array):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from .operator import family
 from .pointwise import conjugate, flat_gradient, together, unsupported
 
@@ -86,7 +87,7 @@ def _is_complex(F: Any, x: Any) -> Any:
     return F.is_complex(x) if hasattr(x, "dtype") else isinstance(x, complex)
 
 
-@operator(grad=dict(input=lambda F, g, result: g / (result * 2)), promote="float", kernel=np.sqrt, inplace=True)
+@operator(grad=dict(input=lambda F, g, result: g / (result * 2)), promote="float", kernel=K.sqrt, inplace=True)
 def sqrt(input: Array):
     """Square root; NaN below zero."""
     return np.sqrt(input)
@@ -100,7 +101,7 @@ def rsqrt(input: Array):
 
 @operator(
     grad=dict(input=lambda F, g, input: g * (input * 2)),
-    kernel=np.square,
+    kernel=K.square,
     inplace=True,
     node="PowBackward0",
     places=("torch", "Tensor"),
@@ -110,13 +111,13 @@ def square(input: Array):
     return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)
 
 
-@operator(grad=dict(input=lambda F, g, result: -g * (result * result)), promote="float", kernel=np.reciprocal, inplace=True)
+@operator(grad=dict(input=lambda F, g, result: -g * (result * result)), promote="float", kernel=K.reciprocal, inplace=True)
 def reciprocal(input: Array):
     """``1 / input``."""
     return np.reciprocal(input)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * result), promote="float", kernel=np.exp, inplace=True)
+@operator(grad=dict(input=lambda F, g, result: g * result), promote="float", kernel=K.exp, inplace=True)
 def exp(input: Array):
     """``e ** input``."""
     return np.exp(input)
@@ -125,7 +126,7 @@ def exp(input: Array):
 @operator(
     grad=dict(input=lambda F, g, result: g * (result * LN2)),
     promote="float",
-    kernel=np.exp2,
+    kernel=K.exp2,
     inplace=True,
     places=("torch", "Tensor", "special"),
 )
@@ -137,7 +138,7 @@ def exp2(input: Array):
 @operator(
     grad=dict(input=lambda F, g, result: g * (result + 1)),
     promote="float",
-    kernel=np.expm1,
+    kernel=K.expm1,
     inplace=True,
     places=("torch", "Tensor", "special"),
 )
@@ -146,19 +147,19 @@ def expm1(input: Array):
     return np.expm1(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / input), promote="float", kernel=np.log, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g / input), promote="float", kernel=K.log, inplace=True)
 def log(input: Array):
     """Natural logarithm; NaN below zero, minus infinity at zero."""
     return np.log(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / (input * LN2)), promote="float", kernel=np.log2, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g / (input * LN2)), promote="float", kernel=K.log2, inplace=True)
 def log2(input: Array):
     """Logarithm to base 2."""
     return np.log2(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / (input * LN10)), promote="float", kernel=np.log10, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g / (input * LN10)), promote="float", kernel=K.log10, inplace=True)
 def log10(input: Array):
     """Logarithm to base 10."""
     return np.log10(input)
@@ -167,7 +168,7 @@ def log10(input: Array):
 @operator(
     grad=dict(input=lambda F, g, input: g / (input + 1)),
     promote="float",
-    kernel=np.log1p,
+    kernel=K.log1p,
     node="Log1PBackward0",
     inplace=True,
     places=("torch", "Tensor", "special"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from .operator import family
 from .pointwise import conjugate, flat_gradient, floating, no_derivative, number, real, unsupported
 from .powers import LN2
@@ -27,19 +28,19 @@ def _rounded(name: str, ufunc: Any, input: Any) -> Any:
     return input.copy() if d.kind in "iu" else ufunc(input)
 
 
-@operator(grad=_FLAT, kernel=np.floor, inplace=True)
+@operator(grad=_FLAT, kernel=K.floor, inplace=True)
 def floor(input: Array):
     """The largest integer not above each element."""
     return _rounded("floor", np.floor, input)
 
 
-@operator(grad=_FLAT, kernel=np.ceil, inplace=True)
+@operator(grad=_FLAT, kernel=K.ceil, inplace=True)
 def ceil(input: Array):
     """The smallest integer not below each element."""
     return _rounded("ceil", np.ceil, input)
 
 
-@operator(grad=_FLAT, kernel=np.trunc, inplace=True, aliases=("fix",))
+@operator(grad=_FLAT, kernel=K.trunc, inplace=True, aliases=("fix",))
 def trunc(input: Array):
     """Each element without its fraction."""
     return _rounded("trunc", np.trunc, input)
@@ -91,7 +92,7 @@ def sgn(input: Array):
     return _sign(input)
 
 
-@operator(kernel=np.signbit)
+@operator(kernel=K.signbit)
 def signbit(input: Array):
     """Whether each element is negative, minus zero included."""
     kind = input.dtype.kind
@@ -120,7 +121,7 @@ def heaviside(input: Array, values: Array):
         other=flat_gradient,
     ),
     promote="float",
-    kernel=np.copysign,
+    kernel=K.copysign,
     inplace=True,
 )
 def copysign(input: Array, other: Array):
@@ -131,7 +132,7 @@ def copysign(input: Array, other: Array):
 @operator(
     grad=dict(input=lambda F, g, input, other: g * (input != other), other=flat_gradient),
     promote="elementwise",
-    kernel=np.nextafter,
+    kernel=K.nextafter,
     scalars=False,
     inplace=True,
 )

@@ -33,15 +33,15 @@ def sparse_taken(input: Array, indices: Array):
     return taken(input, indices)
 
 
-def _values_gradient(F: Any, g: Any, indices: Any, first: Any, input_shape: Any) -> Any:
+def _values_gradient(F: Any, g: Any, indices: Any, first: Any, coalesced: bool, input_shape: Any) -> Any:
     """Entries of one place share their gradient, which belongs to the place: it is given once."""
     if first is None:
-        return F.sparse_made(g, indices, input_shape, True)
+        return F.sparse_made(g, indices, input_shape, coalesced)
     return F.sparse_made(F.index_select(g, 0, first), F.index_select(indices, 1, first), input_shape, True)
 
 
 @operator(grad=dict(input=_values_gradient), node="ValuesBackward0")
-def sparse_values(input: Array, indices: Array, first: Array | None):
+def sparse_values(input: Array, indices: Array, first: Array | None, coalesced):
     """The stored values; ``first``: where each place occurs first, None if each occurs once."""
     return input.values
 
@@ -68,7 +68,6 @@ def sparse_found(input: Array, sparse_dim):
 @composite
 def sparse_densed(F, x):
     """A gradient, sparse or dense, as a dense one."""
-    x = F.unwrap(x)
     if F.raw:
         return x.dense() if type(x) is Coo else x
     return x.to_dense()
@@ -93,7 +92,9 @@ def sparse_product(values: Array, dense: Array, rows: Array, columns: Array, n):
     return out
 
 
-def _look_up_gradient(F: Any, g: Any, at: Any, kept: Any, weight_shape: Any) -> Any:
+def _look_up_gradient(F: Any, g: Any, at: Any, kept: Any, by_frequency: bool, weight_shape: Any) -> Any:
+    if by_frequency:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     rows = F.reshape(g, (-1, weight_shape[1]))
     if kept is not None:
         rows, at = F.index_select(rows, 0, kept), F.index_select(at, 1, kept)
@@ -101,6 +102,10 @@ def _look_up_gradient(F: Any, g: Any, at: Any, kept: Any, weight_shape: Any) -> 
 
 
 @operator(grad=dict(weight=_look_up_gradient), node="EmbeddingBackward0")
-def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None):
+def sparse_look_up(weight: Array, indices: Array, at: Array, kept: Array | None, by_frequency):
     """Rows of a table whose gradient is sparse. ``at``: the indices as ``(1, n)``; ``kept``: which of them count (None: all)."""
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise IndexError("index out of range in self")
     return weight.take(indices, axis=0)

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.cos(input)), promote="float", kernel=np.sin, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.cos(input)), promote="float", kernel=K.sin, inplace=True)
 def sin(input: Array):
     """Sine, of radians."""
     return np.sin(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * -F.sin(input)), promote="float", kernel=np.cos, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * -F.sin(input)), promote="float", kernel=K.cos, inplace=True)
 def cos(input: Array):
     """Cosine, of radians."""
     return np.cos(input)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), promote="float", kernel=np.tan, inplace=True)
+@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), promote="float", kernel=K.tan, inplace=True)
 def tan(input: Array):
     """Tangent, of radians."""
     return np.tan(input)
@@ -37,7 +37,7 @@ def tan(input: Array):
 @operator(
     grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)),
     promote="float",
-    kernel=np.arcsin,
+    kernel=K.arcsin,
     inplace=True,
     aliases=("arcsin",),
 )
@@ -49,7 +49,7 @@ def asin(input: Array):
 @operator(
     grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)),
     promote="float",
-    kernel=np.arccos,
+    kernel=K.arccos,
     inplace=True,
     aliases=("arccos",),
 )
@@ -61,7 +61,7 @@ def acos(input: Array):
 @operator(
     grad=dict(input=lambda F, g, input: g / (input * input + 1)),
     promote="float",
-    kernel=np.arctan,
+    kernel=K.arctan,
     inplace=True,
     aliases=("arctan",),
 )
@@ -70,13 +70,13 @@ def atan(input: Array):
     return np.arctan(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), promote="float", kernel=np.sinh, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), promote="float", kernel=K.sinh, inplace=True)
 def sinh(input: Array):
     """Hyperbolic sine."""
     return np.sinh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), promote="float", kernel=np.cosh, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), promote="float", kernel=K.cosh, inplace=True)
 def cosh(input: Array):
     """Hyperbolic cosine."""
     return np.cosh(input)
@@ -93,7 +93,7 @@ def tanh_grad(F, g, result):
     grad=dict(input=lambda F, g, result: F.tanh_grad(g, result)),
     wirtinger=True,
     promote="float",
-    kernel=np.tanh,
+    kernel=K.tanh,
     inplace=True,
     places=("torch", "Tensor", "functional"),
 )
@@ -106,7 +106,7 @@ def tanh(input: Array):
     grad=dict(input=lambda F, g, input: g * conjugate(F, F.rsqrt(input * input + 1))),
     wirtinger=True,
     promote="float",
-    kernel=np.arcsinh,
+    kernel=K.arcsinh,
     inplace=True,
     aliases=("arcsinh",),
 )
@@ -125,7 +125,7 @@ def _acosh_grad(F: Any, g: Any, input: Any) -> Any:
     grad=dict(input=_acosh_grad),
     wirtinger=True,
     promote="float",
-    kernel=np.arccosh,
+    kernel=K.arccosh,
     inplace=True,
     aliases=("arccosh",),
 )
@@ -137,7 +137,7 @@ def acosh(input: Array):
 @operator(
     grad=dict(input=lambda F, g, input: g / (1 - input * input)),
     promote="float",
-    kernel=np.arctanh,
+    kernel=K.arctanh,
     inplace=True,
     aliases=("arctanh",),
 )

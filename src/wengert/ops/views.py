@@ -306,7 +306,7 @@ def copy(input: Array, src: Array, non_blocking=False):
         ) from None
 
 
-@operator(grad=dict(input=lambda F, g: None, value=lambda F, g: g), inplace=True, places=(), promoted=(), scalars=True)
+@operator(grad=dict(input=lambda F, g: None, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True)
 def fill(input: Array, value: Array):
     value = np.asarray(value)
     if value.ndim:
@@ -317,6 +317,25 @@ def fill(input: Array, value: Array):
 @operator(grad=dict(input=lambda F, g: None), inplace=True, places=())
 def assign(input: Array, array):
     """Fresh values, of which nothing depends on the old ones (random fills)."""
+    return array
+
+
+def _nothing(F: Any, g: Any, shape: Any) -> Any:
+    return F.zeros(shape, F.dtype_of(g))
+
+
+@operator(grad=dict(input=lambda F, g, input_shape: _nothing(F, g, input_shape)), places=(), node="BernoulliBackward0")
+def drawn_from(input: Array, array):
+    """Random numbers whose distribution depends on ``input``: the gradient is zero, as in PyTorch."""
+    return array
+
+
+@operator(
+    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape), std=lambda F, g, std_shape: _nothing(F, g, std_shape)), places=(),
+    node="NormalBackward3",
+)  # fmt: skip
+def drawn_from_two(mean: Array, std: Array, array):
+    """Random numbers whose distribution depends on two tensors."""
     return array
 
 

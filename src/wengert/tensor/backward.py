@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph.engine import reachable, run
 from ..graph.modes import modes, set_modes
+from . import tensor as tensor_module
 from .meta import edge_of, requires_grad
 from .spaces import RAW, RECORDED
 from .tensor import Tensor as Tensor_
@@ -285,3 +286,6 @@ def _dtype_name(d: Any) -> str:
     from ..arrays.dtypes import of
 
     return repr(of(d))
+
+
+tensor_module.run_backward = backward

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, next_sequence
 from .spaces import RAW, sole
@@ -212,16 +213,19 @@ class AccumulateGrad(Node):
         with _leaf_lock:
             if meta.grad is None:
                 if type(g) is not np.ndarray:
-                    g = np.asarray(g)
-                if not sole(g):
-                    g = g.copy()
-                meta.grad = type(variable)._plain_class._wrap(g)
+                    meta.grad = RAW.wrap(g.copy())
+                else:
+                    if not sole(g):
+                        g = g.copy()
+                    meta.grad = type(variable)._plain_class._wrap(g)
             else:
                 old = meta.grad
-                if old._edge is not None or not old._data.flags.writeable:
+                if old.is_sparse:
+                    meta.grad = RAW.wrap(old._data + g)
+                elif old._edge is not None or not old._data.flags.writeable:
                     meta.grad = old + type(variable)._plain_class._wrap(g)
                 else:
-                    np.add(old._data, g, out=old._data)
+                    K.add(old._data, g, old._data)
                     old._vc[0] += 1
         if meta.post_hooks is not None:
             tell(meta.post_hooks, variable)

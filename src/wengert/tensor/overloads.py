@@ -29,6 +29,7 @@ _MODULES: tuple[str, ...] = (
     "overloads_sorting",
     "overloads_shape",
     "overloads_linalg",
+    "overloads_sparse",
     "overloads_views",
     "windows",
 )  # family files that register overloads

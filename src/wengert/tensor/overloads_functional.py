@@ -421,7 +421,10 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 @overload("functional")
 def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:  # fmt: skip
-    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient."""
+    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient.
+
+    ``sparse``: the gradient of ``weight`` is a sparse tensor, of the rows that were looked up.
+    """
     if padding_idx is not None:
         n = weight.shape[0]
         if not -n <= padding_idx < n:
@@ -437,6 +440,10 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         )
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
+    if sparse:
+        from .sparse import look_up
+
+        return look_up(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
     return function("embedding_rows")(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
 
 

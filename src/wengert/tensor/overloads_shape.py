@@ -203,3 +203,28 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
 def detach_copy(input: Any) -> Any:
     """A copy without history."""
     return input.detach().clone()
+
+
+@overload("torch")
+def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+    """The coordinates, a tensor for each dimension, of positions in an array of ``shape`` that is counted row by row.
+
+    >>> import wengert as torch
+    >>> torch.unravel_index(torch.tensor([5, 1]), (2, 3))
+    (tensor([1, 0]), tensor([2, 1]))
+    """
+    if indices._data.dtype.kind not in "iu":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else shape
+    if not isinstance(sizes, (tuple, list)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    coordinates, rest = [], indices.long()
+    for n in reversed(sizes):
+        coordinates.append(rest % n)
+        rest = rest // n
+    return tuple(reversed(coordinates))

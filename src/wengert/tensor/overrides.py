@@ -85,6 +85,10 @@ def _all_subclasses(cls: Any) -> Any:
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """What ``Tensor.__torch_function__`` does: call through, and give results the subclass's type."""
+    if types and all(t in PLAIN for t in types):  # our functions never ask plain tensors: another library's has met one
+        from .functions import function
+
+        return function(func.__name__)(*args, **kwargs)
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
     plain = [_as_plain(a) for a in args]

@@ -10,7 +10,8 @@ from ..arrays import dtypes as dt
 from ..arrays import random as streams
 from ..arrays.random import in_memory_order
 from .creation import finish, np_dtype
-from .functions import inplace_function
+from .functions import function, inplace_function
+from .meta import requires_grad
 from .tensor import Tensor
 from .types import CPU, on_cpu, shape_of
 
@@ -203,7 +204,12 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     noise = _stream(generator).normal(shape, d)
     found = noise * (std._data if isinstance(std, Tensor) else std) + (mean._data if isinstance(mean, Tensor) else mean)
     found = np.asarray(found).astype(d)
-    return finish(found) if out is None else inplace_function("assign")(out, found)
+    if out is not None:
+        return inplace_function("assign")(out, found)
+    if not any(requires_grad(t) for t in tensors):
+        return finish(found)
+    anchors = [t if isinstance(t, Tensor) else Tensor._wrap(np.asarray(t, d)) for t in (mean, std)]
+    return function("drawn_from_two")(*anchors, found)
 
 
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
@@ -218,9 +224,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 
 def _without_gradient(t: Tensor, source: Tensor) -> Tensor:
     """PyTorch lets random results that depend on ``source`` carry a (zero) gradient."""
-    from .meta import requires_grad
-
-    return source * 0 + t if requires_grad(source) else t
+    return function("drawn_from")(source, t._data) if requires_grad(source) else t
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
@@ -249,8 +253,6 @@ def _filled(t: Tensor, draw: Any) -> Tensor:
     """Check first, so that a refused write draws nothing; then fill in the order of memory."""
     from ..graph.modes import modes
     from .call import check_writable
-    from .meta import requires_grad
-
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._data

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.reduce import sum_to
+from ..arrays.sparse import Coo
 from ..ops.operator import TABLE, Composite
 
 if TYPE_CHECKING:
@@ -67,8 +69,8 @@ class RawSpace:
                 if shown == 1
                 else (lambda *args, **kwargs: forward(*args, **kwargs)[:shown])
             )
-        else:
-            call = op.forward
+        else:  # a kernel of the tensors alone is the shorter way
+            call = op.kernel if op.kernel is not None and op.params == op.tensors else op.forward
         setattr(self, name, call)
         return call
 
@@ -92,7 +94,7 @@ class RawSpace:
     def accumulate(a: Any, b: Any) -> Any:
         """``a + b``, in ``a``'s memory when nobody else sees it. Called with ``a`` just taken out of a dictionary."""
         if type(a) is np.ndarray and sys.getrefcount(a) <= _POPPED and a.base is None and a.flags.writeable:
-            return np.add(a, b, out=a)
+            return K.add(a, b, a)
         return a + b
 
     @staticmethod
@@ -107,7 +109,13 @@ class RawSpace:
     def wrap(g: Any) -> Any:
         from .tensor import Tensor
 
-        return Tensor._wrap(g if type(g) is np.ndarray else np.asarray(g))
+        if type(g) is not np.ndarray:
+            if type(g) is Coo:
+                from .sparse import SparseTensor
+
+                return SparseTensor._wrap(g)
+            g = np.asarray(g)
+        return Tensor._wrap(g)
 
     @staticmethod
     def unwrap(t: Any) -> np.ndarray:

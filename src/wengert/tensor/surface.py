@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ops import load
 from ..ops.operator import TABLE, Operator
+from . import backward as _backward  # noqa: F401  gives Tensor.backward its engine
 from . import conversion, creation, indexing, overloads, random
 from .functions import dunder, function, inplace_function
 from .tensor import Tensor
@@ -50,6 +51,8 @@ def assemble() -> None:
     for n in ("detach", "detach_", "fill_", "zero_"):
         PLACES["torch"][n] = getattr(Tensor, n)
     PLACES["torch"]["fill"] = function("fill")
+    for n in ("fill_", "zero_"):
+        PLACES["torch"][n] = conversion.METHODS[n]
     for f in creation.FUNCTIONS:
         PLACES["torch"][f.__name__] = f
     cls: Any = Tensor

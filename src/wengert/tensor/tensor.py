@@ -363,9 +363,7 @@ class Tensor(Methods):
 
         ``gradient``: the gradient of this tensor itself, of its shape; needed unless it has one element.
         """
-        from .backward import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Call ``hook(grad)`` whenever a gradient of this tensor is computed; what it returns replaces the gradient."""
@@ -553,6 +551,7 @@ class Tensor(Methods):
         return default_torch_function(cls, func, types, args, kwargs or {})
 
 
+run_backward: Any = None  # set by the module ``backward``, which needs this one first
 Tensor._plain_class = Tensor
 Tensor.__module__ = "torch"
 call.Tensor_ = Tensor

@@ -25,5 +25,7 @@ SAMPLES = {
     "real": [call(A(3))],
     "imag": [],
     "complex": [call(A(3), A(3)), call(A(3, 1), A(2))],
+    "fill": [call(A(2, 3), A())],
+    "drawn_from": [], "drawn_from_two": [],
     "clone": [call(A(2, 3)), call(A(0)), call(A())],
 }  # fmt: skip

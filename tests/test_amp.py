@@ -1,0 +1,226 @@
+"""Mixed precision: what autocast casts, and what GradScaler scales, skips and remembers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+
+import pytest
+
+
+@pytest.fixture(params=["wengert", "torch"])
+def torch(request):
+    if request.param == "torch" and os.environ.get("WENGERT_REQUIRE_PARITY") != "1":
+        return pytest.importorskip("torch")
+    return importlib.import_module(request.param)
+
+
+def test_products_are_cast_and_the_rest_is_not(torch):
+    a, f = torch.ones(2, 2), torch.nn.functional
+    with torch.autocast("cpu"):
+        low = a @ a
+        assert low.dtype == torch.bfloat16
+        for y in (torch.mm(a, a), f.linear(a, a), torch.einsum("ij,jk->ik", a, a), f.conv1d(a[None], torch.ones(2, 2, 1)), low.exp()):
+            assert y.dtype == torch.bfloat16
+        for y in (a + a, low + a, low.prod(), f.mse_loss(low, a), f.cross_entropy(low, torch.tensor([0, 1])), torch.cat([low, a])):
+            assert y.dtype == torch.float32
+        assert f.binary_cross_entropy_with_logits(low, a).dtype == torch.float32
+        assert torch.linalg.inv(low + torch.eye(2).bfloat16()).dtype == torch.float32
+        assert (a.double() @ a.double()).dtype == torch.float64
+    assert (a @ a).dtype == torch.float32
+
+
+def test_a_region_can_be_left_and_entered_again(torch):
+    a = torch.ones(2, 2)
+    with torch.autocast("cpu", dtype=torch.float16):
+        assert (a @ a).dtype == torch.float16 and torch.is_autocast_enabled("cpu")
+        with torch.autocast("cpu", enabled=False):
+            assert (a @ a).dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+        with torch.amp.autocast("cpu", dtype=torch.bfloat16):
+            assert (a @ a).dtype == torch.bfloat16 and torch.get_autocast_dtype("cpu") == torch.bfloat16
+        assert (a @ a).dtype == torch.float16
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_as_a_decorator(torch):
+    @torch.autocast("cpu")
+    def product(a):
+        return a @ a
+
+    assert product(torch.ones(2, 2)).dtype == torch.bfloat16 and product.__name__ == "product"
+
+
+def test_other_devices_and_dtypes_step_aside(torch):
+    a = torch.ones(2, 2)
+    with pytest.warns(UserWarning, match="is not available"):
+        region = torch.autocast("cuda")
+    with region:
+        assert (a @ a).dtype == torch.float32
+    with pytest.warns(UserWarning, match="target dtype is not supported"):
+        torch.autocast("cpu", dtype=torch.float64)
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        torch.autocast(3)
+
+
+def test_gradients_come_back_in_float32(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    x = torch.ones(5, 3)
+    with torch.autocast("cpu"):
+        y = model(x)
+        loss = torch.nn.functional.cross_entropy(y, torch.zeros(5, dtype=torch.long))
+    loss.backward()
+    assert y.dtype == torch.bfloat16 and loss.dtype == torch.float32
+    assert all(p.grad.dtype == torch.float32 and p.grad.shape == p.shape for p in model.parameters())
+    low = model[0].weight.grad.clone()
+    model.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), torch.zeros(5, dtype=torch.long)).backward()
+    assert torch.allclose(low, model[0].weight.grad, atol=2e-2)
+
+
+def test_a_weight_used_twice_gets_both_gradients(torch):
+    w, x = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)
+    for cached in (True, False):
+        w.grad = None
+        with torch.autocast("cpu", cache_enabled=cached):
+            y = (x @ w).sum() + (x @ w @ w).sum()
+        y.float().backward()
+        assert torch.equal(w.grad, torch.full((2, 2), 10.0))
+
+
+def test_custom_functions_choose_their_precision(torch):
+    class Product(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return g @ b.T, a.T @ g
+
+    a = torch.ones(2, 2, requires_grad=True)
+    with torch.autocast("cpu"):
+        y = Product.apply(a, a @ a)
+    assert y.dtype == torch.float32
+    y.sum().backward()
+    assert a.grad.dtype == torch.float32
+
+
+# -- GradScaler -------------------------------------------------------------------------------------------------------
+
+
+def setup(torch, **options):
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    return w, torch.optim.SGD([w], lr=0.5), torch.amp.GradScaler("cpu", **options)
+
+
+def test_a_step_is_that_of_the_unscaled_loss(torch):
+    w, optimizer, scaler = setup(torch, init_scale=8.0)
+    scaler.scale((w * 2).sum()).backward()
+    assert w.grad.tolist() == [16.0, 16.0]
+    scaler.step(optimizer)
+    scaler.update()
+    assert w.tolist() == [0.0, 1.0] and w.grad.tolist() == [2.0, 2.0] and scaler.get_scale() == 8.0
+
+
+def test_gradients_can_be_clipped(torch):
+    w, optimizer, scaler = setup(torch)
+    scaler.scale((w * 30).sum()).backward()
+    scaler.unscale_(optimizer)
+    torch.nn.utils.clip_grad_norm_([w], 1.0)
+    assert w.grad.norm() < 1.001
+    scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="step\\(\\) has already been called"):
+        scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="unscale_\\(\\) is being called after step"):
+        scaler.unscale_(optimizer)
+    scaler.update()
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan")])
+def test_steps_that_are_not_finite_are_skipped(torch, bad):
+    w, optimizer, scaler = setup(torch, init_scale=8.0, backoff_factor=0.25)
+    scaler.scale((w * torch.tensor([1.0, bad])).sum()).backward()
+    assert scaler.step(optimizer) is None
+    scaler.update()
+    assert w.tolist() == [1.0, 2.0] and scaler.get_scale() == 2.0
+
+
+def test_the_scale_grows_after_good_steps(torch):
+    w, optimizer, scaler = setup(torch, init_scale=8.0, growth_interval=2, growth_factor=4.0)
+    scales = []
+    for _ in range(4):
+        optimizer.zero_grad()
+        scaler.scale(w.sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    assert scales == [8.0, 32.0, 32.0, 128.0]
+    scaler.update(3.0)
+    assert scaler.get_scale() == 3.0
+
+
+def test_one_bad_optimizer_shrinks_the_scale_for_all(torch):
+    w, first, scaler = setup(torch, init_scale=8.0)
+    v = torch.tensor([1.0], requires_grad=True)
+    second = torch.optim.SGD([v], lr=0.5)
+    for x in scaler.scale([w.sum(), (v * float("inf")).sum()]):
+        x.backward()
+    scaler.step(first)
+    scaler.step(second)
+    scaler.update()
+    assert w.tolist() == [0.5, 1.5] and v.tolist() == [1.0] and scaler.get_scale() == 4.0
+
+
+def test_misuse_is_told(torch):
+    _, optimizer, scaler = setup(torch)
+    with pytest.raises(AssertionError, match="_scale is None"):
+        scaler.update()
+    scaler.scale(torch.ones(1))
+    with pytest.raises(AssertionError, match="No inf checks were recorded prior to update"):
+        scaler.update()
+    with pytest.raises(AssertionError, match="No inf checks were recorded for this optimizer"):
+        scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="Closure use is not currently supported"):
+        scaler.step(optimizer, closure=lambda: None)
+    with pytest.raises(AssertionError, match="growth factor"):
+        torch.amp.GradScaler("cpu", growth_factor=1.0)
+
+
+def test_unscaling_twice_is_refused(torch):
+    w, optimizer, scaler = setup(torch)
+    scaler.scale(w.sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match="unscale_\\(\\) has already been called"):
+        scaler.unscale_(optimizer)
+
+
+def test_state_dict(torch):
+    _, _, scaler = setup(torch, init_scale=16.0, growth_interval=7)
+    state = scaler.state_dict()
+    assert state == {"scale": 16.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 7, "_growth_tracker": 0}
+    other = torch.amp.GradScaler("cpu")
+    other.load_state_dict({**state, "scale": 4.0, "_growth_tracker": 3})
+    assert other.get_scale() == 4.0 and other.state_dict()["_growth_tracker"] == 3
+    with pytest.raises(RuntimeError, match="The source state dict is empty"):
+        other.load_state_dict({})
+
+
+def test_disabled_scalers_do_nothing(torch):
+    w, optimizer, scaler = setup(torch, enabled=False)
+    loss = w.sum()
+    assert scaler.scale(loss) is loss and scaler.get_scale() == 1.0 and scaler.state_dict() == {} and not scaler.is_enabled()
+    loss.backward()
+    scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    assert w.tolist() == [0.5, 1.5]
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        assert not torch.amp.GradScaler().is_enabled()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert not torch.cuda.amp.GradScaler().is_enabled()
