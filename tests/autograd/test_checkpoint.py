@@ -90,3 +90,19 @@ def test_keyword_arguments_and_several_outputs(torch, checkpoint):
     a, b = checkpoint(part, x, use_reentrant=False, scale=3.0)
     (a.sum() + b.sum()).backward()
     assert x.grad.tolist() == pytest.approx([3.0 + 2.718281828] * 2)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_autocast_is_restored(torch, checkpoint, reentrant):
+    seen = []
+
+    def part(x, w):
+        y = x @ w
+        seen.append(y.dtype)
+        return y.float().exp()
+
+    x, w = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2, requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = checkpoint(part, x, w, use_reentrant=reentrant)
+    y.sum().backward()
+    assert seen == [torch.bfloat16, torch.bfloat16]

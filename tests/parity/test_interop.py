@@ -76,3 +76,16 @@ def test_unravel_index(lib):
         lib.unravel_index(lib.tensor(1.0), (2, 3))
     with pytest.raises(ValueError, match="cannot have negative values"):
         lib.unravel_index(index, (2, -3))
+
+
+@both
+def test_normal_of_tensors(lib):
+    mean, std = lib.zeros(3, 1), lib.ones(2)
+    lib.manual_seed(0)
+    drawn = lib.normal(mean, std)
+    assert drawn.shape == (3, 2) and not drawn.requires_grad
+    lib.manual_seed(0)
+    assert lib.equal(lib.normal(mean + 1, std), drawn + 1)
+    assert lib.normal(mean, 2.0).shape == (3, 1) and lib.normal(0.0, std).shape == (2,)
+    w = lib.ones(2, requires_grad=True)
+    assert lib.normal(w, std).requires_grad

@@ -80,6 +80,8 @@ def same(theirs, ours, tolerance):
 
 def compare(name, arrays, transpose):
     ts, ws = both(arrays, transpose)
+    if name == "atan2" and any(a.dtype == np.uint8 for a in arrays):
+        return  # PyTorch's gradient negates the unsigned operand, and wraps
     half = any(a.dtype == np.float16 for a in arrays)
     tolerance = 2e-2 if half or name in LOOSE else 2e-5
     try:

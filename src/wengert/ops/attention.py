@@ -19,6 +19,11 @@ def _mT(x: Any) -> Any:
     return x.swapaxes(-1, -2)
 
 
+def wide(a: Any) -> Any:
+    """Half precision is computed in float32."""
+    return a.astype(np.float32) if a is not None and a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
+
+
 def scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
     """``softmax(scale * query @ key^T + mask)``, computed in one buffer."""
     s = np.matmul(query * query.dtype.type(scale), _mT(key))
@@ -43,6 +48,7 @@ def scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
 
 
 def _attention_raw(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, needs: Any) -> Any:
+    g, query, key, value, mask = (wide(a) for a in (g, query, key, value, mask))
     p = scores(query, key, mask, causal, scale)
     gq = gk = gv = gm = None
     if needs[2]:
@@ -92,7 +98,9 @@ def attention_weights(F, query, key, mask, causal, scale):
     wrt=("query", "key", "value", "mask"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0",
 )  # fmt: skip
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
-    return np.matmul(scores(query, key, mask, causal, scale), value)
+    d = query.dtype
+    query, key, value, mask = (wide(a) for a in (query, key, value, mask))
+    return np.matmul(scores(query, key, mask, causal, scale), value).astype(d, copy=False)
 
 
 def _spelt(F: Any, x: Any) -> str:

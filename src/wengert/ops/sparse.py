@@ -27,7 +27,13 @@ def sparse_made(values: Array, indices: Array, size, coalesced):
     return Coo(indices, values, tuple(size), coalesced)
 
 
-@operator(grad=dict(input=lambda F, g, indices, input_shape: F.sparse_made(g, indices, input_shape, False)))
+@operator(grad=dict(values=lambda F, g, indices: F.sparse_taken(g, indices)))
+def sparse_scattered(values: Array, indices: Array, size):
+    """The dense array that ``sparse_made`` describes."""
+    return Coo(indices, values, tuple(size)).dense()
+
+
+@operator(grad=dict(input=lambda F, g, indices, input_shape: F.sparse_scattered(g, indices, input_shape)))
 def sparse_taken(input: Array, indices: Array):
     """The values of an array, sparse or dense, at ``indices``."""
     return taken(input, indices)
@@ -43,7 +49,7 @@ def _values_gradient(F: Any, g: Any, indices: Any, first: Any, coalesced: bool, 
 @operator(grad=dict(input=_values_gradient), node="ValuesBackward0")
 def sparse_values(input: Array, indices: Array, first: Array | None, coalesced):
     """The stored values; ``first``: where each place occurs first, None if each occurs once."""
-    return input.values
+    return input.values  # type: ignore[attr-defined]  # a Coo
 
 
 @operator(

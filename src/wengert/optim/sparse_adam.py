@@ -75,7 +75,7 @@ class SparseAdam(Optimizer):
                     state["exp_avg"]._data,
                     state["exp_avg_sq"]._data,
                     step=state["step"],
-                    lr=float(number(group["lr"])),
+                    lr=number(group["lr"]),
                     beta1=beta1,
                     beta2=beta2,
                     eps=group["eps"],

@@ -206,7 +206,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     found = np.asarray(found).astype(d)
     if out is not None:
         return inplace_function("assign")(out, found)
-    if not any(requires_grad(t) for t in tensors):
+    if not any(t.requires_grad for t in tensors):
         return finish(found)
     anchors = [t if isinstance(t, Tensor) else Tensor._wrap(np.asarray(t, d)) for t in (mean, std)]
     return function("drawn_from_two")(*anchors, found)

@@ -91,7 +91,7 @@ class SparseTensor(Tensor):
         """The number of dimensions of each value."""
         return self._data.ndim - len(self._data.indices)
 
-    _dimI, _dimV = sparse_dim, dense_dim
+    _dimI, _dimV = sparse_dim, dense_dim  # noqa: N815  PyTorch's names
 
     def is_coalesced(self) -> bool:
         """Whether each place is stored once, in order."""
@@ -124,14 +124,14 @@ class SparseTensor(Tensor):
             )
         return self
 
-    def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
         """The sum of all elements, dense, or over ``dim``, sparse while coordinates remain."""
-        return total(self, dim, keepdim, dtype)
+        return total(self, dim, keepdim, dtype, **more)
 
-    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
         """The norm of all elements."""
-        if dim is not None:
-            raise unsupported("norm.dim")
+        if dim is not None or out is not None:
+            raise unsupported("norm.dim" if out is None else "norm.out")
         return entries(self.coalesce()).reshape(-1).norm(2 if p == "fro" else p, dtype=dtype)
 
     # -- state --------------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class SparseTensor(Tensor):
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         from .printing import format_sparse
 
         a, node = self._data, self.grad_fn
@@ -253,7 +253,7 @@ def _recorded(op: Any) -> Callable[..., Any]:
 sparse_made, sparse_taken = _recorded(declared.sparse_made), _recorded(declared.sparse_taken)
 sparse_values, sparse_dense = _recorded(declared.sparse_values), _recorded(declared.sparse_dense)
 sparse_found, sparse_product = _recorded(declared.sparse_found), _recorded(declared.sparse_product)
-sparse_look_up = _recorded(declared.sparse_look_up)
+sparse_look_up, sparse_scattered = _recorded(declared.sparse_look_up), _recorded(declared.sparse_scattered)
 
 
 def entries(s: Any) -> Tensor:
@@ -514,6 +514,14 @@ def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
     return a
 
 
+def _sub_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
+    return _add_in_place(a, b, -alpha)
+
+
+def _mul_in_place(a: Any, b: Any) -> Any:
+    return _becomes(a, _mul(a, b)) if _is_sparse(a) else inplace_function("mul")(a, b.to_dense())
+
+
 def _zero_in_place(s: Any) -> Any:
     a = s._data
     return _becomes(s, SparseTensor._wrap(Coo(a.indices[:, :0], a.values[:0], a.shape, True)))
@@ -560,8 +568,8 @@ _KEEPS_ZERO = (
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm, "mv": _mm, "t": _t,
-    "transpose": _transpose, "permute": _permute, "add_": _add_in_place, "sub_": lambda a, b, alpha=1: _add_in_place(a, b, -alpha),
-    "mul_": lambda a, b: _in_place(_mul)(a, b) if _is_sparse(a) else inplace_function("mul")(a, b.to_dense()), "div_": _in_place(_div), "zero_": _zero_in_place, "copy_": _copy_in_place, "sum": total, "sum_dim": total,
+    "transpose": _transpose, "permute": _permute, "add_": _add_in_place, "sub_": _sub_in_place,
+    "mul_": _mul_in_place, "div_": _in_place(_div), "zero_": _zero_in_place, "copy_": _copy_in_place, "sum": total, "sum_dim": total,
 }  # fmt: skip
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS |= {name: _on_values(name) for name in _KEEPS_ZERO}

@@ -73,6 +73,4 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
 @overload("torch")
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
     """``I0(beta sqrt(1 - x^2)) / I0(beta)``: the larger ``beta``, the wider the peak and the lower the side lobes."""
-    return _window(
-        "kaiser_window", lambda x: np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta), window_length, periodic, options
-    )
+    return _window("kaiser_window", lambda x: np.i0(beta * np.sqrt(np.maximum(1 - x * x, 0))) / np.i0(beta), window_length, periodic, options)

@@ -8,19 +8,19 @@ that runs a backward of its own.
 from __future__ import annotations
 
 import weakref
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.function import Function, _Saved
 from ..autograd.graph import saved_tensors_hooks
 from ..graph.engine import current_walk
-from ..graph.modes import enable_grad, is_grad_enabled, modes, no_grad
+from ..graph.modes import change, enable_grad, is_grad_enabled, modes, no_grad
 from ..tensor.backward import backward as run_backward
 from ..tensor.random import fork_rng, get_rng_state, set_rng_state
 from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
@@ -106,6 +106,16 @@ def checkpoint(
     return answer
 
 
+@contextmanager
+def observed(observers: tuple[Any, ...]) -> Iterator[None]:
+    """Inside, operations are seen by ``observers`` and nobody else."""
+    before = change(observers=observers).observers
+    try:
+        yield
+    finally:
+        change(observers=before)
+
+
 class _Holder:
     """Stands in the graph for a tensor that will be computed again; ``number`` is its place in the order of saving."""
 
@@ -124,6 +134,7 @@ class _Frame:
         # Inputs are saved like any other tensor: inside an outer checkpoint they too are forgotten and recomputed.
         self.inputs = [(True, _Saved(a, None, packing), a.requires_grad) if isinstance(a, Tensor) else (False, a, False) for a in args]
         self.state = get_rng_state() if preserve else None
+        self.observers = modes().observers  # autocast among them: the second run casts as the first did
         self.holders: list[Any] = []
         self.facts: list[Any] = []
         self.recomputed: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
@@ -183,7 +194,7 @@ class _Frame:
         with fork_rng(enabled=self.state is not None):
             if self.state is not None:
                 set_rng_state(self.state)
-            with enable_grad(), saved_tensors_hooks(pack, lambda t: t), self.context:
+            with observed(self.observers), enable_grad(), saved_tensors_hooks(pack, lambda t: t), self.context:
                 try:
                     self.function(*args, **self.kwargs)
                 except _EnoughError:
@@ -217,6 +228,7 @@ class _Reentrant(Function):
     def forward(ctx: Any, function: Any, preserve: bool, *args: Any) -> Any:
         ctx.function = function
         ctx.state = get_rng_state() if preserve else None
+        ctx.observers = modes().observers
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.where])
@@ -243,7 +255,7 @@ class _Reentrant(Function):
         with fork_rng(enabled=ctx.state is not None):
             if ctx.state is not None:
                 set_rng_state(ctx.state)
-            with enable_grad():
+            with observed(ctx.observers), enable_grad():
                 outputs = ctx.function(*args)
         row = outputs if isinstance(outputs, tuple) else (outputs,)
         live = [(o, g) for o, g in zip(row, grads) if isinstance(o, Tensor) and o.requires_grad]
