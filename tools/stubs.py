@@ -105,7 +105,8 @@ SPECIAL = """\
     @property
     def imag(self) -> Tensor: ...
 """
-BINARY = "radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor rxor lshift rshift lt le gt ge"
+BINARY = "radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor rxor"
+BINARY += " lshift rshift lt le gt ge"
 AUGMENTED = "iadd isub imul itruediv ifloordiv imod ipow iand ior ixor"
 
 

@@ -29,7 +29,7 @@ def where(condition: Array, x: Any, y: Any) -> Array:
     d = (x if type(x) is np.ndarray else y).dtype if type(x) is np.ndarray or type(y) is np.ndarray else None
     if d is None or d.itemsize not in _INTEGERS or any(type(v) is np.ndarray and v.dtype is not d for v in (x, y)):
         return np.where(condition, x, y)
-    bits = _INTEGERS[d.itemsize]
+    bits: Any = _INTEGERS[d.itemsize]
     mask = condition.view(np.int8).astype(bits)
     np.negative(mask, out=mask)  # True becomes all ones
     if type(y) is int and y == 0:

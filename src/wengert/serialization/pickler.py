@@ -83,6 +83,8 @@ class Pickler(_Writer):
         return (*found, None) if self.legacy else found
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor) and obj.is_sparse:
+            return rebuild.rebuild_sparse_tensor, (obj.layout, (obj._indices(), obj._values(), obj.shape, obj.is_coalesced()))
         if isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__:
             return _reduced(obj)
         if isinstance(obj, _BY_NAME):

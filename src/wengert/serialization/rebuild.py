@@ -112,6 +112,19 @@ def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, re
     return data.to(dtype=dtype, device=device).requires_grad_(bool(requires_grad))
 
 
+def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
+    """A sparse tensor from its indices, its values, its shape and, in files that are not old, whether it is coalesced.
+
+    The indices are not looked at: in the format before zip files they have not been read yet.
+    """
+    if layout is not types.sparse_coo:
+        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    from ..tensor.overloads_sparse import sparse_coo_tensor
+
+    indices, values, size, *coalesced = data
+    return sparse_coo_tensor(indices, values, size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
+
+
 def get_layout(name: str) -> types.layout:
     """The layout that prints as ``name``."""
     return {repr(layout): layout for layout in (types.strided, types.sparse_coo)}[name]

@@ -59,10 +59,19 @@ class Meta:
 class View:
     """How a view was made: the base, and the steps ``(operator, arguments)`` that lead from it to the view."""
 
-    __slots__ = ("base", "creation", "steps", "version")
+    __slots__ = ("base", "creation", "steps", "version", "window")
 
     def __init__(self, base: Tensor, steps: tuple[Any, ...], version: int | None, creation: str | None) -> None:
         self.base, self.steps, self.version, self.creation = base, steps, version, creation
+        self.window = base._data if base is not None else None  # what the steps start from
+
+    def check_base(self) -> None:
+        """Refuse to replay the steps on a base that has become another view of its memory since (``t_()`` and its kin)."""
+        if self.base._data is not self.window:
+            raise RuntimeError(
+                "the base of this view was given other sizes in place (by t_(), squeeze_(), .data = or the like) after the view was made, "
+                "and was then written to: where the view lies in it cannot be recorded. Use the out-of-place form (x = x.t()) instead."
+            )
 
     def replay_raw(self, array: np.ndarray) -> np.ndarray:
         """The same view of another array."""
@@ -127,6 +136,7 @@ def refresh(t: Tensor, view: View) -> None:
         return
     if view.creation is not None:
         raise RuntimeError(creation_error(view.creation, "modified inplace with grad mode enabled", indirect=True))
+    view.check_base()
     before = modes()
     set_modes(before.with_(grad=True, inference=False))
     try:
@@ -288,6 +298,7 @@ def rebase(t: Tensor, node: Node) -> None:
     if meta is not None and meta.view is not None:
         view = meta.view
         base = view.base
+        view.check_base()
         base_meta = base._meta
         old_hooks = base._edge[0].hooks if base._edge is not None else None
         base._edge = (CopySlices(base, view, node), 0)

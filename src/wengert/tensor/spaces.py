@@ -13,7 +13,6 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.reduce import sum_to
-from ..arrays.sparse import Coo
 from ..ops.operator import TABLE, Composite
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class RawSpace:
         from .tensor import Tensor
 
         if type(g) is not np.ndarray:
-            if type(g) is Coo:
+            if hasattr(g, "coalesce"):  # a sparse array
                 from .sparse import SparseTensor
 
                 return SparseTensor._wrap(g)
