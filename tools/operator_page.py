@@ -13,7 +13,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import wengert  # noqa: F401  fills the table
+import wengert.ops.recurrent  # these two are loaded at their first use otherwise
+import wengert.ops.sparse  # noqa: F401
 from wengert.ops import FAMILIES
 from wengert.ops.operator import TABLE, Composite, Operator
 from wengert.tensor import PLACES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 
 import numpy as np
@@ -113,3 +114,15 @@ def test_gradients_of_values(expression):
         (eval(expression, {}, names) * 1.5).sum().backward()
         grads.append(v.grad.numpy())
     np.testing.assert_allclose(*grads)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_files_travel(zipped):
+    for writer, reader in ((wengert, torch), (torch, wengert)):
+        file = io.BytesIO()
+        parts = tensors(writer)
+        writer.save([parts["s"], parts["c"]], file, _use_new_zipfile_serialization=zipped)
+        file.seek(0)
+        s, c = reader.load(file)
+        assert (repr(s), repr(c)) == (repr(parts["s"]), repr(parts["c"]))
+        assert (s.is_coalesced(), c.is_coalesced()) == (False, True)

@@ -23,6 +23,12 @@ def unsupported(name: str) -> NotImplementedError:
     )
 
 
+class _Flags:
+    """What an array says of its memory: there is none that could be written to element by element."""
+
+    writeable = c_contiguous = False
+
+
 class Coo:
     """An array of ``shape`` that is zero but for ``values`` at ``indices``.
 
@@ -34,6 +40,7 @@ class Coo:
     """
 
     __slots__ = ("coalesced", "indices", "shape", "values")
+    flags = _Flags
 
     def __init__(self, indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...], coalesced: bool = False) -> None:
         self.indices, self.values, self.shape, self.coalesced = indices, values, shape, coalesced

@@ -230,10 +230,8 @@ class AccumulateGrad(Node):
                     meta.grad = type(variable)._plain_class._wrap(g)
             else:
                 old = meta.grad
-                if old.is_sparse:
-                    meta.grad = RAW.wrap(old._data + g)
-                elif old._edge is not None or not old._data.flags.writeable:
-                    meta.grad = old + type(variable)._plain_class._wrap(g)
+                if old._edge is not None or not old._data.flags.writeable:
+                    meta.grad = RAW.wrap(old._data + g) if old.is_sparse else old + type(variable)._plain_class._wrap(g)
                 else:
                     K.add(old._data, g, old._data)
                     old._vc[0] += 1
