@@ -230,6 +230,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
               requires_grad: bool = False, names: Any = None, memory_format: Any = None) -> Tensor:  # fmt: skip
         if device is not None:
             on_cpu(device)
+        if layout is not None and layout is not strided:
+            raise _only_strided(name)
         shape = shape_of(size)
         _check_sizes(shape, name)
         if out is not None:
@@ -240,6 +242,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
              memory_format: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        if input.is_sparse or (layout is not None and layout is not strided):
+            raise _only_strided(name + "_like")
         return finish(make(input._data.shape, np_dtype(dtype, input._data.dtype)), requires_grad)
 
     def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
@@ -253,6 +257,10 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
     like.__doc__ = f"A tensor of the shape and type of ``input``, {doc}."
     new.__doc__ = f"A tensor of the type of this one, {doc}."
     return sized, like, new
+
+
+def _only_strided(name: str) -> RuntimeError:
+    return RuntimeError(f"{name}() makes strided tensors only; a sparse one comes from torch.sparse_coo_tensor or Tensor.to_sparse()")
 
 
 def _check_sizes(shape: tuple[int, ...], name: str) -> None:
