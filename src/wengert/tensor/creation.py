@@ -11,7 +11,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import modes
 from .meta import INFERENCE_VERSION, meta_of
 from .tensor import Tensor
-from .types import Size, on_cpu, shape_of
+from .types import Size, on_cpu, shape_of, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
