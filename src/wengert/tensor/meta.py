@@ -112,20 +112,22 @@ def edge_of(t: Tensor) -> Edge | None:
         return t._edge
     if meta.view is not None:
         refresh(t, meta.view)
-    if t._edge is not None:
+        if t._edge is not None:
+            return t._edge
+        if not meta.requires_grad and not requires_grad(meta.view.base):
+            return None
+    elif not meta.requires_grad:
         return t._edge
-    if not meta.requires_grad and (meta.view is None or not requires_grad(meta.view.base)):
-        return None
-    if meta.accumulator is not None:
-        node = meta.accumulator()
-        if node is not None:
-            return (node, 0)
-    node = AccumulateGrad()
-    node.variable, node.edges, node.saved, node.seq = t, (), None, next_sequence()
-    array = t._data
-    node.shape, node.dtype = array.shape, array.dtype
-    node.hooks = None if meta.hooks is None else NodeHooks({0: meta.hooks})
-    meta.accumulator = _weak(node)
+    alive = meta.accumulator
+    node = None if alive is None else alive()
+    if node is None:
+        node = AccumulateGrad()
+        node.variable, node.seq = t, next_sequence()
+        array = t._data
+        node.shape, node.dtype = array.shape, array.dtype
+        if meta.hooks is not None:
+            node.hooks = NodeHooks({0: meta.hooks})
+        meta.accumulator = _weak(node)
     return (node, 0)
 
 
@@ -214,6 +216,9 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     variable: Tensor
+    edges = ()  # these three stand on the class: a node is made for every first use of a leaf
+    saved = None
+    hooks: NodeHooks | None = None
 
     def raw(self, g: Any) -> tuple[()]:
         if g is None:

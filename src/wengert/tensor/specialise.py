@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
 from .call import PLAIN, UNSET, attach_view, general, inplace, looks_at
@@ -172,7 +173,8 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         invoke = f"forward({', '.join(f'{p}={v}' if p in keyword else v for p, v in zip(op.params, raw))})"
     add(f"            try: y = {invoke}")
     add(f"            except (ValueError, TypeError, IndexError, OverflowError) as e: raise explained(op, {args}, e) from e")
-    add("            if type(y) is not ndarray: y = asarray(y)")
+    if not (invoke.startswith("kernel") and K.available and getattr(K, getattr(op.kernel, "__name__", ""), None) is op.kernel):
+        add("            if type(y) is not ndarray: y = asarray(y)")  # NumPy's own functions give scalars for 0-d arrays
     add("            out = new(Tensor); out._data = y; out._edge = out._meta = None")
     if op.view is True:
         add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
