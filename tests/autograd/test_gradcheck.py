@@ -162,6 +162,294 @@ def test_the_module_and_the_function_share_a_name(torch):
     assert module.gradgradcheck is torch.autograd.gradgradcheck
 
 
+# -- what is refused, and how it is told ------------------------------------------------------------------------------
+
+
+def nudged(torch, by=1e-2):
+    """The identity, with a backward that adds something to every gradient."""
+
+    def function(x):
+        y = x.clone()
+        y.register_hook(lambda g: g + by)
+        return y
+
+    return function
+
+
+both_modes = pytest.mark.parametrize("fast", [False, True])
+
+
+@both_modes
+def test_a_module_of_ones_own_error(torch, fast):
+    from importlib import import_module
+
+    error = import_module(f"{torch.__name__}.autograd.gradcheck").GradcheckError
+    x = torch.ones(2, 2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(error, match="Jacobian mismatch for output 0 with respect to input 0"):
+            torch.autograd.gradcheck(nudged(torch), (x,), fast_mode=fast)
+        assert torch.autograd.gradcheck(nudged(torch), (x,), raise_exception=False, fast_mode=fast) is False
+
+        def raises(x):
+            raise RuntimeError("not about gradients")
+
+        with pytest.raises(RuntimeError, match="not about gradients"):  # of other errors nothing is hidden
+            torch.autograd.gradcheck(raises, (x,), raise_exception=False, fast_mode=fast)
+
+
+@both_modes
+def test_mismatch_of_complex_functions(torch, fast):
+    check, part = torch.autograd.gradcheck, "While considering the imaginary part of complex outputs only"
+    z = torch.ones(2, 2, dtype=torch.complex128, requires_grad=True)
+    x = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+    for function, at, match in (
+        (lambda t: t.clone(), z, part), (lambda t: torch.complex(t, t), x, part),
+        (torch.real, z, "^Jacobian mismatch for output 0 with respect to input 0"),
+    ):  # fmt: skip
+
+        def spoilt(t, function=function):
+            y = function(t)
+            y.register_hook(lambda g: g + 1e-2)
+            return y
+
+        with pytest.raises(RuntimeError, match=match):
+            check(spoilt, (at,), fast_mode=fast)
+
+
+@both_modes
+def test_outputs_must_keep_shape_and_dtype(torch, fast):
+    x = doubles(torch, 1.0)
+    for what, function in (
+        ("shape", lambda x: torch.cat([x, x]) if bool((x >= 1).all()) else x),
+        ("dtype", lambda x: x.to(torch.float32) if bool((x >= 1).all()) else x),
+    ):
+        with pytest.raises(AssertionError, match=f"return outputs with the same {what} when inputs are perturbed"):
+            torch.autograd.gradcheck(function, (x,), fast_mode=fast)
+
+
+@both_modes
+def test_constant_functions(torch, fast):
+    x = doubles(torch, 1.0)
+    check = torch.autograd.gradcheck
+    assert check(lambda x: (), (x,), fast_mode=fast)
+    assert check(lambda x: torch.ones_like(x.detach()), (x,), fast_mode=fast)
+    assert check(lambda x: x.detach() * 1, (x,), raise_exception=False, fast_mode=fast) is False
+    with pytest.raises(RuntimeError, match="Numerical gradient for function expected to be zero"):
+        check(lambda x: x.detach() * 1j, (x,), fast_mode=fast)
+
+
+@both_modes
+def test_an_undefined_gradient_reaches_tensor_hooks(torch, fast):
+    def insists(x):
+        y = x.clone()
+
+        def hook(g):
+            if g is None:
+                raise RuntimeError("a gradient, please")
+
+        y.register_hook(hook)
+        return y
+
+    with pytest.warns(UserWarning, match="Backwards compatibility: New undefined gradient support checking feature"):
+        with pytest.raises(RuntimeError, match="Expected backward function to handle undefined output grads"):
+            torch.autograd.gradcheck(insists, doubles(torch, 1.0), fast_mode=fast)
+        assert torch.autograd.gradcheck(insists, doubles(torch, 1.0), fast_mode=fast, raise_exception=False) is False
+
+
+@both_modes
+def test_two_outputs_one_undefined(torch, fast):
+    x, y = doubles(torch, 1.0, 2.0), doubles(torch, 3.0, 4.0)
+    assert torch.autograd.gradcheck(lambda x, y: (x * y, x + y, torch.complex(x, y)), (x, y), fast_mode=fast)
+    assert torch.autograd.gradcheck(lambda z: (z, torch.real(z)), doubles(torch, 1 + 1j, dtype=torch.complex128), fast_mode=fast)
+
+
+@both_modes
+def test_nondeterminism_has_a_tolerance(torch, fast):
+    class Jittery(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, jitter):
+            ctx.jitter = jitter
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return Jittery.apply(g, ctx.jitter) * (1 + torch.rand_like(g) * ctx.jitter), None
+
+    x = torch.linspace(-1, 1, 6, dtype=torch.float64).reshape(2, 3).requires_grad_()
+    check, double = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    assert check(lambda x: Jittery.apply(x, 0.0), x, fast_mode=fast)
+    with pytest.raises(RuntimeError, match="Backward is not reentrant"):
+        check(lambda x: Jittery.apply(x, 1e-6), x, fast_mode=fast)
+    with pytest.raises(RuntimeError, match="Backward is not reentrant"):
+        double(lambda x: Jittery.apply(x, 1e-12), x, fast_mode=fast)
+    assert check(lambda x: Jittery.apply(x, 1e-6), x, nondet_tol=1e-5, fast_mode=fast)
+    assert double(lambda x: Jittery.apply(x, 1e-12), x, nondet_tol=1e-5, fast_mode=fast)
+
+
+def test_batched_gradients_are_not_random(torch):
+    class Rolls(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            torch.randn_like(g)
+            return g * 2
+
+    x = doubles(torch, 1.0, 2.0)
+    assert torch.autograd.gradcheck(Rolls.apply, (x,))
+    with pytest.raises(RuntimeError, match="vmap: We do not yet support calling random operations inside of vmap"):
+        torch.autograd.gradcheck(Rolls.apply, (x,), check_batched_grad=True)
+
+
+# -- sparse tensors ---------------------------------------------------------------------------------------------------
+
+
+def sparse(torch, *shape):
+    x = torch.arange(1, 1 + torch.Size(shape).numel(), dtype=torch.float64).reshape(shape) / 7
+    x[0] = 0
+    return x.to_sparse().requires_grad_()
+
+
+@both_modes
+@pytest.mark.parametrize("masked", [False, True])
+def test_sparse_inputs(torch, fast, masked):
+    check = torch.autograd.gradcheck
+    whole = (torch.arange(4, dtype=torch.float64).reshape(2, 2) + 1).to_sparse().requires_grad_()
+    assert check(lambda s: torch.sum(s), (whole,), masked=masked, fast_mode=fast)
+    assert check(lambda s: s.to_dense(masked_grad=masked).sin(), (sparse(torch, 3),), masked=masked, fast_mode=fast)
+    x = torch.rand(2, 2, dtype=torch.float64, requires_grad=True)
+    assert check(lambda x, s: x * s.coalesce().to_dense(masked_grad=masked), (x, sparse(torch, 2, 2)), masked=masked, fast_mode=fast)
+
+
+def test_gradients_of_elements_that_are_not_stored(torch):
+    s = sparse(torch, 3)
+    assert torch.autograd.gradcheck(lambda s: s.to_dense(), (s,), masked=True)
+    assert torch.autograd.gradcheck(lambda s: s.to_dense(), (s,), masked=False, raise_exception=False) is False
+    s.to_dense(masked_grad=False).sum().backward()
+    assert s.grad.to_dense().tolist() == [1.0, 1.0, 1.0]
+    s.grad = None
+    s.to_dense().sum().backward()
+    assert s.grad.to_dense().tolist() == [0.0, 1.0, 1.0]
+    s.grad = None
+    torch.sum(s).backward()
+    assert s.grad.layout is torch.strided and s.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+@both_modes
+def test_sparse_outputs_are_refused(torch, fast):
+    with pytest.raises(ValueError, match="Sparse output is not supported at gradcheck yet"):
+        torch.autograd.gradcheck(lambda s: s, (sparse(torch, 3),), masked=True, raise_exception=False, fast_mode=fast)
+
+
+@both_modes
+def test_sparse_gradients_cannot_be_batched(torch, fast):
+    s = sparse(torch, 3)
+    with pytest.raises(RuntimeError, match="gradcheck or gradgradcheck failed while testing batched gradient"):
+        torch.autograd.gradcheck(lambda s: s.to_dense(), (s,), masked=True, check_batched_grad=True, fast_mode=fast)
+
+
+@both_modes
+def test_sparse_gradients_have_the_right_kind(torch, fast):
+    def flattened(s):
+        y = s.clone()
+        y.register_hook(lambda g: None if g is None else g.to_dense().to_sparse(1))
+        return y.to_dense()
+
+    check = torch.autograd.gradcheck
+    s = torch.ones((2, 2), dtype=torch.float64, requires_grad=True).to_sparse()
+    with pytest.raises(RuntimeError, match="grad is sparse tensor, but has incorrect sparse_dim"):
+        check(flattened, (s,), atol=1e-1, masked=True, fast_mode=fast)
+
+    def nudged_dense(s):
+        y = s.clone().to_dense()
+        y.register_hook(lambda g: g + 1e-2)
+        return y
+
+    with pytest.raises(RuntimeError, match="backward not multiplied by grad_output"):
+        check(nudged_dense, (torch.ones(1, dtype=torch.float64, requires_grad=True).to_sparse(),), atol=1e-1, masked=True, fast_mode=fast)
+    with pytest.raises(RuntimeError, match="backward not multiplied by grad_output"):
+        check(nudged(torch), (doubles(torch, 1.0),), atol=1e-1, fast_mode=fast)
+
+    class Sparse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.to_sparse()
+
+    with pytest.raises(RuntimeError, match="grad is incorrect layout"):
+        check(Sparse.apply, (doubles(torch, 1.0),), fast_mode=fast)
+
+
+# -- Jacobians alone --------------------------------------------------------------------------------------------------
+
+
+def test_numerical_jacobian(torch):
+    from importlib import import_module
+
+    numerical = import_module(f"{torch.__name__}.autograd.gradcheck").get_numerical_jacobian
+    a, b = (torch.rand(2, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+
+    def function(inputs):
+        return 2 * inputs[0] + inputs[1], inputs[0] + 2 * inputs[1]
+
+    eye = torch.eye(4, dtype=torch.float64)
+    with pytest.warns(FutureWarning, match="`get_numerical_jacobian` was part of PyTorch's private API"):
+        found = numerical(function, (a, b), eps=1e-6)
+    assert len(found) == 2 and torch.allclose(found[0], 2 * eye) and torch.allclose(found[1], eye)
+    with pytest.warns(FutureWarning):
+        (found,) = numerical(function, (a, b), target=a, eps=1e-6)
+    assert torch.allclose(found, 2 * eye)
+    with pytest.raises(ValueError, match="Expected grad_out to be 1.0"), pytest.warns(FutureWarning):
+        numerical(function, (a, b), grad_out=2.0)
+    with pytest.raises(ValueError, match="Expected output to be non-complex"), pytest.warns(FutureWarning):
+        numerical(lambda inputs: inputs[0] * 1j, (a, b))
+
+
+def test_analytical_jacobian(torch):
+    from importlib import import_module
+
+    analytical = import_module(f"{torch.__name__}.autograd.gradcheck").get_analytical_jacobian
+    a, b = (torch.rand(2, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    with pytest.warns(FutureWarning, match="`get_analytical_jacobian` was part of PyTorch's private API"):
+        jacobians, reentrant, sizes, types = analytical((a, b), 2 * a + b)
+    assert reentrant and sizes and types and jacobians[0].tolist() == (2 * torch.eye(4)).tolist()
+
+    class Jittery(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (1 + torch.rand_like(g))
+
+    with pytest.warns(FutureWarning):
+        assert analytical((a,), Jittery.apply(a))[1] is False
+    with pytest.raises(ValueError, match="Expected grad_out to be 1.0"), pytest.warns(FutureWarning):
+        analytical((a,), a * 2, grad_out=2.0)
+
+
+def test_the_name_is_the_function_under_the_alias():
+    import subprocess
+    import sys
+
+    code = """
+from torch.autograd.gradcheck import GradcheckError, gradcheck
+import torch
+import torch.autograd.gradcheck
+assert torch.autograd.gradcheck is gradcheck and callable(gradcheck)
+assert issubclass(GradcheckError, RuntimeError)
+"""
+    start = "from wengert.cli import alias; alias.install();"
+    subprocess.run([sys.executable, "-c", start + code.replace("\n", ";").strip(";")], check=True)
+
+
 # -- verdicts: ours alone ---------------------------------------------------------------------------------------------
 
 

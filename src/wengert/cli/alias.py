@@ -125,6 +125,19 @@ class _Loader:
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system has put the alias's spec there
+        _keep_shadowed(module)
+
+
+def _keep_shadowed(package: ModuleType) -> None:
+    """Let a package's own attribute win over its module of the same name, as ``autograd.gradcheck``, the function, does.
+
+    Importing a module for the first time would put it in the package's namespace; one that is in ``sys.modules`` is left.
+    """
+    home = package.__name__
+    for name, value in list(vars(package).items()):
+        module = sys.modules.get(f"{home}.{name}")
+        if module is not None and value is not module:
+            sys.modules[THEIRS + module.__name__.removeprefix(OURS)] = module
 
 
 def _resolve(name: str) -> ModuleType | None:

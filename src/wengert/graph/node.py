@@ -119,8 +119,6 @@ class NodeHooks:
         grads = [g] if single else list(g)
         for nr, hooks in self.tensor.items():
             for hook in tuple(hooks.values()):
-                if grads[nr] is None:
-                    break
                 grads[nr] = _replaced(hook, grads[nr], space)
         for nr, keep in self.retain.items():
             if grads[nr] is not None:
@@ -156,6 +154,10 @@ class NodeHooks:
 
 
 def _replaced(hook: Callable[[Any], Any], g: Any, space: Any) -> Any:
+    if g is None:  # undefined; the hook is told
+        if hook(None) is not None:
+            raise RuntimeError("can't replace a None gradient with a non-None value")
+        return None
     given = space.wrap(g)
     answer = hook(given)
     if answer is None:

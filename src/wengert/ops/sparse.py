@@ -52,13 +52,28 @@ def sparse_values(input: Array, indices: Array, first: Array | None, coalesced):
     return input.values  # type: ignore[attr-defined]  # a Coo
 
 
-@operator(
-    grad=dict(input=lambda F, g, indices, input_shape: F.sparse_made(F.sparse_taken(g, indices), indices, input_shape, True)),
-    node="ToDenseBackward0",
-)  # fmt: skip
-def sparse_dense(input: Array, indices: Array):
-    """The array with its zeros; ``indices``: its distinct places."""
+@operator(grad=dict(input=lambda F, g: g), node="CloneBackward0")
+def sparse_clone(input: Array):
+    """A copy; its gradient is whatever arrives."""
+    return input.copy()
+
+
+def _dense_back(F: Any, g: Any, indices: Any, masked: bool, input_shape: Any) -> Any:
+    if not masked:
+        return F.sparse_found(F.sparse_densed(g), indices.shape[0])
+    return F.sparse_made(F.sparse_taken(g, indices), indices, input_shape, True)
+
+
+@operator(grad=dict(input=_dense_back), node="ToDenseBackward0")
+def sparse_dense(input: Array, indices: Array, masked: bool):
+    """The array with its zeros; ``indices``: its distinct places; ``masked``: the gradient is asked for there only."""
     return input.dense() if type(input) is Coo else input
+
+
+@operator(grad=dict(input=lambda F, g, input_shape: F.expand(g, input_shape)), node="SumBackward0")
+def sparse_total(input: Array):
+    """The sum of all elements. Its gradient is dense: those that are not stored would count as well."""
+    return input.values.sum()  # type: ignore[attr-defined]  # a Coo
 
 
 @operator(grad=dict(input=lambda F, g: F.sparse_densed(g)), node="ToSparseBackward0")

@@ -114,7 +114,7 @@ class SparseTensor(Tensor):
             raise RuntimeError("dtype argument is not supported by sparse_to_dense")
         a = self._data
         places = a.coalesce().indices if modes().grad and requires_grad(self) else a.indices
-        return sparse_dense(self, wrap(places))
+        return sparse_dense(self, wrap(places), masked_grad is not False)
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, **_: Any) -> Any:
         """The tensor itself."""
@@ -126,7 +126,7 @@ class SparseTensor(Tensor):
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
         """The sum of all elements, dense, or over ``dim``, sparse while coordinates remain."""
-        return total(self, dim, keepdim, dtype, **more)
+        return _sum(self, dim, keepdim, dtype, **more)
 
     def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
         """The norm of all elements."""
@@ -254,6 +254,7 @@ sparse_made, sparse_taken = _recorded(declared.sparse_made), _recorded(declared.
 sparse_values, sparse_dense = _recorded(declared.sparse_values), _recorded(declared.sparse_dense)
 sparse_found, sparse_product = _recorded(declared.sparse_found), _recorded(declared.sparse_product)
 sparse_look_up, sparse_scattered = _recorded(declared.sparse_look_up), _recorded(declared.sparse_scattered)
+sparse_clone, sparse_total = _recorded(declared.sparse_clone), _recorded(declared.sparse_total)
 
 
 def entries(s: Any) -> Tensor:
@@ -476,6 +477,13 @@ def total(s: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
     return s if dtype is None else s.to(dtype)
 
 
+def _sum(s: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """``Tensor.sum``: the gradient of the sum of everything is dense."""
+    if dim is None and not keepdim and modes().grad and requires_grad(s):
+        return sparse_total(s if dtype is None else s.to(dtype))
+    return total(s, dim, keepdim, dtype)
+
+
 # -- in place -----------------------------------------------------------------------------------------------------------
 
 
@@ -560,7 +568,7 @@ def _pow(s: Any, exponent: Any) -> Any:
     return like(s, entries(s) ** exponent)
 
 
-_LINEAR = ("neg", "clone", "cast", "conj")
+_LINEAR = ("neg", "cast", "conj")
 _KEEPS_ZERO = (
     "abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign", "sgn", "floor", "ceil",
     "round", "trunc", "relu", "erf", "isnan", "isinf", "square",
@@ -569,8 +577,9 @@ _KEEPS_ZERO = (
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm, "mv": _mm, "t": _t,
     "transpose": _transpose, "permute": _permute, "add_": _add_in_place, "sub_": _sub_in_place,
-    "mul_": _mul_in_place, "div_": _in_place(_div), "zero_": _zero_in_place, "copy_": _copy_in_place, "sum": total, "sum_dim": total,
+    "mul_": _mul_in_place, "div_": _in_place(_div), "zero_": _zero_in_place, "copy_": _copy_in_place, "sum": _sum, "sum_dim": _sum,
 }  # fmt: skip
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
+OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
 OPERATORS |= {name: _on_values(name) for name in _KEEPS_ZERO}
 OPERATORS["neg_"] = _in_place(OPERATORS["neg"])
