@@ -31,8 +31,18 @@ class Variable(metaclass=_VariableMeta):
     """The old name of a tensor: ``Variable(data, requires_grad)`` gives a tensor on the same memory."""
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+        if volatile is not None:
+            import warnings
+
+            message = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
+            warnings.warn(message, UserWarning, stacklevel=2)
         t = Tensor() if data is None else data.detach()
         return t.requires_grad_(requires_grad)
+
+
+def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The shapes of an output and of a gradient for it (of one gradient of a batch)."""
+    return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 
 def __getattr__(name: str) -> Any:

@@ -370,7 +370,7 @@ def check_writable(t: Tensor, recording: bool, m: Modes) -> None:
         if base._edge is None and base._meta is not None and base._meta.requires_grad and view.creation in (None, "multi"):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if view.creation is not None:
-            raise RuntimeError(creation_error(view.creation, "modified inplace"))
+            raise RuntimeError(creation_error(view.creation, t))
 
 
 def overlapping(a: np.ndarray) -> bool:

@@ -137,7 +137,7 @@ def refresh(t: Tensor, view: View) -> None:
     if view.version == now or (t._edge is None and not requires_grad(view.base)):
         return
     if view.creation is not None:
-        raise RuntimeError(creation_error(view.creation, "modified inplace with grad mode enabled", indirect=True))
+        raise RuntimeError(creation_error(view.creation, t, indirect=True))
     view.check_base()
     before = modes()
     set_modes(before.with_(grad=True, inference=False))
@@ -150,31 +150,29 @@ def refresh(t: Tensor, view: View) -> None:
         retain(t)
 
 
-def creation_error(creation: str, verb: str, indirect: bool = False) -> str:
-    """PyTorch's text for a write to a view that was made where it could not be recorded."""
+def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
+    """PyTorch's text for a write to a view ``t`` that was made where it could not be recorded."""
+    what = "its base or another view of its base has been" if indirect else "is being"
+    name, number = ("", 0) if t._edge is None else (t._edge[0].name().partition("Backward")[0], t._edge[1])
+    where = {"no_grad": "no_grad", "inference": "inference"}.get(creation)
+    if where is not None:
+        head = f"Output {number} of {name} is a view of a view which was created in" if name else "A view was created in"
+        return (
+            f"{head} {where} mode and {what} modified inplace{' with grad mode enabled' if where == 'no_grad' else ''}. "
+            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+            f"and the inplace either both inside the {where if where == 'no_grad' else 'inference_mode'} block (if you don't want the "
+            "inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+        )
+    head = f"Output {number} of {name} is a view and {what} modified inplace." if name else f"A view {what} modified inplace."
     if creation == "multi":
         return (
-            "Output 0 of a function that returns multiple views is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. "
-            "You should replace the inplace operation by an out-of-place one."
+            f"{head} This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+            "modified inplace. You should replace the inplace operation by an out-of-place one."
         )
-    where = {"no_grad": "no_grad mode", "inference": "inference mode"}.get(creation)
-    if where is None:
-        return (
-            "Output 0 of a custom Function is a view and is being modified inplace. This view was created inside a custom Function "
-            "(or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward "
-            "associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by "
-            "cloning the output of the custom Function."
-        )
-    head = (
-        f"A view was created in {where} and its base or another view of its base has been modified inplace with grad mode enabled."
-        if indirect
-        else f"A view was created in {where} and is being modified inplace with grad mode enabled."
-    )
     return (
-        f"{head} Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-        f"both the view and the inplace either both inside the {where.removesuffix(' mode')} block (if you don't want the inplace to "
-        "be tracked) or both outside (if you want the inplace to be tracked)."
+        f"{head} This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
     )
 
 
@@ -261,11 +259,11 @@ class AccumulateGrad(Node):
 class CopySlices(Node):
     """The history of a base after an in-place write through one of its views."""
 
-    __slots__ = ("fn", "view")
+    __slots__ = ("at", "fn", "view")
 
-    def __init__(self, base: Tensor, view: View, fn: Node) -> None:
-        self.view, self.fn = View(None, view.steps, None, None), fn  # type: ignore[arg-type]
-        self.edges = (edge_of(base), *fn.edges[1:])
+    def __init__(self, base: Tensor, view: View, fn: Node, at: int = 0) -> None:
+        self.view, self.fn, self.at = View(None, view.steps, None, None), fn, at  # type: ignore[arg-type]
+        self.edges = (edge_of(base), *fn.edges[:at], *fn.edges[at + 1 :])
         self.saved, self.hooks = None, None
         self.seq = next_sequence()
         self.shape, self.dtype = base._data.shape, base._data.dtype
@@ -277,26 +275,30 @@ class CopySlices(Node):
         whole = np.array(g, order="C")
         part = self.view.replay_raw(whole)
         grads = self.fn.raw(part.copy())
-        mine = grads[0]
+        mine = grads[self.at]
         part[...] = 0 if mine is None else RAW.conform(mine, part.shape, part.dtype)
-        return (whole, *grads[1:])
+        return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
         whole = g.clone()
         part = self.view.replay(whole)
         grads = self.fn.recorded(part.clone())
-        if grads[0] is None:
+        mine = grads[self.at]
+        if mine is None:
             part.zero_()
         else:
-            part.copy_(grads[0].broadcast_to(part.shape))
-        return (whole, *grads[1:])
+            part.copy_(mine.broadcast_to(part.shape))
+        return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
     def release(self) -> None:
         self.fn.release()
 
 
-def rebase(t: Tensor, node: Node) -> None:
-    """Give ``t`` the history ``node`` after an in-place write; through a view, rewrite the history of its base."""
+def rebase(t: Tensor, node: Node, at: int = 0) -> None:
+    """Give ``t`` the history ``node`` after an in-place write; through a view, rewrite the history of its base.
+
+    ``at``: which edge of the node leads to what ``t`` was before.
+    """
     meta = t._meta
     if meta is not None and meta.view is not None:
         view = meta.view
@@ -304,7 +306,7 @@ def rebase(t: Tensor, node: Node) -> None:
         view.check_base()
         base_meta = base._meta
         old_hooks = base._edge[0].hooks if base._edge is not None else None
-        base._edge = (CopySlices(base, view, node), 0)
+        base._edge = (CopySlices(base, view, node, at), 0)
         if base_meta is not None:
             base_meta.requires_grad = False
             if base_meta.retained:

@@ -11,7 +11,8 @@ import weakref
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ..autograd.function import Function, _Saved
+from ..autograd._function_node import SavedTensor
+from ..autograd.function import Function
 from ..autograd.graph import saved_tensors_hooks
 from ..graph.engine import current_walk
 from ..graph.modes import change, enable_grad, is_grad_enabled, modes, no_grad
@@ -132,7 +133,7 @@ class _Frame:
         self.function, self.kwargs, self.context, self.early_stop, self.check = function, kwargs, context, early_stop, check
         packing = modes().packing
         # Inputs are saved like any other tensor: inside an outer checkpoint they too are forgotten and recomputed.
-        self.inputs = [(True, _Saved(a, None, packing), a.requires_grad) if isinstance(a, Tensor) else (False, a, False) for a in args]
+        self.inputs = [(True, SavedTensor(a, None, packing), a.requires_grad) if isinstance(a, Tensor) else (False, a, False) for a in args]
         self.state = get_rng_state() if preserve else None
         self.observers = modes().observers  # autocast among them: the second run casts as the first did
         self.holders: list[Any] = []

@@ -1,0 +1,214 @@
+"""``Function.apply``: run a custom ``forward`` and give what it returns its history."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+from ..graph.modes import modes, set_modes
+from ..graph.node import Node, next_sequence
+from ..tensor.call import attach_view, check_writable
+from ..tensor.meta import INFERENCE_VERSION, edge_of, rebase, requires_grad
+from ..tensor.tensor import Tensor
+from ._function_node import SavedTensor
+
+
+def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+    """Run ``cls.forward`` on ``args`` and record it. ``separate``: the context goes to ``setup_context`` alone."""
+    m = modes()
+    node = Node.__new__(cls._backward_cls)
+    node.hooks, node.saved, node.edges = None, (), ()
+    places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+    node.needs_input_grad = tuple(isinstance(a, Tensor) and requires_grad(a) for a in args)
+    live = m.grad and True in node.needs_input_grad
+    edges = tuple(edge_of(args[i]) if live and node.needs_input_grad[i] else None for i in places)
+    set_modes(m.with_(grad=False))
+    try:
+        if separate:
+            output = cls.forward(*args)
+            cls.setup_context(node, args, output)
+        else:
+            output = cls.forward(node, *args)
+    finally:
+        set_modes(m)
+    several = isinstance(output, tuple)
+    outputs = output if several else (output,)
+    if live:
+        node.places, node.count, node.edges, node.seq = places, len(args), edges, next_sequence()
+        if m.anomaly is not None:
+            m.anomaly.made(node)
+        node.__dict__["outputs"] = len(outputs)
+        shapes = tuple(o._data.shape if isinstance(o, Tensor) else None for o in outputs)
+        dtypes = tuple(o._data.dtype if isinstance(o, Tensor) else None for o in outputs)
+        node.shape, node.dtype = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
+    given = {id(args[i]): at for at, i in enumerate(places)}
+    results = _wire(cls, node if live else None, node, outputs, given, separate, m)
+    if live:
+        _save(node, m)
+    node.to_save = None
+    return results if several else results[0]
+
+
+def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[int, int], separate: bool, m: Any) -> tuple[Any, ...]:
+    """Give the outputs their history: fresh ones an edge, dirty inputs a new history, inputs returned as they are a view."""
+    dirty = {id(t) for t in ctx.dirty_tensors}
+    plain = {id(t) for t in ctx.non_differentiable}
+    saved = {id(t) for t in ctx.to_save or ()} if separate else ()
+    _check_dirty(cls, ctx, outputs, dirty, plain, given, live, m)
+    for t in ctx.dirty_tensors:
+        if t._vc is not INFERENCE_VERSION:
+            t._vc[0] += 1
+    results: list[Any] = []
+    differentiable = 0
+    for i, o in enumerate(outputs):
+        if not isinstance(o, Tensor):
+            results.append(o)
+            continue
+        is_input, is_dirty = id(o) in given, id(o) in dirty
+        if live is None or id(o) in plain or o._data.dtype.kind not in "fcV":
+            r = _without_gradient(o, is_input, is_dirty, m)
+        else:
+            differentiable += 1
+            r = o
+            if is_dirty:
+                _rewrite(r, live, i, given.get(id(o)))
+            else:
+                if is_input:
+                    if id(o) in saved:
+                        raise RuntimeError(
+                            "An input that has been returned as-is as output is being saved for backward. This is not supported if you override "
+                            "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
+                            "forward function itself."
+                        )
+                    r = _alias(o, m)
+                r._edge = (live, i)
+                if r._meta is not None:
+                    r._meta.requires_grad = False
+        if not (is_input and is_dirty) and r._is_view():
+            r._meta.view.creation, r._meta.view.version = "custom", r._vc[0]
+        results.append(r)
+    if differentiable > 1:
+        for r in results:
+            if isinstance(r, Tensor) and r._is_view():
+                r._meta.view.creation = "multi"  # type: ignore[union-attr]
+    return tuple(results)
+
+
+def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[int], given: Any, live: Any, m: Any) -> None:
+    """Refuse what cannot be recorded of the in-place changes that ``forward`` has made."""
+    shown = {id(o) for o in outputs}
+    for t in ctx.dirty_tensors:
+        if id(t) not in shown:
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                "inplace must all be outputs of the Function."
+            )
+        if live is None or id(t) in plain or t._data.dtype.kind not in "fcV":
+            continue
+        if t._edge is None and requires_grad(t):
+            if t._is_view():
+                check_writable(t, True, m)
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+        if id(t) not in given:
+            warnings.warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
+                f"ctx.mark_dirty(). (In {cls.__name__}.forward)",
+                UserWarning,
+                stacklevel=5,
+            )
+        if t._is_view():
+            if len(outputs) > 1:
+                raise RuntimeError(
+                    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
+                    "Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using "
+                    ".clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing "
+                    "the inplace that returns a single Tensor and a second one that does the other operations)."
+                )
+            check_writable(t, True, m)
+
+
+def _without_gradient(o: Any, is_input: bool, is_dirty: bool, m: Any) -> Any:
+    """An output that no gradient comes back from. Inputs are not changed: they are returned as an alias."""
+    if not requires_grad(o):
+        return _alias(o, m) if is_input and not is_dirty else o
+    if is_input:
+        return o.detach()
+    return o if o._is_view() else o.detach_()
+
+
+def _alias(o: Any, m: Any) -> Any:
+    """A view of all of an input, of the input's class."""
+    alias = object.__new__(type(o))
+    alias._data, alias._edge, alias._meta, alias._vc = o._data, None, None, o._vc
+    attach_view(alias, o, _ALIAS, (), m, "custom")
+    return alias
+
+
+def _rewrite(r: Any, node: Any, i: int, at: int | None) -> None:
+    """The history of a tensor that ``forward`` has changed in place."""
+    if r._is_view() and at is not None:
+        rebase(r, node, at)
+        return
+    if r._meta is not None:
+        r._meta.grad = None
+    rebase(r, node)
+    if not r._is_view():
+        r._edge = (node, i)
+
+
+def _save(node: Any, m: Any) -> None:
+    """Keep what ``save_for_backward`` was given."""
+    row: list[SavedTensor | None] = []
+    dirty = {id(t) for t in node.dirty_tensors}
+    for t in node.to_save or ():
+        if t is None:
+            row.append(None)
+            continue
+        if t._vc is INFERENCE_VERSION:
+            t._vc[0]  # says that inference tensors cannot be saved
+        own = t._edge[1] if t._edge is not None and t._edge[0] is node else None
+        row.append(SavedTensor(t, own, m.packing, weak=own is None and id(t) in dirty))
+    node.saved = tuple(row)
+    node.dirty_tensors = node.non_differentiable = ()
+
+
+class _Alias:
+    """The view step of an input that a custom Function returned as it is."""
+
+    name, outputs = "alias", ("result",)
+
+    @staticmethod
+    def forward(a: Any) -> Any:
+        return a[...]
+
+
+_ALIAS = _Alias()
+
+
+def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with_context: bool) -> tuple[Any, ...]:
+    """All arguments by position, for gradients are counted so; defaults of ``forward`` stand for what was not given."""
+    signature = inspect.signature(forward)
+    if not with_context:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'")
+        return bound.args
+    names = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    row = list(args)
+    left = dict(kwargs)
+    for p in names[len(args) :]:
+        if not left:
+            break
+        if p.name in left:
+            row.append(left.pop(p.name))
+        elif p.default is not p.empty:
+            row.append(p.default)
+        else:
+            raise TypeError(f"forward() missing 1 required positional argument: '{p.name}'")
+    if left:
+        name = next(iter(left))
+        known = any(p.name == name for p in names)
+        raise TypeError(f"forward() got {'multiple values for' if known else 'an unexpected keyword'} argument '{name}'")
+    return tuple(row)

@@ -1,0 +1,267 @@
+"""The node of a custom Function, which is also the context that ``forward`` and ``backward`` receive.
+
+What a user keeps on the context lives exactly as long as the graph.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..graph.modes import modes, set_modes
+from ..graph.node import Node
+from ..tensor.meta import edge_of, requires_grad
+from ..tensor.spaces import RAW, RECORDED
+from ..tensor.tensor import Tensor
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+class FunctionCtx:
+    """What ``forward``, ``setup_context`` and ``backward`` can do with their context."""
+
+    to_save: Any
+    saved_for_forward: tuple[Any, ...]
+    dirty_tensors: tuple[Any, ...]
+    non_differentiable: tuple[Any, ...]
+    materialize_grads: bool
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for ``backward``, where ``ctx.saved_tensors`` gives them back; a later in-place write is noticed."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``, where ``ctx.saved_tensors`` gives them back."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                )
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Tensor) -> None:
+        """Say which inputs ``forward`` has changed in place. They must all be returned."""
+        for t in args:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"mark_dirty can only accept variables, but argument {args.index(t)} is of type {type(t).__name__}")
+        self.dirty_tensors = args
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Of old times: memory that tensors share is tracked without it."""
+        warnings.warn(
+            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that calls to `set_()` are "
+            "not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
+    def mark_non_differentiable(self, *args: Tensor) -> None:
+        """Say which outputs have no gradient."""
+        for t in args:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"mark_non_differentiable only accepts variable arguments, but got {type(t).__name__}")
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether undefined gradients reach ``backward`` as zeros (default) or as None."""
+        if not isinstance(value, bool):
+            raise TypeError(f"set_materialize_grads received an invalid combination of arguments - got {type(value).__name__}, but expected (bool)")
+        self.materialize_grads = value
+
+
+class SavedTensor:
+    """A tensor kept by ``save_for_backward``: array, version and edge, so that an output does not keep its own node alive.
+
+    ``output``: its number, if it is an output of the node that keeps it. ``weak``: hold the node that made it weakly (it
+    leads back to the node that keeps it).
+    """
+
+    __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tensor", "unpack_hook", "version", "weak")
+
+    def __init__(self, t: Any, output: int | None, hooks: Any, weak: bool = False) -> None:
+        self.array, self.counter, self.output = t._data, t._vc, output
+        self.version = None if t.is_inference() else t._vc[0]
+        edge = edge_of(t) if output is None and requires_grad(t) else None
+        self.weak = weak and edge is not None
+        self.edge: Any = (weakref.ref(edge[0]), edge[1]) if self.weak else edge  # type: ignore[index]
+        self.kind, self.packed, self.unpack_hook = type(t), None, None
+        # a leaf is kept itself: its accumulator refers to it anyway
+        self.tensor = t if output is None and t._edge is None else None
+        if hooks is not None:
+            self._pack(t, hooks)
+
+    def _pack(self, t: Any, hooks: Any) -> None:
+        pack, self.unpack_hook = hooks
+        before = modes()
+        set_modes(before.with_(grad=False))
+        try:
+            self.packed = pack(t.detach() if self.output is not None or t._edge is not None else t)
+        finally:
+            set_modes(before)
+        self.array = self.tensor = None
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Replace what is kept by ``pack_hook(tensor)``; ``unpack_hook`` gives it back."""
+        if self.unpack_hook is not None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+            )
+        if self.array is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        t = self.tensor
+        self._pack(RAW.wrap(self.array) if t is None else t, (pack_hook, unpack_hook))
+
+    def unpack(self, node: BackwardCFunction | None) -> Any:
+        if self.unpack_hook is not None:
+            t = self.unpack_hook(self.packed)
+            if not isinstance(t, Tensor):
+                raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+            return self._with_edge(t.detach(), node)
+        if self.version is not None and self.counter[0] != self.version:
+            self._modified(node)
+        if self.tensor is not None:
+            return self.tensor
+        t = object.__new__(self.kind)
+        t._data, t._edge, t._meta, t._vc = self.array, None, None, self.counter
+        return self._with_edge(t, node)
+
+    def _modified(self, node: BackwardCFunction | None) -> None:
+        from ..arrays.dtypes import scalar_name
+
+        maker = None if self.edge is None else self.edge[0]() if self.weak else self.edge[0]
+        if self.output is not None and node is not None:
+            origin = f", which is output {self.output} of {node.name()},"
+        else:
+            origin = f", which is output {self.edge[1]} of {maker.name()}," if maker is not None and maker.edges else ""
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation:"
+            f" [torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"
+            f" {self.version} instead. Hint: it was kept for the backward of {'a checkpoint' if node is None else node.name()}. enable anomaly"
+            " detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        )
+
+    def _with_edge(self, t: Any, node: BackwardCFunction | None) -> Any:
+        if self.output is not None:
+            t._edge = (node, self.output)
+        elif self.weak:
+            maker = self.edge[0]()
+            if maker is None and not modes().grad:
+                return t
+            if maker is None:
+                raise RuntimeError("No grad_fn for non-leaf saved tensor: the view that was written to in place has lost its history.")
+            t._edge = (maker, self.edge[1])
+        elif self.edge is not None:
+            t._edge = self.edge
+        return t
+
+
+class BackwardCFunction(Node, FunctionCtx):
+    """The node of a custom Function, and its context. Each Function class has a subclass of its own."""
+
+    __slots__ = ()
+
+    wants_undefined = True
+    materialize_grads = True
+    to_save: Any = None
+    saved_for_forward: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
+    needs_input_grad: tuple[bool, ...] = ()
+    places: tuple[int, ...] = ()  # which arguments were tensors
+    count = 0  # of arguments
+    _forward_cls: Any = None
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors that ``save_for_backward`` kept."""
+        return tuple(None if s is None else s.unpack(self) for s in self._raw_saved_tensors)
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return self.saved
+
+    def apply(self, *args: Any) -> Any:
+        """The gradients of the arguments, as the user's ``backward`` (or ``vjp``) gives them."""
+        from .function import Function
+
+        cls = self._forward_cls
+        own, vjp = cls.backward is not Function.backward, cls.vjp is not Function.vjp
+        if own and vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+            )
+        return cls.vjp(self, *args) if vjp else cls.backward(self, *args)
+
+    def release(self) -> None:
+        self.saved = None
+
+    def raw(self, g: Any) -> Any:
+        return self._run(g, RAW)
+
+    def recorded(self, g: Any, needs: Any = None) -> Any:
+        return self._run(g, RECORDED)
+
+    def _run(self, g: Any, space: Any) -> Any:
+        grads = [g] if self.outputs == 1 else g
+        shapes, dtypes = ((self.shape,), (self.dtype,)) if self.outputs == 1 else (self.shape, self.dtype)
+        given: list[Any] = []
+        for x, shape, dtype in zip(grads, shapes, dtypes):
+            if x is None:
+                given.append(RAW.wrap(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None)
+            else:
+                given.append(space.wrap(x))
+        answer = self.apply(*given)
+        row = answer if isinstance(answer, tuple) else (answer,)
+        if len(row) > self.count and all(x is None for x in row[self.count :]):
+            row = row[: self.count]
+        if len(row) != self.count:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {self.count}, got {len(row)})")
+        for i, x in enumerate(row):
+            if x is None:
+                continue
+            if i not in self.places:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
+                    "forward input was not a Variable"
+                )
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
+        grads = tuple(None if row[i] is None else space.unwrap(row[i]) for i in self.places)
+        for x, edge in zip(grads, self.edges):
+            if x is not None and edge is not None:
+                _fits(x, edge)
+        return grads
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
+
+def _fits(x: Any, edge: Any) -> None:
+    """Refuse a complex (or integer) gradient of a real tensor, and the other way round; floating types are converted."""
+    node, nr = edge
+    wanted = node.dtype if node.outputs == 1 else node.dtype[nr]
+    kind = RAW.dtype_of(x).kind if type(x) is np.ndarray else getattr(x, "_data", x).dtype.kind
+    if kind not in "fV" and (kind == "c") != (wanted.kind == "c"):
+        raise RuntimeError(
+            "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this "
+            "error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
