@@ -245,22 +245,21 @@ class BackwardCFunction(Node, FunctionCtx):
                 )
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
-        grads = tuple(None if row[i] is None else space.unwrap(row[i]) for i in self.places)
-        for x, edge in zip(grads, self.edges):
-            if x is not None and edge is not None:
-                _fits(x, edge)
-        return grads
+        for i, edge in zip(self.places, self.edges):
+            if row[i] is not None and edge is not None:
+                _fits(row[i], edge)
+        return tuple(None if row[i] is None else space.unwrap(row[i]) for i in self.places)
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
 
 
-def _fits(x: Any, edge: Any) -> None:
+def _fits(x: Tensor, edge: Any) -> None:
     """Refuse a complex (or integer) gradient of a real tensor, and the other way round; floating types are converted."""
     node, nr = edge
     wanted = node.dtype if node.outputs == 1 else node.dtype[nr]
-    kind = RAW.dtype_of(x).kind if type(x) is np.ndarray else getattr(x, "_data", x).dtype.kind
-    if kind not in "fV" and (kind == "c") != (wanted.kind == "c"):
+    given = x.dtype
+    if not given.is_floating_point and given.is_complex != (wanted.kind == "c"):
         raise RuntimeError(
             "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  (Could this "
             "error message be improved?  If so, please report an enhancement request to PyTorch.)"
