@@ -23,10 +23,11 @@ class Modes:
     saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
     ``anomaly``: None, or an object told of every node made (``made(node)``) that runs every walk
     (``watch(walk, *its arguments)``). ``observers``: called around every operation
-    (profilers, autocast, function modes). ``dual``: the forward-mode level, or None.
+    (profilers, autocast, function modes). ``dispatch``: dispatch modes, called around every forward below the tape.
+    ``dual``: the forward-mode level, or None.
     """
 
-    __slots__ = ("anomaly", "dual", "grad", "inference", "no_packing", "observers", "packing")
+    __slots__ = ("anomaly", "dispatch", "dual", "grad", "inference", "no_packing", "observers", "packing")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
@@ -34,6 +35,7 @@ class Modes:
         self.no_packing: str | None = None
         self.anomaly: Any = None
         self.observers: tuple[Any, ...] = ()
+        self.dispatch: tuple[Any, ...] = ()
         self.dual: Any = None
 
     def with_(self, **changes: Any) -> Modes:
@@ -41,7 +43,7 @@ class Modes:
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        plain = not (new.packing or new.no_packing or new.anomaly or new.observers or new.dual)
+        plain = not (new.packing or new.no_packing or new.anomaly or new.observers or new.dispatch or new.dual)
         if plain:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]
         return new

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 FAMILIES = (
     "views", "matmul", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce",
     "extrema", "scan", "order", "sorting", "gather", "indexed", "shape", "arrange", "strided", "pad", "loss", "norm",
     "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum",
     "linalg_solve", "linalg_spectral", "linalg", "fft",
 )  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """``torch.ops.aten``: operators by the names that dispatch modes see."""
+    if name == "aten":
+        from ..tensor.dispatch import aten
+
+        return aten
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load() -> None:

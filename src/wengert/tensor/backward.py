@@ -166,7 +166,7 @@ def grad(
                 )
             result.append(Tensor_._wrap(np.zeros(node.shape, node.dtype)) if materialize_grads else None)
         else:
-            result.append(RAW.wrap(g) if not create_graph else g)
+            result.append(g if isinstance(g, Tensor_) else RAW.wrap(g))
     return tuple(result)
 
 
@@ -198,8 +198,11 @@ def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bo
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any) -> None:
     before = modes()
     set_modes(before.with_(grad=create_graph, inference=False))
+    space: Any = RECORDED if create_graph else RAW
+    if before.dispatch and not create_graph:  # the rules speak in operators that the modes see; nothing is recorded
+        space, edges = RECORDED, [(edge, None if g is None else RAW.wrap(g)) for edge, g in edges]
     try:
-        run(edges, RECORDED if create_graph else RAW, retain, needed, captures)
+        run(edges, space, retain, needed, captures)
     finally:
         set_modes(before)
 

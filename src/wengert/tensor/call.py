@@ -14,7 +14,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import Modes, modes
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
-from .record import record
+from .record import PACKED, pack_inputs, record
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator
@@ -57,10 +57,17 @@ def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
 def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """Convert, run the forward, wrap its results, leave a node."""
     inputs, raw = convert(op, args)
-    try:
-        answer = op.forward(*positional(op, raw), **keywords(op, raw))
-    except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
-        raise explain(op, raw, e) from e
+    packed = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
+    if m.dispatch:
+        from .dispatch import dispatched
+
+        answer, counters = dispatched(op, args, m)
+    else:
+        counters = None
+        try:
+            answer = op.forward(*positional(op, raw), **keywords(op, raw))
+        except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
+            raise explain(op, raw, e) from e
     values = raw
     if op.aux:
         shown = answer[: len(op.outputs)]
@@ -80,6 +87,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if type(a) is not np.ndarray:
             a = np.asarray(a)
         t = fresh(a, m)
+        if counters is not None and not m.inference:
+            t._vc = counters[i]
         if source is not None and (op.view is True or looks_at(a, source._data)):
             attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
         results.append(t)
@@ -91,6 +100,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             for name, t in zip(op.outputs, results):
                 values[name] = t._data
         if live:
+            if packed:
+                values[PACKED] = packed
             node = record(op, inputs, values, live, m)
             if node is not None:
                 for i, t in enumerate(live):
@@ -310,10 +321,13 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     a = target._data
     if recording:
         edge_of(target)  # a stale view that must not be written to is refused here, before the forward
-    try:
-        y = op.forward(*positional(op, raw), **keywords(op, raw))
-    except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
-        raise explain(op, raw, e) from e
+    if m.dispatch:  # the modes do the writing, and the counting
+        y = a
+    else:
+        try:
+            y = op.forward(*positional(op, raw), **keywords(op, raw))
+        except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
+            raise explain(op, raw, e) from e
     if op.aux:
         for name, value in zip(op.aux, y[1:]):
             raw[name] = value
@@ -330,8 +344,13 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
         if first in op.saved:  # some rule needs the value that is about to be overwritten
             raw[first] = a.copy()
         node = record(op, inputs, raw, (target,), m, first)
-    np.copyto(a, y, casting="unsafe")
-    bump(target)
+    if m.dispatch:
+        from .dispatch import dispatched_inplace
+
+        dispatched_inplace(op, args, m)
+    else:
+        np.copyto(a, y, casting="unsafe")
+        bump(target)
     if node is not None:
         version_results(op, node, [target])
         rebase(target, node)

@@ -8,13 +8,14 @@ import numpy as np
 
 from ..arrays.dtypes import scalar_name
 from ..graph.node import Node, next_sequence
-from .meta import edge_of
+from .meta import edge_of, requires_grad
 from .spaces import RAW, RECORDED
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
+PACKED = "<packed>"  # among the values of a call: what the hooks have taken before the forward ran
 _UNVERSIONED = [0]  # the version counter of what nobody can write to
 
 
@@ -226,7 +227,11 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
     """The node's memory: see ``OpNode``."""
     memory: list[Any] = []
     lists = bool(op.tensor_lists)
+    packed = values.get(PACKED, ())
     for name in op.saved:
+        if name in packed:
+            memory += (packed[name], _UNVERSIONED, 0)
+            continue
         value = values.get(name)
         kept = value is not None and (lists or any(edges[i] is not None for i in op.users[name]))
         if not kept:
@@ -249,6 +254,22 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
     for name in op.consts:
         memory.append(_shape(values[name[:-6]]) if name not in op.params else values[name])
     return tuple(memory)
+
+
+def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes) -> dict[str, Packed]:
+    """The inputs that ``op`` will save, in the keeping of the saved-tensor hooks.
+
+    Hooks see them before the forward runs, as in PyTorch: a hook that raises (a recomputation that has all it needs)
+    spares the work.
+    """
+    packed: dict[str, Packed] = {}
+    if op.tensor_lists or (op.promote and len({t._data.dtype for t in inputs.values()}) > 1):
+        return packed
+    for name in op.saved:
+        t = inputs.get(name)
+        if t is not None and any(requires_grad(inputs[p]) for p in (op.wrt[i] for i in op.users[name]) if p in inputs):
+            packed[name] = _pack(t._data, m.packing)
+    return packed
 
 
 def _shape(value: Any) -> Any:

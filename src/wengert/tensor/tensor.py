@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..graph.modes import modes
+from ..graph.modes import RECORD, modes
 from ..graph.node import HookDict, _register
 from . import call
 from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
@@ -412,6 +412,11 @@ class Tensor(Methods):
 
     def detach(self) -> Any:
         """The same memory, outside the graph; writes to either are noticed by both."""
+        m = modes()
+        if m is not RECORD and m.dispatch:
+            from .dispatch import detached
+
+            return detached(self, m)
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
         return t

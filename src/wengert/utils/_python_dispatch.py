@@ -1,0 +1,113 @@
+"""``TorchDispatchMode``: code of the user's that runs every operator below the tape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..graph.modes import modes, set_modes
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+__all__ = ["TorchDispatchMode"]
+
+
+class TorchDispatchMode:
+    """Base of modes: as a context, ``__torch_dispatch__`` runs every operator called inside.
+
+    It receives ``func`` (such as ``torch.ops.aten.mul.Tensor``), the types that override operators, and the arguments,
+    and gives the result; ``func(*args, **kwargs)`` runs the operator, seen by the modes further out. Nothing that is
+    done there is recorded: the tape has its node for the operator anyway.
+
+    >>> import wengert as torch
+    >>> from wengert.utils._python_dispatch import TorchDispatchMode
+    >>> class Show(TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         return func(*args, **(kwargs or {}))
+    >>> x = torch.ones(2)
+    >>> with Show():
+    ...     y = (x * 2).sum()
+    aten.mul.Tensor
+    aten.sum.default
+    """
+
+    def __init__(self, _dispatch_key: Any = None) -> None:
+        if _dispatch_key is not None:
+            self._dispatch_key = _dispatch_key
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run ``func`` and give its result."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        m = modes()
+        set_modes(m.with_(dispatch=(*m.dispatch, self)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        m = modes()
+        stack = m.dispatch
+        at = max((i for i, mode in enumerate(stack) if mode is self), default=None)
+        if at is not None:
+            set_modes(m.with_(dispatch=stack[:at] + stack[at + 1 :]))
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        """The older spelling of ``Mode(...)``."""
+        import warnings
+
+        warnings.warn("`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2)
+        return cls(*args, **kwargs)
+
+
+def _get_current_dispatch_mode() -> Any:
+    """The innermost active mode, or None."""
+    stack = modes().dispatch
+    return stack[-1] if stack else None
+
+
+def _get_current_dispatch_mode_stack() -> list[Any]:
+    """The active modes, outermost first."""
+    return list(modes().dispatch)
+
+
+def _len_torch_dispatch_stack() -> int:
+    return len(modes().dispatch)
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether some mode is active."""
+    return bool(modes().dispatch)
+
+
+def is_in_any_mode_without_ignore_compile_internals() -> bool:
+    """Whether some mode is active: there is no compiler for modes to hide from."""
+    return bool(modes().dispatch)
+
+
+class _Without:
+    """A context in which some modes are not active; ``as`` gives the innermost of those."""
+
+    def __init__(self, count: int | None) -> None:
+        self.count = count
+
+    def __enter__(self) -> Any:
+        m = modes()
+        self.before = m.dispatch
+        keep = () if self.count is None else m.dispatch[: -self.count]
+        set_modes(m.with_(dispatch=keep))
+        return self.before[-1] if self.before else None
+
+    def __exit__(self, *exc: object) -> None:
+        set_modes(modes().with_(dispatch=self.before))
+
+
+def _disable_current_modes() -> AbstractContextManager[Any]:
+    """A context in which no mode is active."""
+    return _Without(None)
+
+
+def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
+    """A context without the innermost mode."""
+    return _Without(1)

@@ -1,0 +1,151 @@
+"""Gradient checkpointing: forget what a part of the network saved, and compute it again when backward needs it.
+
+Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016). The default recomputes through saved-tensor hooks
+(``recompute``), so that any graph, hook or keyword argument works; ``use_reentrant=True`` is the older form, a custom
+Function that runs a backward of its own (``reentrant``). ``selective`` keeps the results of chosen operators.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from ...graph.modes import is_grad_enabled
+from .recompute import (
+    CheckpointError,
+    Frame,
+    GraphExecGroup,
+    debug_enabled,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
+from .reentrant import CheckpointFunction, check_backward_validity, detach_variable
+from .selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    _CachedTorchDispatchMode,
+    _CachingTorchDispatchMode,
+    create_selective_checkpoint_contexts,
+)
+from .state import DefaultDeviceType, get_device_states, set_device_states
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup",
+    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "check_backward_validity", "checkpoint",
+    "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
+]  # fmt: skip
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing: the default for ``context_fn``."""
+    return nullcontext(), nullcontext()
+
+
+def checkpoint(
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, context_fn: Callable[[], Any] = noop_context_fn,
+    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
+    """``function(*args, **kwargs)`` without keeping its intermediate values: backward computes them again.
+
+    Args:
+        use_reentrant: pass False. True gives the older form: no keyword arguments, no ``torch.autograd.grad``, and only
+            tensors among ``args`` get gradients.
+        preserve_rng_state: (keyword, default True) the second run draws the same random numbers, ours, NumPy's global
+            ones and those of Python's ``random``.
+        context_fn: gives two contexts, for the first run and for the second.
+        determinism_check: ``"default"`` compares the shape and dtype of what both runs save, ``"none"`` does not.
+        debug: record every operator of both runs, and show them if the runs differ.
+        early_stop: the second run ends as soon as it has what backward needs.
+
+    Raises:
+        CheckpointError: when the gradient is computed, if the second run saves other tensors than the first.
+        ValueError: for options that do not go together.
+
+    >>> import wengert as torch
+    >>> from wengert.utils.checkpoint import checkpoint
+    >>> x = torch.tensor([0.0, 1.0], requires_grad=True)
+    >>> checkpoint(lambda t: t.exp() * t, x, use_reentrant=False).sum().backward()
+    >>> x.grad
+    tensor([1.0000, 5.4366])
+    """
+    if use_reentrant is None:
+        import warnings
+
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint "
+            "without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current "
+            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug is not False:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    complain = None
+    if debug_enabled(debug):
+        from .report import logs
+
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        context_fn, complain = logs()
+    forward_context, recompute_context = context_fn()
+    if not is_grad_enabled():
+        with forward_context:
+            return function(*args, **kwargs)
+    frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop, complain)
+    with frame.recording(), forward_context:
+        answer = function(*args, **kwargs)
+    frame.finished = True
+    return answer
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Run a sequence of modules (or functions) in ``segments`` parts, all but the last of them checkpointed.
+
+    >>> import wengert as torch
+    >>> from wengert.utils.checkpoint import checkpoint_sequential
+    >>> x = torch.tensor([1.0], requires_grad=True)
+    >>> checkpoint_sequential([torch.exp, torch.log, torch.exp], 2, x, use_reentrant=False).backward()
+    >>> x.grad
+    tensor([2.7183])
+    """
+    if use_reentrant is None:
+        import warnings
+
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version 2.9 we will "
+            "raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if you need to preserve the current "
+            "default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    rows = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def part(start: int, end: int) -> Any:
+        def forward(x: Any) -> Any:
+            for f in rows[start:end]:
+                x = f(x)
+            return x
+
+        return forward
+
+    size = len(rows) // segments
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return part(end, len(rows))(input)

@@ -1,0 +1,234 @@
+"""The second run: placeholders in the graph, and the frame that fills them.
+
+While the checkpointed function runs, saved-tensor hooks put a ``_Holder`` into the graph for every tensor that would
+have been saved. The first holder that a backward asks for makes its ``Frame`` run the function again, with hooks that
+catch what is saved this time: the n-th tensor belongs to the n-th holder. What was caught lives as long as that
+backward (``Walk``), and each tensor only until it is used.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from ...autograd._function_node import SavedTensor
+from ...autograd.graph import saved_tensors_hooks
+from ...graph.engine import current_walk
+from ...graph.modes import enable_grad, modes
+from ...tensor.tensor import Tensor
+from .state import Surroundings
+
+
+class CheckpointError(RuntimeError):
+    """The second run did not do what the first did."""
+
+
+class _EnoughError(Exception):
+    """Everything that was asked for has been recomputed."""
+
+
+# What the contexts below have set; None leaves it to each checkpoint's own argument.
+_early_stop: bool | None = None
+_debug: bool | None = None
+
+
+class set_checkpoint_early_stop:
+    """Whether the checkpoints made inside ``with`` stop a recomputation as soon as it has what backward needs."""
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
+
+    def __enter__(self) -> None:
+        global _early_stop
+        self.before, _early_stop = _early_stop, self.enable
+
+    def __exit__(self, *exc: object) -> None:
+        global _early_stop
+        _early_stop = self.before
+
+
+class set_checkpoint_debug_enabled:
+    """Whether the checkpoints made inside ``with`` record their operators, whatever their ``debug`` says."""
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        global _debug
+        self.before, _debug = _debug, self.enabled
+
+    def __exit__(self, *exc: object) -> None:
+        global _debug
+        _debug = self.before
+
+
+def debug_enabled(asked: bool) -> bool:
+    """Whether a checkpoint that ``asked`` for it gets a record of its operators."""
+    return asked if _debug is None else _debug
+
+
+class GraphExecGroup:
+    """Backward calls inside ``with`` count as one: what a checkpoint recomputed for one of them serves the others.
+
+    They must use disjoint parts of the graph: each saved tensor is given out once.
+    """
+
+    _current: GraphExecGroup | None = None
+
+    def __enter__(self) -> None:
+        if GraphExecGroup._current is not None:
+            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {GraphExecGroup._current}")
+        GraphExecGroup._current = self
+
+    def __exit__(self, *exc: object) -> None:
+        GraphExecGroup._current = None
+
+
+class _Holder:
+    """Stands in the graph for a tensor that will be computed again; ``number`` is its place in the order of saving."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class _Run:
+    """One recomputation: what it caught, by number, and the facts about all that it saw."""
+
+    __slots__ = ("caught", "count", "facts", "loose")
+
+    def __init__(self) -> None:
+        self.caught: dict[int, Any] = {}
+        self.facts: dict[int, Any] = {}
+        self.count = 0
+        self.loose = False  # saw more than the first run had saved by then
+
+
+class Frame:
+    """One checkpointed call: how to run it again, what it saved, and what running backwards have recomputed."""
+
+    def __init__(
+        self, function: Any, args: Any, kwargs: Any, preserve: bool, context: Any, check: bool, early_stop: bool, complain: Any
+    ) -> None:  # fmt: skip
+        self.function, self.kwargs, self.context, self.check, self.complain = function, kwargs, context, check, complain
+        self.early_stop = early_stop if _early_stop is None else _early_stop
+        packing = modes().packing
+        # Inputs are saved like any other tensor: inside an outer checkpoint they too are forgotten and recomputed.
+        self.inputs = [(True, SavedTensor(a, None, packing)) if isinstance(a, Tensor) else (False, a) for a in args]
+        self.surroundings = Surroundings(preserve)
+        self.holders: list[weakref.ref[_Holder]] = []
+        self.facts: list[Any] = []
+        self.runs: weakref.WeakKeyDictionary[Any, _Run] = weakref.WeakKeyDictionary()
+        self.finished = False
+
+    def recording(self) -> saved_tensors_hooks:
+        """The hooks of the first run."""
+
+        def pack(t: Any) -> _Holder:
+            holder = _Holder(len(self.holders))
+            self.holders.append(weakref.ref(holder))
+            self.facts.append(_facts(t) if self.check else None)
+            return holder
+
+        return saved_tensors_hooks(pack, self.unpack if self.complain is None else self.unpack_or_complain)
+
+    def unpack_or_complain(self, holder: _Holder) -> Any:
+        try:
+            return self.unpack(holder)
+        except CheckpointError as error:
+            self.complain(error)
+            raise
+
+    def unpack(self, holder: _Holder) -> Any:
+        """The tensor that ``holder`` stands for."""
+        key = GraphExecGroup._current or current_walk()
+        run = None if key is None else self.runs.get(key)
+        if run is None:
+            run = _Run()
+            self.recompute(run)
+            if key is not None:
+                self.runs[key] = run
+            self.compare(run)
+        if holder.number not in run.caught:
+            group = (
+                "Performing two backward calls that overlap (i.e. require the same saved activation in order to compute gradients) is not "
+                "allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
+                if GraphExecGroup._current is not None
+                else ""
+            )
+            raise CheckpointError(
+                f"torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. {group}If you are calling "
+                "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your use case."
+            )
+        return run.caught.pop(holder.number)
+
+    def recompute(self, run: _Run) -> None:
+        """Run the function again, catching what it saves."""
+        args = [value.unpack(None) if is_tensor else value for is_tensor, value in self.inputs]
+
+        def pack(t: Any) -> Any:
+            kept = t.detach() if t.requires_grad else t
+            number = run.count
+            run.count += 1
+            if number >= len(self.holders):
+                if not self.finished:  # a backward inside the function: the rest is still to come
+                    run.loose = True
+                    return kept
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass." + _TIP
+                )
+            if self.holders[number]() is not None:
+                run.caught[number] = kept
+                run.facts[number] = _facts(kept) if self.check else None
+            if self.early_stop and run.count == len(self.holders):
+                raise _EnoughError
+            return kept
+
+        with self.surroundings.again(), enable_grad(), saved_tensors_hooks(pack, _same), self.context:
+            try:
+                self.function(*args, **self.kwargs)
+            except _EnoughError:
+                pass
+
+    def compare(self, run: _Run) -> None:
+        """Refuse a run that saved other tensors than the first."""
+        if run.loose:
+            return
+        if run.count != len(self.holders):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.holders)}\nNumber of tensors saved during recomputation: {run.count}.\n"
+                "The function must do the same operations both times: look for branches on global state, randomness outside torch, or "
+                "caches filled by the first run." + _TIP
+            )
+        if self.check:
+            different = "".join(
+                f"tensor at position {number}:\nsaved metadata: {_shown(self.facts[number])}\nrecomputed metadata: {_shown(now)}\n"
+                for number, now in run.facts.items()
+                if now != self.facts[number]
+            )
+            if different:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
+                    f"pass.\n{different}.{_TIP}"
+                )
+
+
+_TIP = (
+    "\n\nTip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code "
+    "block\nwith `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n"
+)
+
+
+def _same(t: Any) -> Any:
+    return t
+
+
+def _facts(t: Any) -> tuple[Any, ...]:
+    return (tuple(t.shape), t.dtype, str(t.device))
+
+
+def _shown(facts: tuple[Any, ...]) -> str:
+    shape, dtype, device = facts
+    return f"{{'shape': torch.Size({list(shape)}), 'dtype': {dtype!r}, 'device': device(type='{device}')}}"

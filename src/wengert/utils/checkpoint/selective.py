@@ -1,0 +1,163 @@
+"""Selective checkpointing: a policy says, operator by operator, what is kept of the first run.
+
+The first run is done under a dispatch mode that keeps the results of the chosen operators, the second under one that
+gives them back; both go through the operators in the same order.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+from ...tensor.dispatch import OpOverload, OpOverloadPacket, aten
+from ...tensor.tensor import Tensor
+from .._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Not worth a question: they compute nothing.
+SAC_IGNORED_OPS = {
+    aten.detach.default, aten.is_strides_like_format.default, aten.numel.default, aten.size.default, aten.sym_numel.default,
+    aten.is_contiguous.default, aten.is_contiguous.memory_format, aten.is_non_overlapping_and_dense.default, aten.sym_size.default,
+    aten.stride.default, aten.sym_stride.default, aten.dim.default, aten.storage_offset.default, aten.sym_storage_offset.default,
+}  # fmt: skip
+
+_MISMATCH = (
+    "This can happen if the operations in the checkpointed region are nondeterministic or depend on global state that changed between "
+    "forward and backward."
+)
+_RECOMPUTE, _CONSUMED = object(), object()  # in the storage: not kept; kept, and given back already
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy answers: keep the result of the operator, or compute it again.
+
+    ``MUST_`` and ``PREFER_`` say how firmly; nobody overrules a preference here. Offloading to the CPU is keeping, for
+    what is there already.
+    """
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+_KEEP = frozenset((CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLOAD))
+
+
+class SelectiveCheckpointContext:
+    """What a policy learns beside the operator: whether this is the second run, and what the operator gave."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+class _Kept:
+    """A kept result: the tensor outside of its graph, and the version it had."""
+
+    __slots__ = ("val", "version")
+
+    def __init__(self, value: Any) -> None:
+        self.val = value.detach() if isinstance(value, Tensor) and value.requires_grad else value
+        self.version = value._version if isinstance(value, Tensor) and not value.is_inference() else None
+
+    def get_val(self, allow_mutation: bool) -> Any:
+        if self.version is not None and not allow_mutation and self.val._version != self.version:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return self.val
+
+
+def _map(f: Callable[[Any], Any], x: Any) -> Any:
+    return type(x)(_map(f, v) for v in x) if type(x) in (list, tuple) else tuple(_map(f, v) for v in x) if isinstance(x, tuple) else f(x)
+
+
+class _CachingTorchDispatchMode(TorchDispatchMode):
+    """The first run: ask the policy, keep results."""
+
+    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, list[Any]]) -> None:
+        super().__init__()
+        self.policy_fn, self.storage = policy_fn, storage
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        if func in SAC_IGNORED_OPS:
+            return out
+        policy = self.policy_fn(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **kwargs)
+        keep = policy if isinstance(policy, bool) else policy in _KEEP
+        self.storage.setdefault(func, []).append(_map(_Kept, out) if keep else _RECOMPUTE)
+        return out
+
+
+class _CachedTorchDispatchMode(TorchDispatchMode):
+    """The second run: give back what was kept."""
+
+    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, list[Any]], allow_cache_entry_mutation: bool) -> None:
+        super().__init__()
+        self.policy_fn, self.storage, self.allow_cache_entry_mutation = policy_fn, storage, allow_cache_entry_mutation
+        self.calls: dict[Any, int] = {}
+
+    def __enter__(self) -> Any:
+        self.calls.clear()
+        return super().__enter__()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in SAC_IGNORED_OPS:
+            return func(*args, **(kwargs or {}))
+        at = self.calls.get(func, 0)
+        self.calls[func] = at + 1
+        row = self.storage.get(func, [])
+        if at >= len(row):
+            raise RuntimeError(f"{func} encountered during backward but not found in storage. {_MISMATCH}")
+        kept = row[at]
+        if kept is _RECOMPUTE:
+            return func(*args, **(kwargs or {}))
+        if kept is _CONSUMED:
+            raise RuntimeError(
+                "Trying to backward an extra time. You are only allowed to backward once on any region computed under selective activation "
+                "checkpoint."
+            )
+        row[at] = _CONSUMED
+        return _map(lambda x: x.get_val(self.allow_cache_entry_mutation), kept)
+
+
+def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
+    """The two contexts of a selective checkpoint: ``context_fn=partial(create_selective_checkpoint_contexts, policy)``.
+
+    ``policy_fn_or_list``: ``policy(ctx, op, *args, **kwargs)`` that gives a ``CheckpointPolicy``, or the operators whose
+    results are kept (``[torch.ops.aten.mm.default]``). Kept results that are written to before backward uses them are
+    an error unless ``allow_cache_entry_mutation``. Backward can go through the region once.
+
+    >>> import functools, wengert as torch
+    >>> from wengert.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+    >>> keep = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+    >>> x = torch.eye(2, requires_grad=True)
+    >>> checkpoint(lambda x: (x @ x).sin(), x, use_reentrant=False, context_fn=keep).sum().backward()
+    >>> x.grad
+    tensor([[1.0806, 2.0000],
+            [2.0000, 1.0806]])
+    """
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not isinstance(op, OpOverload):
+                advice = (
+                    "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have `torch.ops.aten.mm`, change it to "
+                    "`torch.ops.aten.mm.default`."
+                    if isinstance(op, OpOverloadPacket)
+                    else ""
+                )
+                raise ValueError(f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {advice}")
+        chosen = set(policy_fn_or_list)
+
+        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+            return CheckpointPolicy.MUST_SAVE if op in chosen else CheckpointPolicy.PREFER_RECOMPUTE
+
+    elif callable(policy_fn_or_list):
+        policy = policy_fn_or_list
+    else:
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    storage: dict[Any, list[Any]] = {}
+    return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation)

@@ -1,0 +1,87 @@
+"""What a second run finds as the first one found it: random numbers, autocast, and the names PyTorch has for devices."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ...graph.modes import change, modes
+from ...tensor.random import get_rng_state, set_rng_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class RandomState:
+    """The state of our default generator, NumPy's global one and Python's ``random``, when made."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Callable[[Any], None], Any]] = [(set_rng_state, get_rng_state())]
+        numpy, python = sys.modules.get("numpy.random"), sys.modules.get("random")
+        if numpy is not None:
+            self.parts.append((numpy.set_state, numpy.get_state()))
+        if python is not None:
+            self.parts.append((python.setstate, python.getstate()))
+
+    def restore(self) -> None:
+        """Put it back."""
+        for put, state in self.parts:
+            put(state)
+
+
+class Surroundings:
+    """What the first run was surrounded by; ``again()`` is a context for the second."""
+
+    def __init__(self, preserve_rng: bool) -> None:
+        self.random = RandomState() if preserve_rng else None
+        self.casters = tuple(o for o in modes().observers if _casts(o))
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        now = RandomState() if self.random is not None else None
+        before = modes().observers
+        change(observers=(*(o for o in before if not _casts(o)), *self.casters))
+        try:
+            if self.random is not None:
+                self.random.restore()
+            yield
+        finally:
+            change(observers=before)
+            if now is not None:
+                now.restore()
+
+
+def _casts(observer: Any) -> bool:
+    """Whether an observer is an autocast region."""
+    module = sys.modules.get(__name__.partition(".")[0] + ".amp.autocast_mode")
+    return module is not None and isinstance(observer, module._Caster)
+
+
+class DefaultDeviceType:
+    """The kind of device that ``checkpoint`` takes for granted where no argument tells (``"cuda"``, as in PyTorch)."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Set it."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """What it is."""
+        return DefaultDeviceType._default_device_type
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """The devices of the tensors among ``args`` other than the CPU, and the states of their generators: there are none."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Put back what ``get_device_states`` gave."""
+    if len(devices) != len(states):
+        raise ValueError("expected as many states as devices")
+    if len(devices):
+        raise RuntimeError("there are no other devices than the CPU here, so no state can belong to one")
