@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LAZY = {
-    "functional": ("functional", None),
+    "forward_ad": ("forward_ad", None), "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
     "anomaly_mode": ("anomaly_mode", None), "function": ("function", None), "grad_mode": ("grad_mode", None),
 }  # fmt: skip

@@ -24,10 +24,11 @@ class Modes:
     ``anomaly``: None, or an object told of every node made (``made(node)``) that runs every walk
     (``watch(walk, *its arguments)``). ``observers``: called around every operation
     (profilers, autocast, function modes). ``dispatch``: dispatch modes, called around every forward below the tape.
-    ``dual``: the forward-mode level, or None.
+    ``levels``: the transformations in force, outermost first (forward-mode differentiation); each sees the operators
+    that concern it, the innermost first.
     """
 
-    __slots__ = ("anomaly", "dispatch", "dual", "grad", "inference", "no_packing", "observers", "packing")
+    __slots__ = ("anomaly", "dispatch", "grad", "inference", "levels", "no_packing", "observers", "packing")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
@@ -36,14 +37,14 @@ class Modes:
         self.anomaly: Any = None
         self.observers: tuple[Any, ...] = ()
         self.dispatch: tuple[Any, ...] = ()
-        self.dual: Any = None
+        self.levels: tuple[Any, ...] = ()
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        plain = not (new.packing or new.no_packing or new.anomaly or new.observers or new.dispatch or new.dual)
+        plain = not (new.packing or new.no_packing or new.anomaly or new.observers or new.dispatch or new.levels)
         if plain:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]
         return new

@@ -12,7 +12,7 @@ from .operator import family
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("functional")
+operator, composite = family("functional", pointwise=True)
 _hidden = dict(places=())
 
 
@@ -83,7 +83,7 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, negative_slope: g * F.where(input > 0, 1.0, negative_slope)), inplace=True,
+    grad=dict(input=lambda F, g, input, negative_slope: F.where(input > 0, g, g * negative_slope)), inplace=True,
 )  # fmt: skip
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
@@ -268,6 +268,7 @@ def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
         ),
     ),
     places=("torch", "Tensor", "functional"), node="PreluKernelBackward0",
+    pointwise=False,
 )  # fmt: skip
 def prelu(input: Array, weight: Array):
     """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
@@ -304,7 +305,7 @@ def _glu_grad(F: Any, g: Any, input: Any, dim: Any) -> Any:
     return F.cat([g * s, g * a * s * (1 - s)], dim)
 
 
-@operator(grad=dict(input=_glu_grad))
+@operator(grad=dict(input=_glu_grad), pointwise=False)
 def glu(input: Array, dim=-1):
     """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
     if input.ndim == 0:
@@ -349,7 +350,7 @@ def softmax_grad(F, g, result, dim):
     return gr - result * F.sum(gr, dim, True)
 
 
-@operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=("torch", "Tensor"))
+@operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=("torch", "Tensor"), pointwise=False)
 def softmax(input: Array, dim, dtype=None):
     """``exp(x) / sum(exp(x))`` along ``dim``.
 
@@ -369,7 +370,7 @@ def log_softmax_grad(F, g, result, dim):
     return g - F.exp(result) * F.sum(g, dim, True)
 
 
-@operator(grad=dict(input=lambda F, g, result, dim: F.log_softmax_grad(g, result, dim)), places=("torch", "Tensor"))
+@operator(grad=dict(input=lambda F, g, result, dim: F.log_softmax_grad(g, result, dim)), places=("torch", "Tensor"), pointwise=False)
 def log_softmax(input: Array, dim, dtype=None):
     """``log(softmax(x))`` along ``dim``, without overflow."""
     x = _floating(input, dtype, "log_softmax")

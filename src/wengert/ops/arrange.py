@@ -194,7 +194,7 @@ def combinations(F, input, r=2, with_replacement=False):
 # -- reordering --------------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, dims: F.flip(g, dims)), variadic="dims")
+@operator(grad=dict(input=lambda F, g, dims: F.flip(g, dims)), variadic="dims", linear=True)
 def flip(input: Array, dims):
     """The elements in reverse order along ``dims``; a copy."""
     dims = (dims,) if isinstance(dims, int) else dims
@@ -221,7 +221,7 @@ def _opposite(shifts: Any) -> Any:
     return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
 
 
-@operator(grad=dict(input=lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)))
+@operator(grad=dict(input=lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)), linear=True)
 def roll(input: Array, shifts, dims=()):
     """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
 
@@ -240,7 +240,7 @@ def roll(input: Array, shifts, dims=()):
     return np.roll(input, shifts, tuple(axis(d, input.ndim) for d in dims) if input.ndim else ())
 
 
-@operator(grad=dict(input=lambda F, g, k, dims: F.rot90(g, -k, dims)), node="Rot90Backward0")
+@operator(grad=dict(input=lambda F, g, k, dims: F.rot90(g, -k, dims)), node="Rot90Backward0", linear=True)
 def rot90(input: Array, k=1, dims=(0, 1)):
     """The elements turned by ``k`` quarters in the plane of ``dims``, from the first towards the second."""
     if len(dims) != 2:
@@ -265,7 +265,7 @@ def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
     return F.reshape(F.sum(apart, tuple(range(0, 2 * len(repeats), 2))) if repeats else apart, input_shape)
 
 
-@operator(grad=dict(input=_repeat_back), variadic="repeats", places=("Tensor",))
+@operator(grad=dict(input=_repeat_back), variadic="repeats", places=("Tensor",), linear=True)
 def repeat(input: Array, repeats):
     """The whole tensor ``repeats`` times along each dimension; more repeats than dimensions add some in front.
 
@@ -356,7 +356,7 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     return _diagonal(input, offset, dim1, dim2)
 
 
-@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=())
+@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=(), linear=True)
 def diagonal_back(input: Array, size, offset, dim1, dim2):
     """Zeros of shape ``size`` with ``input`` on a diagonal."""
     out = np.zeros(size, input.dtype)
@@ -377,7 +377,7 @@ def diagonal_scatter(input: Array, src: Array, offset=0, dim1=0, dim2=1):
     return written(input, src, lambda a: _diagonal(a, offset, dim1, dim2))
 
 
-@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)))
+@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), linear=True)
 def diag_embed(input: Array, offset=0, dim1=-2, dim2=-1):
     """Matrices in the plane of two new dimensions with the last one of ``input`` on a diagonal, zero elsewhere."""
     n = input.ndim + 1
@@ -407,7 +407,7 @@ def diagflat(F, input, offset=0):
 
 
 def _triangle(name: str, keep: Any, text: str) -> None:
-    @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, name=name)
+    @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, linear=True, name=name)
     def triangle(input: Array, diagonal=0):
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -420,7 +420,7 @@ _triangle("tril", np.tril, "below")
 _triangle("triu", np.triu, "above")
 
 
-@operator(grad=dict(input=lambda F, g, input_shape: F.spread_trace(g, input_shape)))
+@operator(grad=dict(input=lambda F, g, input_shape: F.spread_trace(g, input_shape)), linear=True)
 def trace(input: Array):
     """The sum of the diagonal of a matrix."""
     if input.ndim != 2:

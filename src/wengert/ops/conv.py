@@ -319,7 +319,7 @@ def conv_tbc(F, input, weight, bias, pad=0):
     grad=dict(
         input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel, dilation, padding, stride)
     ),
-    places=(), node="Im2ColBackward0",
+    places=(), node="Im2ColBackward0", linear=True,
 )  # fmt: skip
 def unfold_columns(input: Array, kernel, dilation, padding, stride):
     return K.im2col(input, kernel, stride, padding, dilation)
@@ -327,7 +327,7 @@ def unfold_columns(input: Array, kernel, dilation, padding, stride):
 
 @operator(
     grad=dict(input=lambda F, g, kernel, dilation, padding, stride: F.unfold_columns(g, kernel, dilation, padding, stride)), places=(),
-    node="Col2ImBackward0",
+    node="Col2ImBackward0", linear=True,
 )  # fmt: skip
 def fold_columns(input: Array, size, kernel, dilation, padding, stride):
     return K.col2im(input, tuple(size), kernel, stride, padding, dilation)

@@ -27,7 +27,7 @@ _INVERSE: Any = ("forward", "ortho", "backward")
 
 @operator(
     grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True, node="FftC2CBackward0",
-    places=(),
+    places=(), linear=True,
 )  # fmt: skip
 def transform(input: Array, dims, scale, forward):
     """Complex to complex over ``dims``."""
@@ -45,7 +45,7 @@ def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided
     return F.real(F.transform(g, dims, scale, False))
 
 
-@operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=())
+@operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True)
 def transform_real(input: Array, dims, scale, onesided):
     """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest is its mirror image."""
     if onesided:
@@ -65,7 +65,7 @@ def _to_real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any) -> An
     return half * F.constant(twice.reshape((k,) + (1,) * (g.ndim - last - 1)))
 
 
-@operator(grad=dict(input=_to_real_back), wirtinger=True, node="FftC2RBackward0", places=())
+@operator(grad=dict(input=_to_real_back), wirtinger=True, node="FftC2RBackward0", places=(), linear=True)
 def transform_to_real(input: Array, dims, scale, size):
     """Complex to real (the inverse of ``transform_real``), of length ``size`` along the last of ``dims``."""
     return np.fft.irfftn(input, s=[*(input.shape[d] for d in dims[:-1]), size], axes=dims, norm=_INVERSE[scale])

@@ -92,7 +92,7 @@ def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
 # -- gather ------------------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.scattered(g, dim, index, input_shape)))
+@operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.scattered(g, dim, index, input_shape)), linear=True)
 def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     """``result[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on; the shape of the result is that of ``index``.
 
@@ -309,7 +309,7 @@ def _flat(name: str, input: Any, index: Any) -> Any:
     return index
 
 
-@operator(grad=dict(input=lambda F, g, index, input_shape: F.put(F.zeros(input_shape, F.dtype_of(g)), index, g, True)))
+@operator(grad=dict(input=lambda F, g, index, input_shape: F.put(F.zeros(input_shape, F.dtype_of(g)), index, g, True)), linear=True)
 def take(input: Array, index: Array):
     """The elements at places ``index`` of the row-major order; the shape of the result is that of ``index``.
 

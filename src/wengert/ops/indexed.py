@@ -36,7 +36,7 @@ def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
     return out
 
 
-@operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.index_added(g, dim, index, input_shape)))
+@operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.index_added(g, dim, index, input_shape)), linear=True)
 def index_select(input: Array, dim, index: Array):
     """The slices of ``input`` along ``dim`` that ``index`` (int32 or int64, one dimension) names.
 

@@ -68,7 +68,7 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
     return ga, gb
 
 
-@operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0")
+@operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0", linear="each")
 def matmul(input: Array, other: Array):
     """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
 
@@ -118,7 +118,7 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
 _mm = dict(input=lambda F, g, mat2: F.matmul(g, mT(mat2)), mat2=lambda F, g, input: F.matmul(mT(input), g))
 
 
-@operator(grad=_mm)
+@operator(grad=_mm, linear="each")
 def mm(input: Array, mat2: Array):
     """Matrix product ``(n, k) @ (k, m) -> (n, m)``."""
     if input.ndim != 2:
@@ -131,7 +131,7 @@ def mm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
-@operator(grad=_mm)
+@operator(grad=_mm, linear="each")
 def bmm(input: Array, mat2: Array):
     """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
     if input.ndim != 3:
@@ -147,7 +147,7 @@ def bmm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
-@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec, vec=lambda F, g, input: F.matmul(mT(input), g)))
+@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec, vec=lambda F, g, input: F.matmul(mT(input), g)), linear="each")
 def mv(input: Array, vec: Array):
     """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
     if input.ndim != 2 or vec.ndim != 1:
@@ -158,7 +158,7 @@ def mv(input: Array, vec: Array):
     return product(input, vec)
 
 
-@operator(grad=dict(input=lambda F, g, tensor: g * tensor, tensor=lambda F, g, input: g * input))
+@operator(grad=dict(input=lambda F, g, tensor: g * tensor, tensor=lambda F, g, input: g * input), linear="each")
 def dot(input: Array, tensor: Array):
     """Inner product of two vectors of one length (no conjugation)."""
     if input.ndim != 1 or tensor.ndim != 1:

@@ -26,6 +26,10 @@ alone, in order, that may replace the forward when everything else has its defau
 ``wrt``; its parameter ``needs`` tells which are wanted, and ``keeps={"input": ("weight",)}`` says for whose gradient a
 value is needed (without it, for any), so that the others do not hold it in memory.
 
+*Structure*: ``pointwise=True`` says that every element of the result depends only on the elements of the (broadcast)
+tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in each
+of them alone (a product). Forward mode needs neither, but is faster for knowing.
+
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays.
 """
@@ -49,8 +53,8 @@ class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
     __slots__ = (
-        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "joint", "kernel", "kwonly", "name",
-        "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "promote", "promoted", "rules", "saved",
+        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "joint", "kernel", "kwonly", "linear",
+        "name", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "rules", "saved",
         "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "wrt",
     )  # fmt: skip
 
@@ -87,6 +91,7 @@ class Operator:
         self.inplace = options.get("inplace", False)
         self.variadic = options.get("variadic")
         self.places = options["places"]
+        self.pointwise, self.linear = options.get("pointwise", False), options.get("linear", False)
         self.aliases = options.get("aliases", ())
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)
@@ -133,16 +138,17 @@ class Composite:
         self.doc = define.__doc__ or ""
 
 
-def family(*places: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def family(*places: str, pointwise: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``(operator, composite)``: the decorators of one family of operators, which the user finds at ``places``.
 
     A place is ``"torch"``, ``"Tensor"`` (a method), ``"functional"``, ``"linalg"``, ``"fft"``, ``"special"``; none
-    makes an operator that only rules can see.
+    makes an operator that only rules can see. ``pointwise``: what the family's operators are unless they say otherwise.
     """
 
     def operator(grad: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Operator]:
         def declare(forward: Callable[..., Any]) -> Operator:
             options.setdefault("places", places)
+            options.setdefault("pointwise", pointwise)
             op = Operator(forward, grad, options)
             return _enter(op)
 

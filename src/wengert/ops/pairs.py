@@ -13,7 +13,7 @@ from .pointwise import floating, number, real, together, unsupported
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor")
+operator, composite = family("torch", "Tensor", pointwise=True)
 
 # How PyTorch's messages spell a type of C++.
 _C_NAMES = {

@@ -14,7 +14,7 @@ from .operator import family
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor")
+operator, composite = family("torch", "Tensor", pointwise=True)
 
 # -- helpers of the elementwise families -----------------------------------------------------------------------------
 

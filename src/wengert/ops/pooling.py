@@ -94,7 +94,8 @@ def pool_scatter(input: Array, indices: Array, shape):
 def pool_gather(input: Array, indices: Array):
     """The numbers at flat places ``indices`` within the spatial dimensions."""
     n, c = input.shape[:2]
-    return np.take_along_axis(input.reshape(n, c, -1), indices.reshape(n, c, -1), 2).reshape(indices.shape)
+    volume, count = math.prod(input.shape[2:]), math.prod(indices.shape[2:])
+    return np.take_along_axis(input.reshape(n, c, volume), indices.reshape(n, c, count), 2).reshape(indices.shape)
 
 
 _back = dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape))
@@ -301,7 +302,7 @@ _spread_rule = dict(
 )
 
 
-@operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0")
+@operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0", linear=True)
 def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, override):
     space = input.shape[2:]
     counts = K.window_counts(space, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
@@ -323,7 +324,7 @@ def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, 
             g, kernel, stride, padding, ceil_mode, include, override
         )
     ),
-    places=(),
+    places=(), linear=True,
 )  # fmt: skip
 def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, include, override):
     """The adjoint of an average: every element of a window gets its share."""

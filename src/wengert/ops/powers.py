@@ -15,7 +15,7 @@ from .pointwise import conjugate, flat_gradient, together, unsupported
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor")
+operator, composite = family("torch", "Tensor", pointwise=True)
 
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 

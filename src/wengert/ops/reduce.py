@@ -93,6 +93,7 @@ for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
 
     @operator(
         grad=dict(input=lambda F, g, input_shape, dim, keepdim: F.spread(g, input_shape, dim, keepdim)),
+        linear=True,
         name=_name,
         node=_node,
         places=(),
@@ -108,7 +109,7 @@ def _mean_back(F: Any, g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
 
 for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
 
-    @operator(grad=dict(input=_mean_back), name=_name, node=_node, places=())
+    @operator(grad=dict(input=_mean_back), name=_name, node=_node, places=(), linear=True)
     def mean(input: Array, dim=None, keepdim=False, *, dtype=None):
         """The mean over ``dim``, or of everything."""
         d = dtype or input.dtype

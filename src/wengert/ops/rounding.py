@@ -14,7 +14,7 @@ from .powers import LN2
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor")
+operator, composite = family("torch", "Tensor", pointwise=True)
 
 _FLAT = dict(input=flat_gradient)
 

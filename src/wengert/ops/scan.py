@@ -43,7 +43,7 @@ def cumsum_back(F, input, dim):
     return F.flip(F.cumsum(F.flip(input, (dim,)), dim), (dim,)) if input.ndim else input
 
 
-@operator(grad=dict(input=lambda F, g, dim: F.cumsum_back(g, dim)), inplace=True)
+@operator(grad=dict(input=lambda F, g, dim: F.cumsum_back(g, dim)), inplace=True, linear=True)
 def cumsum(input: Array, dim, *, dtype=None):
     """Running sums along ``dim``.
 

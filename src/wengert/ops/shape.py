@@ -40,7 +40,7 @@ def common(arrays: list[Any]) -> list[Any]:
     return [a.astype(d, copy=False) for a in arrays]
 
 
-@operator(grad=dict(tensors=_cat_back), places=("torch",), aliases=("concat", "concatenate"))
+@operator(grad=dict(tensors=_cat_back), places=("torch",), aliases=("concat", "concatenate"), linear=True)
 def cat(tensors: Arrays, dim=0):
     """Tensors one after another along ``dim``; their other dimensions agree.
 
@@ -78,7 +78,7 @@ def _stack_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
     return [F.select(g, dim, i) for i in range(len(tensors_shape))]
 
 
-@operator(grad=dict(tensors=_stack_back), places=("torch",))
+@operator(grad=dict(tensors=_stack_back), places=("torch",), linear=True)
 def stack(tensors: Arrays, dim=0):
     """Tensors of one shape along a new dimension ``dim``.
 
@@ -334,7 +334,7 @@ def unbind(input: Array, dim=0):
     return [input[(*key, i, ...)] for i in range(input.shape[d])]
 
 
-@operator(grad=dict(tensor=_split_back))
+@operator(grad=dict(tensor=_split_back), linear=True)
 def unsafe_split(tensor: Array, split_size, dim=0):
     """``split`` into copies that may be written to."""
     return [a.copy() for a in split.forward(tensor, split_size, dim)]

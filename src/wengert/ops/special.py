@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from .operator import Array
 
-operator, composite = family("torch", "Tensor", "special")
-special, special_composite = family("special")
+operator, composite = family("torch", "Tensor", "special", pointwise=True)
+special, special_composite = family("special", pointwise=True)
 
 PI = 3.141592653589793
 SQRT_PI, SQRT_2PI = 1.772453850905516, 2.5066282746310002

@@ -13,7 +13,7 @@ from .pointwise import conjugate
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor")
+operator, composite = family("torch", "Tensor", pointwise=True)
 
 
 @operator(grad=dict(input=lambda F, g, input: g * F.cos(input)), promote="float", kernel=K.sin, inplace=True)

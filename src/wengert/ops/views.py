@@ -132,7 +132,7 @@ def broadcast_to(F, input, size):
     return F.expand(input, tuple(size))
 
 
-@operator(grad=dict(input=lambda F, g, input_shape: F.expand(g, input_shape)), node="SumBackward1", places=())
+@operator(grad=dict(input=lambda F, g, input_shape: F.expand(g, input_shape)), node="SumBackward1", places=(), linear=True)
 def sum_to(input: Array, size):
     return reduce.sum_to(input, tuple(size))
 
@@ -197,7 +197,7 @@ for _name, _node in (("basic_index", "SliceBackward0"), ("select_index", "Select
         return input[key]
 
 
-@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceScatterBackward0", places=())
+@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceScatterBackward0", places=(), linear=True)
 def basic_scatter(input: Array, shape, key):
     """Zeros of ``shape`` with ``input`` at ``key``."""
     whole = np.zeros(shape, input.dtype)
@@ -207,7 +207,7 @@ def basic_scatter(input: Array, shape, key):
 
 @operator(
     grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.zeros(input_shape, F.dtype_of(g)), indices, g, not exact)),
-    places=(),
+    places=(), linear=True,
 )  # fmt: skip
 def index(input: Array, indices: Arrays | None, exact=False):
     """Values at index arrays (None: a whole dimension). ``exact``: no place occurs twice."""
@@ -263,7 +263,7 @@ def imag(input: Array):
 
 @operator(
     grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, promote="elementwise", scalars=False,
-    places=("torch",),
+    places=("torch",), linear=True,
 )  # fmt: skip
 def complex(real: Array, imag: Array):
     if real.dtype.kind != "f":
@@ -273,7 +273,7 @@ def complex(real: Array, imag: Array):
     return out
 
 
-@operator(grad=dict(input=lambda F, g: g), node="ToCopyBackward0", places=())
+@operator(grad=dict(input=lambda F, g: g), node="ToCopyBackward0", places=(), linear=True)
 def cast(input: Array, dtype):
     """The values in another type; a complex number loses its imaginary part to a real type."""
     if input.dtype.kind == "c" and dtype.kind not in "cb":
@@ -281,12 +281,14 @@ def cast(input: Array, dtype):
     return input.astype(dtype)
 
 
-@operator(grad=dict(input=lambda F, g: g))
+@operator(grad=dict(input=lambda F, g: g), linear=True)
 def clone(input: Array, *, memory_format=None):
     return np.array(input, order="K" if memory_format is None else "C")
 
 
-@operator(grad=dict(input=lambda F, g: None, src=lambda F, g: g), inplace=True, node="CopyBackwards", places=(), promoted=(), scalars=True)
+@operator(
+    grad=dict(input=lambda F, g: None, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(), promoted=(), scalars=True,
+)  # fmt: skip
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
     if src.dtype != input.dtype:
@@ -306,7 +308,7 @@ def copy(input: Array, src: Array, non_blocking=False):
         ) from None
 
 
-@operator(grad=dict(input=lambda F, g: None, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True)
+@operator(grad=dict(input=lambda F, g: None, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True, pointwise=True)
 def fill(input: Array, value: Array):
     value = np.asarray(value)
     if value.ndim:

@@ -80,7 +80,7 @@ def backward(
     if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors = _row(tensors)
-    edges = _roots(tensors, _seeds(tensors, grad_tensors, create_graph))
+    edges = _roots(tensors, _seeds(tensors, grad_tensors, _in_tensors(create_graph)))
     if create_graph:
         import warnings
 
@@ -146,7 +146,7 @@ def grad(
     wanted = _row(inputs)
     if is_grads_batched:
         return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    edges = _roots(rows, _seeds(rows, grad_outputs, create_graph))
+    edges = _roots(rows, _seeds(rows, grad_outputs, _in_tensors(create_graph)))
     places = []
     captures: dict[Node, dict[int, Any]] = {}
     for t in wanted:
@@ -195,14 +195,17 @@ def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bo
     return tuple(None if column[0] is None else function("stack")(list(column)) for column in zip(*each))
 
 
+def _in_tensors(create_graph: bool) -> bool:
+    """Whether the rules speak in tensors: to be recorded, or to be seen by forward mode and dispatch modes."""
+    m = modes()
+    return create_graph or bool(m.levels or m.dispatch)
+
+
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any) -> None:
     before = modes()
     set_modes(before.with_(grad=create_graph, inference=False))
-    space: Any = RECORDED if create_graph else RAW
-    if before.dispatch and not create_graph:  # the rules speak in operators that the modes see; nothing is recorded
-        space, edges = RECORDED, [(edge, None if g is None else RAW.wrap(g)) for edge, g in edges]
     try:
-        run(edges, space, retain, needed, captures)
+        run(edges, RECORDED if _in_tensors(create_graph) else RAW, retain, needed, captures)
     finally:
         set_modes(before)
 

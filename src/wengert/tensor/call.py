@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..graph.modes import Modes, modes
+from ..graph.modes import Modes, modes, set_modes
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
 from .record import PACKED, pack_inputs, record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..ops.operator import Operator
     from .tensor import Tensor
 
@@ -56,6 +58,10 @@ def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
 
 def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """Convert, run the forward, wrap its results, leave a node."""
+    if m.levels:
+        level = concerned(m, args)
+        if level is not None:
+            return within(m, level, level.run, op, args, out)
     inputs, raw = convert(op, args)
     packed = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
     if m.dispatch:
@@ -112,6 +118,23 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if len(results) == 1:
         return results[0]
     return named(op, results)
+
+
+def concerned(m: Modes, args: tuple[Any, ...]) -> Any:
+    """The innermost transformation that an operator of ``args`` concerns, or None."""
+    for level in reversed(m.levels):
+        if level.concerns(args):
+            return level
+    return None
+
+
+def within(m: Modes, level: Any, run: Callable[..., Any], *args: Any) -> Any:
+    """``run(*args)`` as the levels outside ``level`` see it."""
+    set_modes(m.with_(levels=m.levels[: m.levels.index(level)]))
+    try:
+        return run(*args)
+    finally:
+        set_modes(m)
 
 
 def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
@@ -315,6 +338,10 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             if answer is not NotImplemented:
                 return answer
             break
+    if m.levels:
+        level = concerned(m, args)
+        if level is not None:
+            return within(m, level, level.write, op, args)
     inputs, raw = convert(op, args)
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
     check_writable(target, recording, m)

@@ -54,6 +54,7 @@ class Meta:
     post_hooks: HookDict | None = None
     view: View | None = None
     retained = False
+    tangents: dict[Any, Tensor] | None = None  # of forward mode, by level
 
 
 class View:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays.dtypes import scalar_name
 from ..graph.node import Node, next_sequence
-from .meta import edge_of, requires_grad
+from .meta import edge_of, meta_of, requires_grad
 from .spaces import RAW, RECORDED
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class OpNode(Node):
         if self.op.saved:
             self.saved = None
 
-    def _values(self, space: Any) -> dict[str, Any]:
+    def _values(self, space: Any, conjugate: bool = True) -> dict[str, Any]:
         saved, op = self.saved, self.op
         if saved is None:
             freed(self)
@@ -57,13 +57,14 @@ class OpNode(Node):
             if type(array) is list:
                 check_versions(self, name, array, counter, version)
                 row = [self._value(space, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
-                values[name] = [_conjugated(space, a, op) for a in row]
+                values[name] = [_conjugated(space, a, op) for a in row] if conjugate else row
                 continue
             if counter[0] != version:
                 modified(self, name, array, version, counter[0])
-            values[name] = _conjugated(space, self._value(space, name, array, counter), op)
+            value = self._value(space, name, array, counter)
+            values[name] = _conjugated(space, value, op) if conjugate else value
         for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
-            values[name] = value.conjugate() if type(value) is complex and not op.wirtinger else value
+            values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
         return values
 
     def _value(self, space: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
@@ -102,7 +103,14 @@ class OpNode(Node):
             return variable
         tensor = RAW.wrap(array)
         tensor._vc, tensor._edge = counter if counter is not _UNVERSIONED else [0], edge
+        self._carry(tensor, name, index)
         return tensor
+
+    def _carry(self, tensor: Any, name: str, index: int) -> None:
+        """Give a rebuilt tensor the tangents that the saved one had."""
+        tangents = self.__dict__.get("tangents")
+        if tangents is not None and (name, index) in tangents:
+            meta_of(tensor).tangents = dict(tangents[name, index])
 
     def _unpacked(self, packed: Packed, name: str, index: int = 0) -> Any:
         tensor = packed.unpack(packed.value)
@@ -110,6 +118,7 @@ class OpNode(Node):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
         fresh = tensor.detach()
         fresh._edge = self._edge_to(name, index)
+        self._carry(fresh, name, index)
         variable = getattr(fresh._edge[0], "variable", None) if fresh._edge is not None else None
         return variable if variable is not None and variable._data is tensor._data else fresh
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
+from ..graph.modes import modes
 from .call import PLAIN
 
 
@@ -16,4 +17,14 @@ def show(t: Any) -> str:
     return format_tensor(
         t._data, default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
         requires_grad=node is None and t.requires_grad, prefix="tensor" if type(t) in PLAIN else type(t).__name__,
+        tangent=_tangent(t),
     )  # fmt: skip
+
+
+def _tangent(t: Any) -> str | None:
+    """The innermost tangent that can be seen, as text."""
+    for level in reversed(modes().levels):
+        found = level.tangent(t) if hasattr(level, "tangent") else None
+        if found is not None:
+            return show(found)
+    return None

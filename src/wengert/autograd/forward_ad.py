@@ -1,0 +1,114 @@
+"""``torch.autograd.forward_ad``: Jacobian-vector products with dual numbers, alongside the computation itself.
+
+>>> import wengert as torch
+>>> import wengert.autograd.forward_ad as fwAD
+>>> with fwAD.dual_level():
+...     x = fwAD.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))
+...     y = (x * x).sum()
+...     fwAD.unpack_dual(y)
+UnpackedDualTensor(primal=tensor(5.), tangent=tensor(2.))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..graph.modes import _Mode, modes
+from ..tensor.tangents import Level
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+class _DualLevel(Level):
+    """The level that these functions speak of; ``func.jvp`` has its own."""
+
+    __slots__ = ()
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What a dual tensor consists of; ``tangent`` is None for a tensor that carries none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def _current() -> _DualLevel | None:
+    for level in reversed(modes().levels):
+        if isinstance(level, _DualLevel):
+            return level
+    return None
+
+
+def enter_dual_level() -> int:
+    """Begin a level in which tensors carry tangents; gives its number, 0: PyTorch has one such level at a time.
+
+    ``func.jvp`` nests to any depth.
+    """
+    if _current() is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _DualLevel().__enter__()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level: all its tangents are gone."""
+    current = _current()
+    if current is None:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported. There is none to exit:"
+            " enter_dual_level() comes first."
+            if level is not None
+            else "Dual level must be a positive number."
+        )
+    if level not in (None, 0):
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+    current.__exit__()
+
+
+class dual_level(_Mode):
+    """A level as a context manager or decorator."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of ``tensor`` that carries ``tangent``, of the same shape, as the direction of differentiation.
+
+    Raises ``RuntimeError`` outside of a level, for a tangent of another size, and for a tensor that is dual already;
+    ``ValueError`` for types that have no derivatives.
+    """
+    current = _current()
+    if current is None:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
+    if level not in (None, 0):
+        raise RuntimeError("Invalid level given to _make_dual")
+    for name, t in (("primal", tensor), ("tangent", tangent)):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
+            f"of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+        )
+    if current.tangent(tangent) is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+    if current.tangent(tensor) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+    return current.dual(tensor, tangent)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a dual tensor and its tangent. Outside of a level, and for other tensors, the tangent is None."""
+    current = _current()
+    if level not in (None, 0):
+        raise RuntimeError("Invalid level given to _fw_primal")
+    if current is None:
+        return UnpackedDualTensor(tensor, None)
+    return UnpackedDualTensor(current.primal(tensor), current.tangent(tensor))

@@ -1,0 +1,352 @@
+"""Forward mode: tensors that carry a tangent, and how every operator carries it on.
+
+A tangent belongs to a *level*, and is seen only while its level is among ``Modes.levels`` (outermost first). An
+operator that meets a tangent of some level runs with that level and those inside it out of sight, and so does the
+computation of the result's tangent: what outer levels carry is carried through both, and levels nest to any depth.
+
+Nothing is declared for most operators. Where the gradient rule is ``g ↦ Jᵀg``, which is linear in ``g``, its own
+transpose is ``t ↦ Jt``: the rule is recorded for a gradient that does not matter, and differentiated once more (the
+double transposition of Radul, Paszke et al., "You Only Linearize Once", 2022). Two properties of declarations make it
+cheaper: a *pointwise* operator has a diagonal Jacobian, so the rule itself gives ``Jt``; a *linear* one is applied to
+the tangent, which also makes the tangent of a view a view of the tangent.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.modes import Modes, modes, set_modes
+from . import call
+from .meta import Meta, edge_of, meta_of, requires_grad
+from .spaces import RAW, RECORDED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..ops.operator import Operator
+    from .record import OpNode
+    from .tensor import Tensor
+
+
+class Level:
+    """One forward differentiation in progress."""
+
+    __slots__ = ("__weakref__", "holders")
+
+    def __init__(self) -> None:
+        self.holders: list[weakref.ref[Meta]] = []
+
+    def __enter__(self) -> Level:
+        m = modes()
+        set_modes(m.with_(levels=(*m.levels, self)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        m = modes()
+        set_modes(m.with_(levels=tuple(x for x in m.levels if x is not self)))
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every tangent of this level."""
+        for holder in self.holders:
+            meta = holder()
+            if meta is not None and meta.tangents is not None:
+                meta.tangents.pop(self, None)
+        self.holders.clear()
+
+    # -- tangents of tensors --------------------------------------------------------------------------------------
+
+    def tangent(self, t: Any) -> Tensor | None:
+        """The tangent that ``t`` carries at this level, or None."""
+        meta = getattr(t, "_meta", None)
+        if meta is None:
+            return None
+        if meta.tangents is not None and self in meta.tangents:
+            return meta.tangents[self]
+        view = meta.view
+        if view is None:
+            return None
+        base = self.tangent(view.base)  # which got one after the view was made
+        if base is None:
+            return None
+        found = _outside(self, view.replay, base)
+        self.attach(t, found)
+        return found
+
+    def attach(self, t: Tensor, tangent: Tensor) -> None:
+        """Make ``t`` carry ``tangent``."""
+        meta = meta_of(t)
+        if meta.tangents is None:
+            meta.tangents = {}
+        meta.tangents[self] = tangent
+        self.holders.append(weakref.ref(meta))
+
+    def dual(self, t: Tensor, tangent: Tensor) -> Tensor:
+        """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other."""
+        result = RECORDED.view(t, t.shape)
+        if not modes().inference:
+            if tangent._data.strides != t._data.strides and tangent.stride() != t.stride() and not t.is_contiguous():
+                tangent = _laid_out_as(t, tangent)
+            self.attach(result, tangent)
+        return result
+
+    def primal(self, t: Tensor) -> Tensor:
+        """The tensor without its tangent at this level: the same memory and history."""
+        found = RAW.wrap(t._data)
+        found._vc, found._edge = t._vc, edge_of(t)
+        others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
+        if others:
+            meta_of(found).tangents = others
+        return found
+
+    def overwrite(self, t: Tensor, new: Tensor | None) -> None:
+        """The tangent of ``t`` after an in-place write: in the memory of the one it had, which views of it see."""
+        old = self.tangent(t)
+        if new is None:
+            if old is not None:
+                old.zero_()
+            return
+        if old is None:
+            view = t._meta.view if t._meta is not None else None
+            if view is None:
+                self.attach(t, new)
+                return
+            whole = RAW.wrap(np.zeros_like(view.base._data))
+            self.attach(view.base, whole)
+            old = self.tangent(t)
+        old.copy_(new)  # type: ignore[union-attr]
+
+    # -- operators ------------------------------------------------------------------------------------------------
+
+    def concerns(self, args: Iterable[Any]) -> bool:
+        """Whether some argument carries a tangent of this level."""
+        return any(
+            any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple else self.tangent(v) is not None for v in args
+        )
+
+    def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
+        """The operator called on ``args``; this level is out of sight already."""
+        if out is not None:
+            raise NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
+        tensors = _wrt(op, args)
+        tangents = [self.tangent(x) for x in tensors]
+        if all(t is None for t in tangents):
+            return call.compute(op, args, None, modes())
+        if op.view or op.linear:
+            answer = call.compute(op, args, None, modes())
+            node = _node_of(op, answer) if op.saved else None
+            if node is not None:
+                self._remember(node, op, args, answer)
+            self._hand_on(op, answer, self._applied(op, args))
+            return answer
+        answer, node = self._with_node(op, args, tensors, tangents)
+        if node is not None:
+            self._remember(node, op, args, answer)
+            rule = self._pointwise if _diagonal(op, tensors, answer) else self._transposed
+            m = modes()
+            recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
+            set_modes(m.with_(grad=recording))
+            try:
+                row = rule(op, node, tensors, tangents, answer)
+            finally:
+                set_modes(m)
+            self._hand_on(op, answer, row)
+            self._remember(node, op, (), answer)
+        return answer
+
+    def write(self, op: Operator, args: tuple[Any, ...]) -> Any:
+        """The in-place form: the tangent is computed from the value as it was, then follows the write."""
+        target = args[0]
+        before = RECORDED.clone(target)
+        tangent = self.tangent(target)
+        if tangent is not None:
+            self.attach(before, tangent)
+        new = self.tangent(self.run(op, (before, *args[1:]), None))
+        done = call.inplace(op, args)
+        if new is not None and RECORDED.differs(new, target._data.shape, target._data.dtype):
+            new = RECORDED.conform(new, target._data.shape, target._data.dtype)
+        self.overwrite(target, new)
+        return done
+
+    def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
+        """A linear operator's tangent: the operator of the tangents."""
+        places = [i for i, p in enumerate(op.params) if p in op.wrt]
+        if op.linear == "each":  # linear in each argument while the others stand still
+            total = None
+            for i in places:
+                tangent = self.tangent(args[i])
+                if tangent is not None:
+                    part = call.compute(op, (*args[:i], tangent, *args[i + 1 :]), None, modes())
+                    total = part if total is None else total + part
+            return total
+        row = list(args)
+        for i in places:
+            row[i] = [self._or_zeros(x) for x in args[i]] if type(args[i]) in (list, tuple) else self._or_zeros(args[i])
+        return call.compute(op, tuple(row), None, modes())
+
+    def _or_zeros(self, x: Any) -> Any:
+        if x is None:
+            return None
+        tangent = self.tangent(x)
+        return RAW.wrap(np.zeros_like(x._data)) if tangent is None else tangent
+
+    def _with_node(self, op: Operator, args: Any, tensors: list[Any], tangents: list[Any]) -> tuple[Any, OpNode | None]:
+        """The answer, and a node that remembers what the rule needs for every argument with a tangent."""
+        m = modes()
+        recording = m.grad and any(x is not None and requires_grad(x) for x in tensors)
+        if recording and all(t is None or requires_grad(x) for x, t in zip(tensors, tangents)):
+            answer = call.compute(op, args, None, m)
+            return answer, _node_of(op, answer)
+        if recording:
+            answer = call.compute(op, args, None, m)
+        stand_ins = {id(x): _stand_in(x, t is not None) for x, t in zip(tensors, tangents) if x is not None}
+        shadows = tuple(
+            [stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v) for p, v in zip(op.params, args)
+        )
+        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None, anomaly=None))
+        try:
+            second = call.compute(op, shadows, None, modes())
+        finally:
+            set_modes(m)
+        node = _node_of(op, second)
+        if not recording:
+            answer = _unrecorded(second, m)
+        return answer, node
+
+    def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Tensor) -> list[Any]:
+        """A diagonal Jacobian is its own transpose: the gradient rule, told about no conjugates."""
+        values = node._values(RECORDED, conjugate=False)
+        shape, dtype = answer._data.shape, answer._data.dtype
+        total = None
+        for i, t in enumerate(tangents):
+            if t is None:
+                continue
+            if t._data.dtype != dtype and not (dtype.kind != "c" and t._data.dtype.kind == "c"):
+                t = RECORDED.cast(t, dtype)
+            if t._data.shape != shape:
+                t = RECORDED.expand(t, shape)
+            if op.joint is not None:
+                rule, names = op.joint
+                needs = [j == i for j in range(len(tensors))]
+                part = rule(RECORDED, t, *[needs if n == "needs" else values[n] for n in names])[i]
+            else:
+                rule, names = op.rules[i]
+                part = rule(RECORDED, t, *[values[n] for n in names])
+            if part is not None:
+                total = part if total is None else total + part
+        if total is None:
+            return [None]
+        if total._data.shape != shape:
+            total = RECORDED.expand(total, shape)
+        return [RECORDED.conform(total, shape, dtype)]
+
+    def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Any) -> list[Any]:
+        """The transpose of the gradient rule, by differentiating it in the direction of the gradient."""
+        from .backward import grad
+
+        m = modes()
+        outputs = _differentiable(op, answer)
+        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None, anomaly=None))
+        try:
+            seeds = [RAW.wrap(np.ones_like(o._data)).requires_grad_() for o in outputs]
+            found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
+            pairs = []
+            for x, t, g in zip(tensors, tangents, found):
+                if t is not None and g is not None and requires_grad(g):
+                    fitted = RECORDED.conform(g, x._data.shape, x._data.dtype)
+                    pairs.append((fitted, t if t._data.dtype == x._data.dtype else RECORDED.cast(t, x._data.dtype)))
+        finally:
+            set_modes(m)
+        if not pairs:
+            return [RAW.wrap(np.zeros_like(o._data)) for o in outputs]
+        rows = grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, materialize_grads=True)
+        return list(rows)
+
+    def _hand_on(self, op: Operator, answer: Any, tangents: Any) -> None:
+        outputs = _differentiable(op, answer)
+        row = _differentiable(op, tangents) if not isinstance(tangents, list) else tangents
+        for o, t in zip(outputs, row):
+            if t is not None:
+                self.attach(o, t)
+
+    def _remember(self, node: OpNode, op: Operator, args: tuple[Any, ...], answer: Any) -> None:
+        """What the node saved has its tangents with it: a later backward may be differentiated forward."""
+        shown = () if op.outputs is ... else op.outputs
+        given = zip(op.params, args) if args else zip(shown, answer if len(shown) > 1 else (answer,))
+        for name, value in given:
+            if name in op.saved:
+                for j, x in enumerate(value if type(value) in (list, tuple) else (value,)):
+                    t = self.tangent(x)
+                    if t is not None:
+                        node.__dict__.setdefault("tangents", {}).setdefault((name, j), {})[self] = t
+
+
+def _outside(level: Level, f: Any, *args: Any) -> Any:
+    """``f(*args)`` where only the levels outside ``level`` are seen."""
+    m = modes()
+    seen = m.levels[: m.levels.index(level)] if level in m.levels else m.levels
+    set_modes(m.with_(levels=seen))
+    try:
+        return f(*args)
+    finally:
+        set_modes(m)
+
+
+def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
+    order = sorted(range(t.dim()), key=t.stride, reverse=True)
+    rows = RECORDED.permute(tangent, order)
+    return RECORDED.permute(rows.contiguous(), [order.index(d) for d in range(t.dim())])
+
+
+def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
+    """The tensors that the operator is differentiated by, in the order of a node's edges; None for numbers and what is missing."""
+    row: list[Any] = []
+    for p in op.wrt:
+        v = args[op.params.index(p)]
+        row.extend(v) if type(v) in (list, tuple) else row.append(v)
+    return [x if hasattr(x, "_data") else None for x in row]
+
+
+def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
+    if not op.pointwise or op.aux or len(op.differentiable) != 1 or len(op.outputs) != 1:
+        return False
+    return not op.wirtinger or all(x is None or x._data.dtype.kind != "c" for x in (*tensors, answer))
+
+
+def _differentiable(op: Operator, answer: Any) -> list[Any]:
+    """The outputs that carry gradients, as ``compute`` counts them."""
+    if op.outputs is ...:
+        return list(answer)
+    rows = answer if isinstance(answer, tuple) else (answer,)
+    return [rows[i] for i in op.differentiable if rows[i]._data.dtype.kind in "fcV"]
+
+
+def _node_of(op: Operator, answer: Any) -> Any:
+    for o in _differentiable(op, answer):
+        if o._edge is not None:
+            return o._edge[0]
+    return None
+
+
+def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
+    """The same memory and the same tangents, as a leaf of a graph of its own."""
+    t = x.detach()
+    if not isinstance(t._vc, list):  # an inference tensor
+        t._vc = [0]
+    if x._meta is not None and x._meta.tangents:
+        meta_of(t).tangents = dict(x._meta.tangents)
+    return t.requires_grad_() if differentiated else t
+
+
+def _unrecorded(answer: Any, m: Modes) -> Any:
+    """Answers without the graph that led to them; so are their tangents."""
+    if isinstance(answer, tuple):
+        rows = [_unrecorded(x, m) for x in answer]
+        return type(answer)(*rows) if hasattr(answer, "_fields") else tuple(rows)
+    t = call.fresh(answer._data, m)
+    if answer._meta is not None and answer._meta.tangents:
+        meta_of(t).tangents = {level: _unrecorded(x, m) for level, x in answer._meta.tangents.items()}
+    return t
