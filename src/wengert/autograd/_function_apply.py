@@ -8,7 +8,7 @@ from typing import Any
 
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
-from ..tensor.call import attach_view, check_writable
+from ..tensor.call import attach_view, check_writable, concerned, within
 from ..tensor.meta import INFERENCE_VERSION, edge_of, rebase, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_node import SavedTensor
@@ -16,6 +16,16 @@ from ._function_node import SavedTensor
 
 def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     """Run ``cls.forward`` on ``args`` and record it. ``separate``: the context goes to ``setup_context`` alone."""
+    m = modes()
+    if m.levels:
+        level = concerned(m, args)
+        if level is not None:
+            return within(m, level, level.custom, run, cls, separate, args)
+    return run(cls, separate, args)[0]
+
+
+def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any]:
+    """``(what the user gets, the context)``, where no transformation is concerned."""
     m = modes()
     node = Node.__new__(cls._backward_cls)
     node.hooks, node.saved, node.edges = None, (), ()
@@ -47,7 +57,7 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     if live:
         _save(node, m)
     node.to_save = None
-    return results if several else results[0]
+    return (results if several else results[0]), node
 
 
 def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[int, int], separate: bool, m: Any) -> tuple[Any, ...]:

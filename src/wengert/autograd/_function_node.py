@@ -13,7 +13,7 @@ import numpy as np
 
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node
-from ..tensor.meta import edge_of, requires_grad
+from ..tensor.meta import edge_of, meta_of, requires_grad
 from ..tensor.spaces import RAW, RECORDED
 from ..tensor.tensor import Tensor
 
@@ -87,7 +87,7 @@ class SavedTensor:
     leads back to the node that keeps it).
     """
 
-    __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tensor", "unpack_hook", "version", "weak")
+    __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tangents", "tensor", "unpack_hook", "version", "weak")
 
     def __init__(self, t: Any, output: int | None, hooks: Any, weak: bool = False) -> None:
         self.array, self.counter, self.output = t._data, t._vc, output
@@ -96,6 +96,7 @@ class SavedTensor:
         self.weak = weak and edge is not None
         self.edge: Any = (weakref.ref(edge[0]), edge[1]) if self.weak else edge  # type: ignore[index]
         self.kind, self.packed, self.unpack_hook = type(t), None, None
+        self.tangents = dict(t._meta.tangents) if t._meta is not None and t._meta.tangents else None
         # a leaf is kept itself: its accumulator refers to it anyway
         self.tensor = t if output is None and t._edge is None else None
         if hooks is not None:
@@ -152,6 +153,8 @@ class SavedTensor:
         )
 
     def _with_edge(self, t: Any, node: BackwardCFunction | None) -> Any:
+        if self.tangents:
+            meta_of(t).tangents = dict(self.tangents)
         if self.output is not None:
             t._edge = (node, self.output)
         elif self.weak:
@@ -184,7 +187,9 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors that ``save_for_backward`` kept."""
+        """The tensors that ``save_for_backward`` kept; inside ``jvp``, those of ``save_for_forward``."""
+        if self.saved_for_forward:
+            return self.saved_for_forward
         return tuple(None if s is None else s.unpack(self) for s in self._raw_saved_tensors)
 
     @property

@@ -171,6 +171,41 @@ class Level:
         self.overwrite(target, new)
         return done
 
+    def custom(self, run: Any, cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+        """A custom Function: its ``jvp`` gives the tangents."""
+        tangents = [self.tangent(x) for x in args]
+        answer, ctx = run(cls, separate, args)
+        outputs = answer if isinstance(answer, tuple) else (answer,)
+        given = [
+            RAW.wrap(np.zeros_like(x._data)) if t is None and hasattr(x, "_data") and ctx.materialize_grads else t for x, t in zip(args, tangents)
+        ]
+        found = cls.jvp(ctx, *given)
+        ctx.saved_for_forward = ()
+        row = found if isinstance(found, tuple) else (found,)
+        if len(row) != len(outputs):
+            raise RuntimeError(f"jvp of {cls.__name__} returned an incorrect number of tangents (expected {len(outputs)}, got {len(row)})")
+        for i, (o, t) in enumerate(zip(outputs, row)):
+            if t is None or not hasattr(o, "_data"):
+                continue
+            if not hasattr(t, "_data"):
+                raise RuntimeError(f"expected Variable or None (got {type(t).__name__})")
+            if t._data.shape != o._data.shape:
+                raise RuntimeError(
+                    f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is"
+                    f" of size {list(o._data.shape)} while the given forward gradient is of size {list(t._data.shape)}."
+                )
+            written = next((g for x, g in zip(args, given) if x is o), None)
+            if written is not None and t is not written:
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace,"
+                    " then the jvp function must modify the corresponding gradient inplace."
+                )
+            self.attach(o, t)
+            for kept in ctx.saved or ():
+                if kept is not None and kept.output == i:
+                    kept.tangents = {**(kept.tangents or {}), self: t}
+        return answer
+
     def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """A linear operator's tangent: the operator of the tangents."""
         places = [i for i, p in enumerate(op.params) if p in op.wrt]
