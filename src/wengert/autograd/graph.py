@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ..graph.engine import current_walk
 from ..graph.modes import change, modes, set_modes
@@ -94,29 +95,37 @@ class _MultiHandle:
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
     """Call ``fn`` once the gradients of ``tensors`` are there: ``"all"`` of them (with a list), or ``"any"`` (with the first).
 
-    Gradients that a backward does not reach arrive as None.
+    Gradients that a backward does not reach arrive as None. Each backward counts for itself, also where several run at
+    the same time. Returns a handle whose ``remove()`` takes the hook away.
+
+    >>> import wengert as torch
+    >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    >>> handle = torch.autograd.graph.register_multi_grad_hook([a, b], lambda grads: print([g.item() for g in grads]))
+    >>> (2 * a + 3 * b).backward()
+    [2.0, 3.0]
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    lock = threading.Lock()
+    for t in tensors:
+        if not t.requires_grad:
+            raise AssertionError("Expected gradient function to be set: register_multi_grad_hook takes tensors that require a gradient")
     nodes = [get_gradient_edge(t).node for t in tensors]
-    state: dict[str, Any] = {}
+    lock = threading.Lock()
+    rows: Any = WeakKeyDictionary()  # for every backward that is running: the gradients so far, and how many are to come
 
     def at(i: int) -> Any:
         def hook(g: Any) -> None:
             walk: Any = current_walk()  # a hook runs inside a walk
             with lock:
-                if state.get("walk") is not walk:
-                    state.update(walk=walk, row=[None] * len(nodes), left=sum(walk.reaches(n) for n in nodes), done=False)
-                state["row"][i] = g
-                state["left"] -= 1
-                fire = not state["done"] and (mode == "any" or state["left"] == 0)
-                state["done"] = state["done"] or fire
-                row = state["row"]
-                if state["left"] == 0:
-                    state.clear()
+                state = rows.get(walk)
+                if state is None:
+                    state = rows[walk] = [[None] * len(nodes), sum(map(walk.reaches, nodes)), 0]
+                state[0][i] = g
+                state[1] -= 1
+                state[2] += 1
+                fire = state[1] == 0 if mode == "all" else state[2] == 1
             if fire:
-                fn(g if mode == "any" else row)
+                fn(state[0] if mode == "all" else g)
 
         return hook
 

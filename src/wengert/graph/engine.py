@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 class Walk:
     """One run of the engine, for those who ask about it from inside a hook."""
 
-    __slots__ = ("__weakref__", "_seen", "needed", "roots")
+    __slots__ = ("__weakref__", "_seen", "captures", "needed", "roots")
 
-    def __init__(self, roots: list[tuple[Edge, Any]], needed: set[Node] | None) -> None:
-        self.roots, self.needed = roots, needed
+    def __init__(self, roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any = None) -> None:
+        self.roots, self.needed, self.captures = roots, needed, captures
         self._seen: set[Node] | None = None
 
     def reaches(self, node: Node) -> bool:
         """Whether this run hands a gradient to ``node``."""
         if self._seen is None:
-            self._seen = self.needed if self.needed is not None else below(e for e, _ in self.roots)
+            self._seen = below(e for e, _ in self.roots) if self.needed is None else self.needed.union(self.captures or ())
         return node in self._seen
 
 
@@ -61,7 +61,7 @@ def run(
     in, and the walk stops there unless the node is also in ``needed``.
     """
     outer = _current.walk
-    _current.walk = Walk(roots, needed)
+    _current.walk = Walk(roots, needed, captures)
     anomaly = modes().anomaly
     try:
         if anomaly is None:

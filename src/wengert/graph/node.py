@@ -129,47 +129,67 @@ class NodeHooks:
         """Pre-hooks of the node."""
         single = node.outputs == 1
         for hook in tuple(self.pre.values()):
-            given = tuple(None if x is None else space.wrap(x) for x in ((g,) if single else g))
+            given = _wrapped((g,) if single else g, space)
             answer = hook(given)
             if answer is not None:
-                answer = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
-                if len(answer) != len(given):
-                    raise RuntimeError(f"hook has returned an incorrect number of values (got {len(answer)}, but expected {len(given)})")
-                back = [None if x is None else space.unwrap(x) for x in answer]
-                g = back[0] if single else back
+                back = _replacements(hook, given, answer, space)
+                g = back[0] if single else list(back)
         return g
 
     def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
         """Post-hooks of the node."""
-        outputs = tuple(None if x is None else space.wrap(x) for x in ((g,) if node.outputs == 1 else g))
+        outputs = _wrapped((g,) if node.outputs == 1 else g, space)
         for hook in tuple(self.post.values()):
-            inputs = tuple(None if x is None else space.wrap(x) for x in grads)
-            answer = hook(inputs, outputs)
+            given = _wrapped(grads, space)
+            answer = hook(given, outputs)
             if answer is not None:
-                answer = tuple(answer) if isinstance(answer, (tuple, list)) else (answer,)
-                if len(answer) != len(inputs):
-                    raise RuntimeError(f"hook has returned an incorrect number of values (got {len(answer)}, but expected {len(inputs)})")
-                grads = tuple(None if x is None else space.unwrap(x) for x in answer)
+                grads = _replacements(hook, given, answer, space)
         return grads
 
 
+def _wrapped(grads: Any, space: Any) -> tuple[Any, ...]:
+    return tuple(None if x is None else space.wrap(x) for x in grads)
+
+
+def _replacements(hook: Any, given: tuple[Any, ...], answer: Any, space: Any) -> tuple[Any, ...]:
+    """What a node's hook answered in place of the gradients ``given``."""
+    if not isinstance(answer, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
+    if len(answer) != len(given):
+        raise RuntimeError(f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(answer)}, but expected {len(given)})")
+    for new, old in zip(answer, given):
+        _check(hook, new, old)
+    return tuple(None if x is None else space.unwrap(x) for x in answer)
+
+
+def _check(hook: Any, new: Any, old: Any) -> None:
+    """Refuse an answer that cannot stand for the gradient ``old``."""
+    if new is None or new is old:
+        return
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not hasattr(new, "grad_fn"):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if new.dtype != old.dtype:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {_type(old)} got {_type(new)})")
+    if tuple(new.shape) != tuple(old.shape):
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value (got {list(new.shape)}, expected {list(old.shape)})")
+
+
 def _replaced(hook: Callable[[Any], Any], g: Any, space: Any) -> Any:
-    if g is None:  # undefined; the hook is told
-        if hook(None) is not None:
-            raise RuntimeError("can't replace a None gradient with a non-None value")
-        return None
-    given = space.wrap(g)
+    """What a tensor hook makes of ``g``. Without a gradient (another output of the node had one) it is called with None."""
+    given = None if g is None else space.wrap(g)
     answer = hook(given)
     if answer is None:
-        return space.unwrap(given)
-    if not isinstance(answer, type(given)) and not hasattr(answer, "grad_fn"):
-        raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
-    if tuple(answer.shape) != tuple(given.shape):
-        raise RuntimeError(f"hook has changed the size of value (got {list(answer.shape)}, expected {list(given.shape)})")
-    if answer.dtype != given.dtype:
-        raise RuntimeError(f"hook has changed the type of value (was {_type_name(given)} got {_type_name(answer)})")
-    return space.unwrap(answer)
+        answer = given
+    else:
+        _check(hook, answer, given)
+    return None if answer is None else space.unwrap(answer)
 
 
-def _type_name(t: Any) -> str:
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", "<unknown>")
+
+
+def _type(t: Any) -> str:
     return t.type() if callable(getattr(t, "type", None)) else str(t.dtype)

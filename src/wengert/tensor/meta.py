@@ -142,13 +142,14 @@ def refresh(t: Tensor, view: View) -> None:
     view.check_base()
     before = modes()
     set_modes(before.with_(grad=True, inference=False))
+    old = t._edge
     try:
         t._edge = view.replay(view.base)._edge
     finally:
         set_modes(before)
     view.version = now
     if meta_of(t).retained:
-        retain(t)
+        _move_retained(t, old)
 
 
 def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
@@ -306,12 +307,12 @@ def rebase(t: Tensor, node: Node, at: int = 0) -> None:
         base = view.base
         view.check_base()
         base_meta = base._meta
-        old_hooks = base._edge[0].hooks if base._edge is not None else None
+        old = base._edge
         base._edge = (CopySlices(base, view, node, at), 0)
         if base_meta is not None:
             base_meta.requires_grad = False
             if base_meta.retained:
-                _move_retained(base, old_hooks)
+                _move_retained(base, old)
         view.version = None
         view.creation = None
         refresh(t, view)
@@ -321,10 +322,11 @@ def rebase(t: Tensor, node: Node, at: int = 0) -> None:
     if meta is not None:
         meta.requires_grad = False
         if meta.retained and old is not None:
-            _move_retained(t, old[0].hooks)
+            _move_retained(t, old)
 
 
-def _move_retained(t: Tensor, old: NodeHooks | None) -> None:
-    if old is not None:
-        old.retain.pop(0, None)
+def _move_retained(t: Tensor, old: Edge | None) -> None:
+    """The gradient kept for ``t`` is that of its latest value, no longer the one that flows into ``old``."""
+    if old is not None and old[0].hooks is not None:
+        old[0].hooks.retain.pop(old[1], None)
     retain(t)

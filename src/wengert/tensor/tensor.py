@@ -395,7 +395,10 @@ class Tensor(Methods):
 
     @property
     def _backward_hooks(self) -> Any:
-        return self._meta.hooks if self._meta is not None else None
+        if self._edge is None:
+            return self._meta.hooks if self._meta is not None else None
+        node, nr = self._edge
+        return node.hooks.tensor.get(nr) if node.hooks is not None else None
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in its ``.grad`` during ``backward()``."""
@@ -429,9 +432,13 @@ class Tensor(Methods):
                 "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
                 "these gradients."
             )
+        hooks = self._backward_hooks
         self._edge = None
+        if hooks is not None:
+            meta_of(self).hooks = hooks
         if self._meta is not None:
             self._meta.requires_grad = self._meta.retained = False
+            self._meta.accumulator = None
         return self
 
     # -- to Python and NumPy --------------------------------------------------------------------------------------

@@ -1,0 +1,143 @@
+"""``register_multi_grad_hook``: one hook for the gradients of several tensors."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+
+@pytest.fixture
+def multi(torch):
+    return torch.autograd.graph.register_multi_grad_hook
+
+
+def leaves(torch, n):
+    return [torch.rand(2, requires_grad=True) for _ in range(n)]
+
+
+def test_all_waits_for_every_gradient_that_this_backward_computes(torch, multi):
+    a, b, c, d = leaves(torch, 4)
+    calls = []
+    handle = multi((a, b, c, d), lambda grads: calls.append([g is not None for g in grads]))
+    (b * c).sum().backward()
+    (a * b).sum().backward()
+    assert calls == [[False, True, True, False], [True, True, False, False]]
+    (torch.rand(2, requires_grad=True) * 2).sum().backward()
+    assert len(calls) == 2
+    handle.remove()
+    (a * b).sum().backward()
+    assert len(calls) == 2
+
+
+def test_any_takes_the_first(torch, multi):
+    a, b, c, d = leaves(torch, 4)
+    calls = []
+    with multi((a, b, c, d), lambda g: calls.append(g), mode="any"):
+        (b * c).sum().backward()
+        assert len(calls) == 1 and isinstance(calls[0], torch.Tensor)
+        (a * b * c).sum().backward()
+        assert len(calls) == 2
+    (a * b).sum().backward()
+    assert len(calls) == 2
+
+
+def test_only_gradients_towards_the_inputs_count(torch, multi):
+    a, b, c, d = leaves(torch, 4)
+    calls = []
+    multi((a, b, c, d), lambda grads: calls.append([g is not None for g in grads]))
+    out = (b * c * d).sum()
+    out.backward(inputs=(b, c), retain_graph=True)
+    out.backward(inputs=(c, d))
+    assert calls == [[False, True, True, False], [False, False, True, True]]
+
+
+def test_gradients_of_grad_count_too():
+    import wengert as torch
+
+    a, b, c = leaves(torch, 3)
+    calls = []
+    torch.autograd.graph.register_multi_grad_hook((a, b, c), lambda grads: calls.append([g is not None for g in grads]))
+    torch.autograd.grad((a * b * c).sum(), (a, b))
+    assert calls == [[True, True, False]]
+
+
+def test_results_and_leaves_together(torch, multi):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    z = y * 3
+    calls = []
+    multi([x, y, z], lambda grads: calls.append([g.tolist() for g in grads]))
+    z.sum().backward()
+    assert calls == [[[6.0, 6.0], [3.0, 3.0], [1.0, 1.0]]]
+
+
+def test_wrong_modes_and_tensors(torch, multi):
+    with pytest.raises(ValueError, match="Expects mode to be one of"):
+        multi([torch.ones(1, requires_grad=True)], print, mode="some")
+    with pytest.raises(AssertionError, match="Expected gradient function to be set"):
+        multi([torch.ones(1)], print)
+
+
+def together(fn, count):
+    threads = [threading.Thread(target=fn) for _ in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_backwards_in_several_threads_are_told_apart(torch, multi, mode):
+    a, b, c, d = leaves(torch, 4)
+    calls, lock = [], threading.Lock()
+
+    def hook(got):
+        with lock:
+            calls.append([g is not None for g in got] if mode == "all" else True)
+
+    multi((a, b, c, d), hook, mode=mode)
+    out = (b * c).sum()
+    together(lambda: out.backward(inputs=(b, c), retain_graph=True), 5)
+    assert calls == [[False, True, True, False] if mode == "all" else True] * 5
+
+
+def test_a_backward_that_fails_leaves_nothing_behind_for_the_others(torch, multi):
+    a, b, c, d = leaves(torch, 4)
+    calls, failures, runs, lock = [], [], [], threading.Lock()
+    multi((a, b, c, d), lambda grads: calls.append([g is not None for g in grads]))
+
+    class Fragile(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            with lock:
+                runs.append(1)
+                if len(runs) == 1:
+                    raise RuntimeError("the first one breaks")
+            return g
+
+    out = (Fragile.apply(b) * c).sum()
+
+    def run():
+        try:
+            out.backward(inputs=(b, c), retain_graph=True)
+        except RuntimeError:
+            failures.append(1)
+
+    together(run, 5)
+    assert len(failures) == 1 and calls == [[False, True, True, False]] * 4
+
+
+def test_a_backward_inside_a_hook_counts_for_itself(torch, multi):
+    a, b = leaves(torch, 2)
+    calls = []
+    multi((a, b), lambda grads: calls.append([g is not None for g in grads]))
+    inner = (a * 2).sum()
+    y = a * b
+    y.register_hook(lambda g: inner.backward())
+    y.sum().backward()
+    assert calls == [[True, False], [True, True]]
