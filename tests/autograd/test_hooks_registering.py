@@ -208,8 +208,8 @@ def test_hooks_on_leaves_in_a_cycle_are_collected():
     def build():
         x = torch.ones(1, requires_grad=True)
         held = Held()
-        x.register_hook(lambda g: (x, held) and None)
-        x.register_post_accumulate_grad_hook(lambda p: (x, held) and None)
+        x.register_hook(lambda g: setattr(held, "seen", x))
+        x.register_post_accumulate_grad_hook(lambda p: setattr(held, "seen", x))
         (x * 2).backward()
         return weakref.ref(held)
 
@@ -288,3 +288,32 @@ def test_accumulator_hooks_belong_to_the_accumulator_and_leaf_hooks_to_the_leaf(
     del y
     (x * 2).backward()
     assert log == ["leaf", "accumulator", "leaf"]
+
+
+def test_saving_a_tensor_says_that_its_hooks_are_left_out(torch):
+    import io
+    import warnings
+    from importlib import import_module
+
+    hooks = import_module(f"{torch.__name__}.utils.hooks")
+    x = torch.ones(1, requires_grad=True)
+
+    @hooks.unserializable_hook
+    def meant(g):
+        return g
+
+    x.register_hook(meant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.save(x, io.BytesIO())
+    x.register_hook(lambda g: g)
+    with pytest.warns(UserWarning, match="will not be serialized"):
+        torch.save(x, io.BytesIO())
+
+
+def test_the_public_names_of_utils_hooks(torch):
+    from importlib import import_module
+
+    hooks = import_module(f"{torch.__name__}.utils.hooks")
+    assert {"RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"} <= set(hooks.__all__)
+    assert callable(hooks.BackwardHook)

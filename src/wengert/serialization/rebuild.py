@@ -15,6 +15,10 @@ from .storage import UntypedStorage, look_at, window
 
 def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tuple[int, ...], dt.dtype, bool]:
     """A tensor as ``(storage, offset, size, stride, dtype, requires_grad)``."""
+    if tensor._backward_hooks:
+        from ..utils.hooks import warn_if_has_hooks
+
+        warn_if_has_hooks(tensor)
     array = tensor._data
     storage, offset, stride = window(array)
     return storage, offset, array.shape, stride, dt.of(array.dtype), tensor.requires_grad
