@@ -8,6 +8,7 @@ constants ``c`` and scratch ``s, t``.  One driver, :func:`_run`, walks the array
 cache-sized block after the other, so that a formula of a dozen NumPy calls costs little more memory traffic than a
 single pass; halves through a float32 copy of each block; complex arrays as twice as many real numbers.  For small
 arrays the scratch is None and NumPy allocates: a body goes on with what a call returned, never with what it passed.
+Where the native kernels know the family, one call updates all the arrays instead.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from . import kernels as K
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -35,8 +38,13 @@ _COMPUTE = {"d": _FLOAT64, "D": _FLOAT64}  # by dtype.char: what arithmetic is d
 
 
 @np.errstate(all="ignore")
-def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float]) -> None:
-    """Apply ``body(c, s, t, p, g, *state)`` to every row of ``columns`` (params, grads, state, ...)."""
+def _run(body: Callable, columns: Sequence[Arrays], constants: Sequence[float], native: tuple[str, Sequence[float]] | None = None) -> None:
+    """Apply ``body(c, s, t, p, g, *state)`` to every row of ``columns`` (params, grads, state, ...).
+
+    ``native``: the family of the native update that does the same, and its constants.
+    """
+    if native is not None and K.optimizer_update(native[0], columns, native[1]):
+        return
     tables: dict[str, Constants] = {}
     scratch: dict[np.dtype, list[np.ndarray]] = {}
     for row in zip(*columns):
@@ -98,6 +106,10 @@ def _pieces(row: Row) -> Iterator[Row]:
         step = max(1, BLOCK * shape[0] // size)
         for i in range(0, shape[0], step):
             yield from _pieces(tuple([a[i : i + step] for a in row]))
+
+
+def _sign(maximize: bool) -> int:
+    return -1 if maximize else 1
 
 
 def _gradient(p: Array, g: Array, s: Scratch, t: Scratch, decay: Array | None, maximize: bool) -> Array:
@@ -173,7 +185,9 @@ def sgd_update(
         _add_scaled(p, g, rate, s)
 
     columns = (params, grads) if momentum_buffers is None else (params, grads, momentum_buffers)
-    _run(body, columns, (-lr, weight_decay, momentum, 1 - dampening))
+    kind = "" if momentum_buffers is None else ("_first" * first + "_nesterov" * nesterov) or "_momentum"
+    native = "sgd" + kind, (_sign(maximize), weight_decay, -lr, momentum, 1 - dampening)
+    _run(body, columns, (-lr, weight_decay, momentum, 1 - dampening), native)
 
 
 def adam_update(
@@ -223,7 +237,11 @@ def adam_update(
     columns = [params, grads, exp_avgs, exp_avg_sqs]
     if max_exp_avg_sqs is not None:
         columns.append(max_exp_avg_sqs)
-    _run(body, columns, (weight_decay, 1 - lr * weight_decay, 1 - beta1, beta2, 1 - beta2, eps * root, -size))
+    averages = (1 - beta1, beta2, 1 - beta2, eps * root, -size)
+    native = (_sign(maximize), weight_decay if coupled else 0, 1 - lr * weight_decay if shrinks else 1, *averages)
+    _run(
+        body, columns, (weight_decay, 1 - lr * weight_decay, *averages), ("adam" if max_exp_avg_sqs is None else "adam_amsgrad", native)
+    )
 
 
 def adagrad_update(
@@ -252,7 +270,8 @@ def adagrad_update(
         s = np.multiply(s, move, s)
         np.add(p, s, p)
 
-    _run(body, (params, grads, sums), (weight_decay, eps, -lr / (1 + (step - 1) * lr_decay)))
+    constants = weight_decay, eps, -lr / (1 + (step - 1) * lr_decay)
+    _run(body, (params, grads, sums), constants, ("adagrad", (_sign(maximize), *constants)))
 
 
 def rmsprop_update(
@@ -296,7 +315,8 @@ def rmsprop_update(
         np.add(p, s, p)
 
     columns = [params, grads, square_avgs, *(x for x in (momentum_buffers, grad_avgs) if x is not None)]
-    _run(body, columns, (weight_decay, alpha, 1 - alpha, eps, momentum, -lr))
+    native = "rmsprop_momentum" if has_momentum else "rmsprop", (_sign(maximize), weight_decay, alpha, 1 - alpha, eps, -lr, momentum)
+    _run(body, columns, (weight_decay, alpha, 1 - alpha, eps, momentum, -lr), None if centered else native)
 
 
 def adadelta_update(
@@ -326,7 +346,8 @@ def adadelta_update(
         _decayed_square(acc, delta, keep, share, s)
         _add_scaled(p, delta, move, s)
 
-    _run(body, (params, grads, square_avgs, acc_deltas), (weight_decay, rho, 1 - rho, eps, -lr))
+    constants = weight_decay, rho, 1 - rho, eps, -lr
+    _run(body, (params, grads, square_avgs, acc_deltas), constants, ("adadelta", (_sign(maximize), *constants)))
 
 
 def adamax_update(
