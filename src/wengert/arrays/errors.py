@@ -1,6 +1,10 @@
-"""Exceptions that floors above share."""
+"""Exceptions and refusals that floors above share."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 
 class LinAlgError(RuntimeError):
@@ -10,3 +14,45 @@ class LinAlgError(RuntimeError):
 
 
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
+
+
+def bad_index(a: np.ndarray, key: tuple[Any, ...]) -> IndexError:
+    """What is wrong with index arrays that NumPy refuses."""
+    at = [(d, i) for d, i in enumerate(key) if isinstance(i, np.ndarray)]
+    try:
+        np.broadcast_shapes(*(i.shape for _, i in at))
+    except ValueError:
+        shapes = ", ".join(str(list(i.shape)) for _, i in at)
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
+    for d, i in at:
+        n = a.shape[d]
+        wrong = (i < -n) | (i >= n)
+        if wrong.any():
+            return IndexError(f"index {i[wrong][0]} is out of bounds for dimension 0 with size {n}")
+    return IndexError(f"too many indices for tensor of dimension {a.ndim}")
+
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfloat16": "at::BFloat16"}
+
+
+def refuse_overflow(value: Any, dtype: np.dtype) -> None:
+    """Refuse a Python number that elements of type ``dtype`` cannot hold."""
+    if type(value) is float and dtype.kind in "fc" and abs(value) < 3e38:  # the usual case
+        return
+    kind = dtype.kind
+    if isinstance(value, complex):
+        if kind == "c":
+            return
+        fits, value = value.imag == 0, value.real
+    elif isinstance(value, bool) or kind == "b":
+        return
+    else:
+        fits = True
+    if kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = fits and value == value and (limits.min <= value <= limits.max or (kind == "u" and -limits.max <= value < 0))
+    elif kind == "f" and abs(value) != np.inf and value == value:
+        fits = fits and abs(value) <= float(np.finfo(dtype).max)
+    if not fits:
+        name = _C_NAMES.get(dtype.name, f"{dtype.name}_t")
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")

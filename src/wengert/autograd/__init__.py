@@ -36,6 +36,12 @@ class Variable(metaclass=_VariableMeta):
 
             message = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
             warnings.warn(message, UserWarning, stacklevel=2)
+            if volatile and requires_grad:
+                raise ValueError("Variable can't be volatile and require_grad at the same time!")
+        if data is not None and not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if requires_grad and data is not None and not (data.is_floating_point() or data.is_complex()):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t = Tensor() if data is None else data.detach()
         return t.requires_grad_(requires_grad)
 

@@ -44,6 +44,8 @@ def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> A
     """The gradient of an extreme value, in equal parts to all elements that have it."""
     shape = input.shape
     mask = input == restored(F, result, shape, dim, keepdim)
+    if dim is None and (result != result).any():  # of everything: NaN is the result where there is one
+        mask = mask | (input != input)
     return restored(F, g, shape, dim, keepdim) / F.sum(mask, dim, True) * mask
 
 

@@ -252,25 +252,36 @@ def _total_back(F: Any, g: Any, needs: Any, dim: Any, index: Any, src_shape: Any
     return (g if include_self else F.scatter_value(g, dim, index, 0)) if needs[0] else None, src
 
 
-def _pick_back(F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any) -> Any:
+def _pick_back(
+    F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any, op: str
+) -> Any:
     whole_src = tuple(src.shape)
     if whole_src != tuple(index.shape):
         src = F.basic_index(src, tuple(slice(0, n) for n in index.shape))
     kind = F.dtype_of(g)
     if reduce == "prod":
-        own, others = _product_parts(F, g, input, dim, index, src, result, include_self)
+        own, others = _product_parts(F, g, input, dim, index, src, result, include_self, op)
     else:
-        mine = F.cast(input == result, kind) if include_self else F.zeros(tuple(input.shape), kind)
+        mine = F.cast(input == result, kind)  # counts even where ``input`` is left out, as in PyTorch
         theirs = F.cast(src == F.gather(result, dim, index), kind)
         n = F.scatter_add(mine, dim, index, theirs)
         part = g / F.masked_fill(n, n == 0, 1)
-        own, others = F.cast(input == result, kind) * part, theirs * F.gather(part, dim, index)
+        own, others = mine * part, theirs * F.gather(part, dim, index)
     if not include_self:
         own = F.scatter_value(own, dim, index, 0)
     return own if needs[0] else None, _to_src(F, others, whole_src) if needs[1] else None
 
 
-def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, include_self: Any) -> Any:
+def _pick_rule(op: str) -> Any:
+    def back(
+        F: Any, g: Any, needs: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, reduce: str, include_self: Any
+    ) -> Any:
+        return _pick_back(F, g, needs, input, dim, index, src, result, reduce, include_self, op)
+
+    return back
+
+
+def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, result: Any, include_self: Any, op: str) -> Any:
     """The gradients of a product: the product of the other factors, without dividing by zero."""
     mended = F.masked_fill(input, input == 0, 1)
     own = g * F.scatter_pick(mended, dim, index, src, "prod", include_self) / mended
@@ -279,7 +290,23 @@ def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, r
     single = zero & (zeros == 1)
     rest = F.scatter_pick(input, dim, index, F.masked_fill(src, single, 1), "prod", include_self)
     usual = F.gather(g * result, dim, index) / F.masked_fill(src, zero, 1)
-    return own, F.where(single, F.gather(g * rest, dim, index), usual)
+    others = F.where(single, F.gather(g * rest, dim, index), usual)
+    if not F.raw and bool((zeros > 1).any()):
+        others = F.once_only(others, op)
+    return own, others
+
+
+def _not_twice(F: Any, g: Any, op: str) -> Any:
+    what = "src" if op == "scatter" else "source"
+    raise RuntimeError(
+        f"{op}_reduce(): Double backward is unsupported for {what} when >1 zeros in {what} are scattered to the same position in self"
+    )
+
+
+@operator(grad=dict(input=_not_twice), places=())
+def once_only(input: Array, op):
+    """A gradient that has none itself."""
+    return input
 
 
 # Twice, since PyTorch names the nodes of scatter_reduce and index_reduce differently.
@@ -290,7 +317,7 @@ for _name, _node in (("scatter", "ScatterReduceBackward0"), ("index", "IndexRedu
         """``input`` with ``src`` added in at ``index`` along ``dim``: "sum" or "mean"."""
         return _reduced(input, dim, index, src, reduce, include_self)
 
-    @operator(grad=_pick_back, wrt=("input", "src"), inplace=True, name=f"{_name}_pick", node=_node, places=())
+    @operator(grad=_pick_rule(_name), wrt=("input", "src"), inplace=True, name=f"{_name}_pick", node=_node, places=())
     def pick(input: Array, dim, index: Array, src: Array, reduce, include_self=True):
         """``input`` with ``src`` joined in at ``index`` along ``dim``: "prod", "amax" or "amin"."""
         return _reduced(input, dim, index, src, reduce, include_self)

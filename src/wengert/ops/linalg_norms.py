@@ -32,7 +32,7 @@ def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: An
     shape = _kept(input.shape, dim)
     g, norm = F.reshape(g, shape), F.reshape(result, shape)
     if ord == 0:
-        return F.zeros(input.shape, F.dtype_of(g))
+        return None
     if ord == 1:
         return F.sgn(input) * g
     if abs(ord) == inf:
@@ -247,7 +247,30 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p == 2:
         products = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (x1.shape[-2] > 25 or x2.shape[-2] > 25))
         return F.euclidean_cdist(x1, x2, products)
-    return F.linalg_vector_norm(F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), p, -1)
+    return _length(F, F.unsqueeze(x1, -2) - F.unsqueeze(x2, -3), p)
+
+
+def _length(F: Any, gap: Any, p: Any) -> Any:
+    if p == 0:
+        return F.unequal(gap)
+    return F.farthest(gap) if p == inf and gap.shape[-1] else F.linalg_vector_norm(gap, p, -1)
+
+
+@operator(grad=dict(input=lambda F, g, input_shape: F.zeros(input_shape, F.dtype_of(g))), places=())
+def unequal(input: Array):
+    """The number of coordinates that differ."""
+    return np.count_nonzero(input, -1).astype(input.dtype)
+
+
+def _farthest_back(F: Any, g: Any, input: Any, result: Any) -> Any:
+    """Unlike that of a norm, this gradient is not shared: every coordinate that is as far has all of it."""
+    return F.sgn(input) * (F.abs(input) == F.unsqueeze(result, -1)) * F.unsqueeze(g, -1)
+
+
+@operator(grad=dict(input=_farthest_back), places=())
+def farthest(input: Array):
+    """The largest distance of a coordinate."""
+    return np.abs(input).max(-1)
 
 
 def _euclidean_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any) -> Any:
@@ -282,7 +305,7 @@ def pdist(F, input, p=2.0):
         raise RuntimeError("pdist only supports non-negative p values")
     first, second = np.triu_indices(input.shape[0], 1)
     gap = F.index_select(input, 0, F.constant(first)) - F.index_select(input, 0, F.constant(second))
-    return F.linalg_vector_norm(gap, p, -1)
+    return _length(F, gap, p)
 
 
 @composite(places=("torch", "functional"))

@@ -204,7 +204,7 @@ for _name, _node in (("prod", "ProdBackward0"), ("prod_dim", "ProdBackward1")):
 # -- variance ----------------------------------------------------------------------------------------------------------
 
 
-def spread_squares(input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple[Any, Any]:
+def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple[Any, Any]:
     """``(variance, mean)``; of complex numbers, the variance of the distance from the mean."""
     if input.dtype.kind not in "fcV":
         raise RuntimeError("std and var only support floating point and complex dtypes")
@@ -214,6 +214,14 @@ def spread_squares(input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple
     axis = axes_of(dim, input.ndim)
     mean = _plus(input, axis, None, None, True)
     n = count(input.shape, dim)
+    if n <= correction:
+        import warnings
+
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
+            "output numel).",
+            stacklevel=3,
+        )
     mean = mean / n
     away = input - mean
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
@@ -236,7 +244,7 @@ def _two_over(n: Any) -> float:
 @operator(grad=dict(input=_var_back), wirtinger=True, places=())
 def var(input: Array, dim=None, *, correction=1, keepdim=False):
     """The variance over ``dim``, or of everything."""
-    return spread_squares(input, dim, correction, keepdim)[0]
+    return spread_squares("var", input, dim, correction, keepdim)[0]
 
 
 def _std_back(F: Any, g: Any, input: Any, result: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
@@ -246,7 +254,7 @@ def _std_back(F: Any, g: Any, input: Any, result: Any, dim: Any, correction: Any
 @operator(grad=dict(input=_std_back), wirtinger=True, places=())
 def std(input: Array, dim=None, *, correction=1, keepdim=False):
     """The standard deviation over ``dim``, or of everything."""
-    return np.sqrt(spread_squares(input, dim, correction, keepdim)[0])
+    return np.sqrt(spread_squares("std", input, dim, correction, keepdim)[0])
 
 
 def _var_mean_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
@@ -256,7 +264,7 @@ def _var_mean_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdi
 @operator(grad=dict(input=_var_mean_back), wirtinger=True, outputs=("var", "mean"), places=())
 def var_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Variance and mean over ``dim``, or of everything."""
-    return spread_squares(input, dim, correction, keepdim)
+    return spread_squares("var_mean", input, dim, correction, keepdim)
 
 
 def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
@@ -266,7 +274,7 @@ def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: A
 @operator(grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), places=())
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Standard deviation and mean over ``dim``, or of everything."""
-    var, mean = spread_squares(input, dim, correction, keepdim)
+    var, mean = spread_squares("std_mean", input, dim, correction, keepdim)
     return np.sqrt(var), mean
 
 

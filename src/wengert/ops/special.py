@@ -117,7 +117,7 @@ def mvlgamma(input: Array, p):
 
 
 def _igamma_first(F: Any, g: Any) -> Any:
-    raise RuntimeError("the derivative for 'igamma: input' is not implemented.")
+    raise NotImplementedError("the derivative for 'igamma: input' is not implemented.")
 
 
 def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
@@ -149,7 +149,7 @@ def igammac(input: Array, other: Array):
 
 
 def _zeta_first(F: Any, g: Any) -> Any:
-    raise RuntimeError("the derivative for 'zeta: self' is not implemented.")
+    raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")
 
 
 @special(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import reduce
+from ..arrays.errors import bad_index, refuse_overflow
 from .operator import family
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def expand(input: Array, size=(), *, implicit=False):
     return np.broadcast_to(input, tuple(full)) if input.shape != tuple(full) else input[...]
 
 
-@composite
+@composite(places=("torch",))
 def broadcast_to(F, input, size):
     return F.expand(input, tuple(size))
 
@@ -211,7 +212,11 @@ def basic_scatter(input: Array, shape, key):
 )  # fmt: skip
 def index(input: Array, indices: Arrays | None, exact=False):
     """Values at index arrays (None: a whole dimension). ``exact``: no place occurs twice."""
-    return input[index_key(indices)]
+    key = index_key(indices)
+    try:
+        return input[key]
+    except IndexError as error:
+        raise bad_index(input, key) from error
 
 
 def index_key(indices: Any) -> tuple[Any, ...]:
@@ -295,8 +300,8 @@ def copy(input: Array, src: Array, non_blocking=False):
         src = src.real.astype(input.dtype) if src.dtype.kind == "c" and input.dtype.kind != "c" else src.astype(input.dtype)
     if src.shape == input.shape:
         return src
-    while src.ndim > input.ndim and src.shape[0] == 1:
-        src = src[0]
+    if src.ndim > input.ndim:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(src.shape)}")
     try:
         return np.broadcast_to(src, input.shape)
     except ValueError:
@@ -313,6 +318,7 @@ def fill(input: Array, value: Array):
     value = np.asarray(value)
     if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    refuse_overflow(value.item(), input.dtype)
     return np.broadcast_to(value.astype(input.dtype), input.shape)
 
 

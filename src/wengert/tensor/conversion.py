@@ -54,7 +54,10 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any)
         return f"torch.{dt.scalar_name(self._data.dtype)}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
-        dtype = next(dt.by_name(k) for k, v in dt.SCALAR_NAMES.items() if v == name)
+        found = next((k for k, v in dt.SCALAR_NAMES.items() if v == name), None)
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = dt.by_name(found)
     elif isinstance(dtype, LegacyType):
         dtype = dtype.dtype
     return to(self, dtype)

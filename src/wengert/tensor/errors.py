@@ -41,3 +41,15 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
                 )
         a = tuple(y if x == 1 else x for x, y in zip(pa, pb))
     return None
+
+
+_warned: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    """Warn the user of the caller, the first time in a process."""
+    if message not in _warned:
+        import warnings
+
+        _warned.add(message)
+        warnings.warn(message, stacklevel=3)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
+from ..arrays.errors import bad_index, refuse_overflow
 from .functions import function, inplace_function
 from .tensor import Tensor
 
@@ -38,7 +40,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     target = self if basic is None else function("basic_index")(self, basic)
     if advanced is not None:
         if not isinstance(value, Tensor):
-            value = Tensor._wrap(np.asarray(value).astype(self._data.dtype))
+            value = Tensor._wrap(np.asarray(number(value, self._data.dtype), self._data.dtype))
         elif value._data.dtype != self._data.dtype:
             value = function("cast")(value, self.dtype)
         shape = _indexed_shape(target._data, advanced[0])
@@ -51,13 +53,25 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inplace_function("index_put")(target, advanced[0], value)
         return
     if isinstance(value, Tensor):
+        while value._data.ndim > target._data.ndim and value._data.shape[0] == 1:
+            value = value[0]
         inplace_function("copy")(target, value)
-    elif isinstance(value, (list, tuple, np.ndarray)):
-        from .creation import array_of
-
-        inplace_function("copy")(target, Tensor._wrap(array_of(value, self._data.dtype)))
     else:
-        inplace_function("fill")(target, value)
+        inplace_function("fill")(target, number(value, self._data.dtype))
+
+
+def number(value: Any, dtype: np.dtype) -> Any:
+    """``value`` if it is a number that an element can be."""
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError(f"can't assign a {_type_name(value)} to a torch.{dt.scalar_name(dtype)}Tensor")
+    refuse_overflow(value, dtype)
+    return value
+
+
+def _type_name(value: Any) -> str:
+    return "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
@@ -66,7 +80,10 @@ def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
     key = tuple(slice(None) if i is None else i._data for i in indices)
-    return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
+    try:
+        return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
+    except IndexError as error:
+        raise bad_index(a, key) from error
 
 
 def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any], list[Any]] | None, Any]:
@@ -187,4 +204,6 @@ def _tidy(k: Any) -> Any:
         return _tidy(Tensor._wrap(a))
     if hasattr(k, "__index__"):
         return k.__index__()
-    raise TypeError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind.__name__})")
+    if isinstance(k, str):
+        raise TypeError("new(): invalid data type 'str'")
+    raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind.__name__})")

@@ -80,6 +80,37 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 
 
 @overload("Tensor")
+def broadcast_to(self: Any, *size: Any) -> Any:
+    """The tensor in larger sizes, with the elements repeated without copying them: ``expand``."""
+    return self.expand(shape_of(size))
+
+
+@overload("Tensor")
+def resize(self: Any, *sizes: Any) -> Any:
+    """The same elements in other sizes: ``view``. Deprecated, with a warning."""
+    return _resized(self, "resize", shape_of(sizes))
+
+
+@overload("Tensor")
+def resize_as(self: Any, tensor: Any) -> Any:
+    """The same elements in the sizes of another tensor. Deprecated, with a warning."""
+    return _resized(self, "resize_as", tensor._data.shape)
+
+
+def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
+    import warnings
+
+    warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+    if prod(shape) != self._data.size:
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but the given tensor has a size of "
+            f"{'x'.join(map(str, self._data.shape))} ({self._data.size} elements). autograd's resize can only change the shape of a given "
+            "tensor, while preserving the number of elements. "
+        )
+    return self.contiguous().view(shape)
+
+
+@overload("Tensor")
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Write ``fill_value`` where all indices are equal; ``wrap`` starts again below the square top of a tall matrix.
 

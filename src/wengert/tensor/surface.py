@@ -73,6 +73,7 @@ def assemble() -> None:
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
     cls.real = property(_real)
+    cls.volatile = property(_volatile, _set_volatile)
     cls.imag = property(function("imag"), lambda self, value: self.imag.copy_(value))
 
 
@@ -99,3 +100,17 @@ def _adjoint(self: Any) -> Any:
 
 def _adjoint_batch(self: Any) -> Any:
     return _matrix(self).conj()
+
+
+def _volatile(self: Tensor) -> bool:
+    """False; what it was is now done by ``no_grad``."""
+    import warnings
+
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _set_volatile(self: Tensor, value: Any) -> None:
+    import warnings
+
+    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)

@@ -14,6 +14,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import RECORD, modes
 from ..graph.node import HookDict, _register
 from . import call
+from .errors import warn_once
 from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
 from .types import CPU, Size, contiguous_format, strided
 
@@ -238,6 +239,8 @@ class Tensor(Methods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and self._edge is None and self._data.dtype.kind not in "fcV":
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
@@ -251,7 +254,7 @@ class Tensor(Methods):
             )
         if requires_grad:
             if self._data.dtype.kind not in "fcV":
-                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self._vc is INFERENCE_VERSION and not modes().inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -492,6 +495,11 @@ class Tensor(Methods):
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
     def __float__(self) -> float:
+        if requires_grad(self):
+            warn_once(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Consider using tensor.detach() first."
+            )
         return float(self.item())
 
     def __int__(self) -> int:

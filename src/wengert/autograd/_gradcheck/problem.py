@@ -185,7 +185,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 stacklevel=5,
             )
         memory = stored(x)
-        if any(s == 0 and n > 1 for s, n in zip(memory.strides, memory.shape)):
+        if memory.size and any(s == 0 and n > 1 for s, n in zip(memory.strides, memory.shape)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
                 "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "

@@ -1,0 +1,218 @@
+"""Gradients of single operators where there is something to get wrong: ties, zeros, NaN, repeated places, refusals."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import pytest
+
+
+def gradient(torch, f, *values, dtype=None):
+    """The gradients of the sum of ``f`` at tensors with these values, as lists."""
+    xs = [torch.tensor(v, dtype=dtype or torch.float64, requires_grad=True) for v in values]
+    f(*xs).sum().backward()
+    found = [None if x.grad is None else x.grad.tolist() for x in xs]
+    return found[0] if len(found) == 1 else found
+
+
+# -- distances, norms, powers -----------------------------------------------------------------------------------------
+
+
+def test_every_coordinate_that_is_farthest_gets_the_gradient(torch):
+    a, b = gradient(torch, lambda x, y: torch.cdist(x, y, p=math.inf), [[3.0, 4.0, 1.0]], [[1.0, 2.0, 1.0]])
+    assert a == [[1.0, 1.0, 0.0]] and b == [[-1.0, -1.0, 0.0]]
+    assert gradient(torch, lambda x: torch.nn.functional.pdist(x, p=math.inf), [[3.0, 4.0], [1.0, 2.0]]) == [[1.0, 1.0], [-1.0, -1.0]]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf])
+def test_the_distance_to_oneself_has_gradient_zero(torch, p):
+    assert gradient(torch, lambda x: torch.cdist(x, x.detach(), p=p), [[1.0, 2.0]]) == [[0.0, 0.0]]
+
+
+def test_norms_of_zero(torch):
+    for p in (1, 1.5, 2, 3, math.inf, -1):
+        assert gradient(torch, lambda x, p=p: x.norm(p), [0.0, 0.0]) == [0.0, 0.0]
+    assert gradient(torch, lambda x: x.norm(0), [0.0, 2.0]) is None
+
+
+def test_powers_of_zero(torch):
+    zeros = torch.zeros(2, dtype=torch.float64)
+    assert gradient(torch, lambda x: x**0, [0.0, 0.0]) == [0.0, 0.0]
+    assert gradient(torch, lambda x: x**zeros, [0.0, 0.0]) == [0.0, 0.0]
+    assert gradient(torch, lambda e: 0.0**e, [0.0, 1.0]) == [0.0, 0.0]
+    assert gradient(torch, lambda x: x**1, [0.0, 0.0]) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("values", [[[1.0, 2.0], [0.0, 3.0]], [[0.0, 2.0], [0.0, 3.0]], [[0.0, 0.0], [1.0, 3.0]]])
+def test_products_with_zeros(torch, values):
+    x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+    for f in (lambda x: x.prod(), lambda x: x.prod(0), lambda x: x.prod(1, keepdim=True), lambda x: x.cumprod(1)):
+        assert torch.autograd.gradcheck(f, x) and torch.autograd.gradgradcheck(f, x)
+
+
+def test_products_of_nothing(torch):
+    x = torch.zeros(0, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: x.prod(0), x) and torch.autograd.gradcheck(lambda x: x.cumprod(0), x)
+
+
+# -- extreme values ---------------------------------------------------------------------------------------------------
+
+
+def test_ties_share_or_choose(torch):
+    x = [[1.0, 3.0, 3.0], [0.0, 3.0, 2.0]]
+    third = [[0.0, 1 / 3, 1 / 3], [0.0, 1 / 3, 0.0]]
+    assert gradient(torch, torch.max, x) == third and gradient(torch, torch.amax, x) == third
+    assert gradient(torch, lambda x: x.max(1)[0], x) == [[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]
+    assert gradient(torch, lambda x: x.amax(1), x) == [[0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]
+    assert gradient(torch, torch.median, [1.0, 2.0, 2.0, 2.0]) == [0.0, 1 / 3, 1 / 3, 1 / 3]
+    assert gradient(torch, torch.maximum, [1.0, 2.0], [1.0, 3.0]) == [[0.5, 0.0], [0.5, 1.0]]
+
+
+def test_nan_wins_and_shares(torch):
+    x = [1.0, math.nan, 3.0, math.nan]
+    assert gradient(torch, torch.max, x) == [0.0, 0.5, 0.0, 0.5]
+    assert gradient(torch, torch.median, x) == [0.0, 0.5, 0.0, 0.5]
+    assert gradient(torch, torch.nanmedian, x) == [1.0, 0.0, 0.0, 0.0]
+    assert gradient(torch, torch.nansum, x) == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_variance_without_degrees_of_freedom_warns(torch):
+    for name in ("var", "std", "var_mean", "std_mean"):
+        with pytest.warns(UserWarning, match=rf"{name}\(\): degrees of freedom is <= 0"):
+            getattr(torch, name)(torch.ones(1))
+    assert gradient(torch, torch.std, [1.0, 1.0]) == [0.0, 0.0]
+
+
+# -- indexing and scattering ------------------------------------------------------------------------------------------
+
+
+def test_assignment_strips_leading_ones(torch):
+    x, y, z = torch.zeros(3), torch.ones(1, requires_grad=True), torch.ones(1, 1, 2, requires_grad=True)
+    x[0] = y
+    x[1:] = 2 * z
+    x.sum().backward()
+    assert y.grad.tolist() == [1.0] and z.grad.tolist() == [[[2.0, 2.0]]]
+    with pytest.raises(RuntimeError, match=r"output with shape \[\] doesn't match the broadcast shape \[1\]"):
+        torch.zeros([]).copy_(torch.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "match"),
+    [
+        ([1.0, 2.0], TypeError, "can't assign a list to a torch.FloatTensor"), ("a", TypeError, "can't assign a str to a torch.FloatTensor"),
+        (None, TypeError, "can't assign a NoneType"), (1j, RuntimeError, "value cannot be converted to type float without overflow"),
+        (1e300, RuntimeError, "value cannot be converted to type float without overflow"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_assigned(torch, value, error, match):
+    for key in (0, slice(None), torch.tensor([0])):
+        x = torch.ones(2)
+        with pytest.raises(error, match=match):
+            x[key] = value
+        assert x.tolist() == [1.0, 1.0]
+
+
+def test_numbers_that_an_integer_cannot_be(torch):
+    for value in (math.nan, 1e30, 300):
+        with pytest.raises(RuntimeError, match="value cannot be converted to type uint8_t without overflow"):
+            torch.ones(2, dtype=torch.uint8).fill_(value)
+    assert torch.ones(2, dtype=torch.uint8).fill_(255).tolist() == [255, 255]
+
+
+def test_wrong_indices(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    for key, error, match in (
+        (torch.tensor([5]), IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
+        ((torch.tensor([0, 1]), torch.tensor([0, 1, 2])), IndexError, r"could not be broadcast together with shapes \[2\], \[3\]"),
+        (1.5, IndexError, r"only integers, slices \(`:`\), ellipsis \(`...`\), None and long or byte Variables are valid indices"),
+        ("a", TypeError, "invalid data type 'str'"),
+    ):
+        with pytest.raises(error, match=match):
+            x[key]
+    y = x * 1
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        y[torch.tensor([0, 5])] = 1
+
+
+def test_repeated_places_add_up(torch):
+    i = torch.tensor([0, 0, 2])
+    assert gradient(torch, lambda x: x[i], [1.0, 2.0, 3.0]) == [2.0, 0.0, 1.0]
+    a, b = gradient(torch, lambda x, v: x.index_put((i,), v, accumulate=True), [1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+    assert a == [1.0, 1.0, 1.0] and b == [1.0, 1.0, 1.0]
+
+
+def test_scattered_extremes(torch):
+    i = torch.tensor([0, 0, 1])
+    x, s = gradient(torch, lambda x, s: x.scatter_reduce(0, i, s, "amax"), [3.0, 1.0], [3.0, 3.0, 2.0])
+    assert x == [1 / 3, 0.0] and s == [1 / 3, 1 / 3, 1.0]
+    x, s = gradient(torch, lambda x, s: x.scatter_reduce(0, i, s, "amax", include_self=False), [3.0, 1.0], [3.0, 3.0, 2.0])
+    assert x == [0.0, 0.0] and s == [1 / 3, 1 / 3, 1.0]
+
+
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+def test_products_of_two_zeros_have_no_second_derivative(torch, name):
+    x = torch.tensor([1.0], dtype=torch.float64, requires_grad=True)
+    s = torch.tensor([0.0, 0.0], dtype=torch.float64, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inputs = (x, 0, torch.tensor([0, 0]), s, "prod")
+        assert torch.autograd.gradcheck(getattr(torch, name), inputs)
+        with pytest.raises(RuntimeError, match=rf"{name}\(\): Double backward is unsupported for"):
+            torch.autograd.gradgradcheck(getattr(torch, name), inputs)
+
+
+# -- tensors of old -----------------------------------------------------------------------------------------------------
+
+
+def test_names_of_old_warn(torch):
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    with pytest.warns(UserWarning, match="non-inplace resize is deprecated"):
+        x.resize(3, 2).sum().backward()
+    with pytest.warns(UserWarning, match="non-inplace resize_as is deprecated"):
+        assert x.resize_as(torch.ones(6)).shape == (6,)
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        assert x.volatile is False
+    with pytest.warns(UserWarning), pytest.raises(RuntimeError, match="autograd's resize can only change the shape"):
+        x.resize(7)
+    assert x.grad.tolist() == [[1.0] * 3] * 2
+
+
+def test_variables(torch):
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got int"):
+        torch.autograd.Variable(3)
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+        torch.autograd.Variable(torch.ones(1, dtype=torch.int64), requires_grad=True)
+    assert isinstance(torch.ones(1), torch.autograd.Variable)
+
+
+def test_integers_do_not_require_gradients(torch):
+    x = torch.ones(1, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match="only Tensors of floating point dtype can require gradients"):
+        x.requires_grad_()
+    with pytest.raises(RuntimeError, match="only Tensors of floating point and complex dtype can require gradients"):
+        x.requires_grad = True
+    with pytest.raises(ValueError, match="invalid type: 'nothing'"):
+        x.type("nothing")
+
+
+def test_a_hook_cannot_make_up_a_gradient(torch):
+    class Stops(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    x = torch.ones(2, requires_grad=True)
+    seen = []
+    y = x * 2
+    y.register_hook(seen.append)
+    Stops.apply(y).sum().backward()
+    assert seen == [None]
+    y = x * 2
+    y.register_hook(lambda g: torch.ones(2))
+    with pytest.raises(RuntimeError, match="can't replace a None gradient with a non-None value"):
+        Stops.apply(y).sum().backward()
