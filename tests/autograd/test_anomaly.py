@@ -163,3 +163,102 @@ def test_nothing_is_left_behind(torch):
     ref = run()
     gc.collect()
     assert ref() is None
+
+
+def test_nan_of_a_custom_function_is_attributed(torch):
+    class Half(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, first, second, choose):
+            ctx.choose = choose
+            return first.sum(0, keepdim=True)
+
+        @staticmethod
+        def backward(ctx, g):
+            bad = g.clone().expand(10)
+            bad[0] = 0
+            bad[0] /= 0
+            return (bad, None, None) if ctx.choose else (None, bad, None)
+
+    x = torch.rand(10, requires_grad=True)
+    Half.apply(x, x, True).backward()
+    out = Half.apply(x, x, True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="Function 'HalfBackward' returned nan values in its 0th output."):
+            with torch.autograd.detect_anomaly():
+                out.backward()
+    assert "No forward pass information" in str(caught[-1].message)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="Function 'HalfBackward' returned nan values in its 1th output."):
+            with torch.autograd.detect_anomaly():
+                Half.apply(x, x, False).backward()
+    assert "Half.apply" in str(caught[-1].message)
+
+
+def test_the_mode_is_for_all_threads(torch):
+    import threading
+
+    x = torch.zeros(2, requires_grad=True)
+    found = []
+
+    def elsewhere():
+        found.append(torch.is_anomaly_enabled())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                (x.sqrt() * 0).sum().backward()
+        except RuntimeError as error:
+            found.append(str(error))
+
+    (x.sqrt() * 0).sum().backward()
+    with torch.autograd.set_detect_anomaly(True):
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+    assert found[0] is True and "Function 'SqrtBackward0' returned nan values" in found[1]
+    assert not torch.is_anomaly_enabled()
+
+
+def test_metadata_says_where_and_inside_what(torch):
+    def line_of_the_square(x):
+        return x**2
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        y = line_of_the_square(x)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert any("line_of_the_square" in str(row) for row in y.grad_fn.metadata["traceback_"])
+    assert "parent_" not in y.grad_fn.metadata
+    assert g.grad_fn.metadata["parent_"] is not None
+    assert "traceback_" not in (x * 2).grad_fn.metadata
+
+
+def test_an_error_in_a_hook_belongs_to_its_node(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        y = x.exp()
+
+        def refuse(g):
+            raise ValueError("hook")
+
+        y.register_hook(refuse)
+        with pytest.warns(UserWarning, match="Error detected in ExpBackward0"), pytest.raises(ValueError, match="hook"):
+            (y * 2).sum().backward()
+
+
+def test_parents_die_with_the_graph(torch):
+    class Marker:
+        pass
+
+    x = torch.randn(2, 2, requires_grad=True)
+    y = x.exp()
+    with torch.autograd.set_detect_anomaly(True):
+        grads = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
+    marker = Marker()
+    y.grad_fn.metadata[0] = marker
+    ref = weakref.ref(marker)
+    del marker
+    assert ref() is not None
+    del y, grads
+    assert ref() is None

@@ -6,6 +6,7 @@ import inspect
 import warnings
 from typing import Any
 
+from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
 from ..tensor.call import attach_view, check_writable, concerned, within
@@ -46,8 +47,8 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any]:
     outputs = output if several else (output,)
     if live:
         node.places, node.count, node.edges, node.seq = places, len(args), edges, next_sequence()
-        if m.anomaly is not None:
-            m.anomaly.made(node)
+        if anomaly.current is not None:
+            anomaly.current.made(node)
         node.__dict__["outputs"] = len(outputs)
         shapes = tuple(o._data.shape if isinstance(o, Tensor) else None for o in outputs)
         dtypes = tuple(o._data.dtype if isinstance(o, Tensor) else None for o in outputs)

@@ -6,16 +6,14 @@ is made only when it is shown), and a walk of the tape watches what each node re
 
 from __future__ import annotations
 
-import sys
 import threading
 import warnings
+from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph.engine import below
-from ..graph.modes import change, modes
-from ..graph.node import NodeHooks
+from ..graph import anomaly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +24,7 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class set_detect_anomaly:
-    """Anomaly mode on or off: at once when called, and until the end of the block as a context.
+    """Anomaly mode on or off, for all threads: at once when called, and until the end of the block as a context.
 
     When a backward fails, a warning shows the forward call that recorded the failing operation. With ``check_nan``, a
     backward that gives NaN raises ``RuntimeError``.
@@ -41,13 +39,13 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.prev = change(anomaly=_Anomaly(check_nan) if mode else None).anomaly
+        self.prev = anomaly.switch(_Anomaly(check_nan) if mode else None)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        change(anomaly=self.prev)
+        anomaly.switch(self.prev)
 
 
 class detect_anomaly:
@@ -61,21 +59,20 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self.prev = change(anomaly=_Anomaly(self.check_nan)).anomaly
+        self.prev = anomaly.switch(_Anomaly(self.check_nan))
 
     def __exit__(self, *exc: object) -> None:
-        change(anomaly=self.prev)
+        anomaly.switch(self.prev)
 
 
 def is_anomaly_enabled() -> bool:
     """Whether anomaly mode is on."""
-    return modes().anomaly is not None
+    return anomaly.current is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly mode looks for NaN."""
-    anomaly = modes().anomaly
-    return anomaly is None or anomaly.check_nan
+    return anomaly.current is None or anomaly.current.check_nan
 
 
 class _Running(threading.local):
@@ -86,7 +83,7 @@ _running = _Running()  # the node whose backward this thread is in
 
 
 class _Anomaly:
-    """What the modes hold while anomaly mode is on."""
+    """What is in force while anomaly mode is on: see ``graph.anomaly``."""
 
     __slots__ = ("check_nan",)
 
@@ -95,111 +92,102 @@ class _Anomaly:
 
     def made(self, node: Node) -> None:
         """A node has been recorded: remember where, and which backward it happened in."""
-        node.metadata["traceback_"] = Stack(sys._getframe(1))
+        facts = {"traceback_": Stack(_getframe(1))}
         if _running.node is not None:
-            node.metadata["parent_"] = _running.node
+            facts["parent_"] = _running.node  # type: ignore[assignment]
+        node.metadata.update(facts)
 
-    def watch(self, walk: Callable[..., None], roots: Any, space: Any, *rest: Any) -> None:
-        """Run ``walk`` with every node watched: the one that is running is known, and what it returns is looked at."""
-        outer = _running.node
-        watched = [(node, node.hooks) for node in below(edge for edge, _ in roots)]
-        for node, hooks in watched:
-            node.hooks = _Watched(hooks, self.check_nan)
-        try:
-            walk(roots, space, *rest)
-        except Exception:
-            if _running.node is not None and _running.node is not outer:
-                warnings.warn(explanation(_running.node), stacklevel=4)
-            raise
-        finally:
-            _running.node = outer
-            for node, hooks in watched:
-                _unwatch(node, hooks)
+    def maker(self, kind: Any) -> Callable[[], Node]:
+        """A function that makes a node of a class and tells where."""
 
+        def make() -> Node:
+            node: Node = kind()
+            parent = _running.node
+            stack = Stack(_getframe(1))
+            node.__dict__["_metadata"] = {"traceback_": stack} if parent is None else {"traceback_": stack, "parent_": parent}
+            return node
 
-def _nothing(*args: Any) -> None:
-    """The hook that makes the engine ask the hooks of a node that has none."""
+        return make
 
+    def enter(self) -> Node | None:
+        """A walk begins in this thread, inside the backward of a node perhaps."""
+        return _running.node
 
-class _Watched(NodeHooks):
-    """The hooks of a node, the user's included, while a walk is watched."""
+    def leave(self, before: Node | None) -> None:
+        """It has ended."""
+        _running.node = before
 
-    __slots__ = ("check_nan",)
-
-    def __init__(self, hooks: NodeHooks | None, check_nan: bool) -> None:
-        if hooks is None:
-            super().__init__()
-        else:
-            self.tensor, self.retain, self.pre, self.post = hooks.tensor, hooks.retain, hooks.pre, hooks.post
-        self.pre[_KEY] = self.post[_KEY] = _nothing
-        self.check_nan = check_nan
-
-    def before(self, node: Node, g: Any, space: Any) -> Any:
+    def running(self, node: Node) -> None:
+        """The walk has come to ``node``."""
         _running.node = node
-        return g if len(self.pre) == 1 else super().before(node, g, space)
 
-    def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
-        if len(self.post) > 1:
-            grads = super().after(node, grads, g, space)
-        if self.check_nan:
-            for i, x in enumerate(grads):
-                if x is not None and has_nan(x if space.raw else x._data):
-                    raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
-        return grads
+    def failed(self) -> None:
+        """The walk has raised: show where the node comes from."""
+        if _running.node is not None:
+            warnings.warn(explanation(_running.node), stacklevel=5)
 
-
-_KEY = "anomaly"
-
-
-def _unwatch(node: Node, hooks: NodeHooks | None) -> None:
-    now = node.hooks
-    if not isinstance(now, _Watched):
-        return
-    for row in (now.pre, now.post):
-        row.pop(_KEY, None)
-    if hooks is None and (now.pre or now.post or now.tensor or now.retain):  # registered during the walk
-        hooks = NodeHooks(now.tensor)
-        hooks.retain, hooks.pre, hooks.post = now.retain, now.pre, now.post
-    node.hooks = hooks
+    def check(self, node: Node, grads: Any, raw: bool) -> None:
+        """Refuse NaN among what ``node`` returned."""
+        if not self.check_nan:
+            return
+        for i, x in enumerate(grads):
+            if x is not None and has_nan(x if raw else x._data):
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 
 def has_nan(a: Any) -> bool:
     """Whether some element is NaN. A sum of squares is NaN only if one is (or, for complex numbers, infinite)."""
-    if a.dtype.kind not in "fc":
-        return a.dtype.kind == "V" and bool(np.isnan(a.astype("f4")).any())
+    kind = a.dtype.kind
+    if kind != "f" and kind != "c":
+        return kind == "V" and bool(np.isnan(a.astype("f4")).any())
     flat = a.reshape(-1)
-    return bool(np.isnan(np.vdot(flat, flat))) and bool(np.isnan(a).any())
+    squares = flat.dot(flat)
+    return bool(squares != squares) and bool(np.isnan(a).any())
 
 
 class Stack:
-    """A call stack, outermost first, as code objects and line numbers; iterating gives the text of its entries."""
+    """A call stack as code objects and places in them, innermost first; iterating gives the text, outermost first.
 
-    __slots__ = ("entries",)
+    Line numbers and sources are looked up only when somebody reads it.
+    """
+
+    __slots__ = ("places",)
 
     def __init__(self, frame: Any) -> None:
-        while frame is not None and (frame.f_code.co_filename.startswith(_MACHINERY) or frame.f_globals.get("__name__") == __name__):
-            frame = frame.f_back
-        entries = []
+        places: list[tuple[Any, int]] = []
+        self.places = places
+        add = places.append
         while frame is not None:
-            entries.append((frame.f_code, frame.f_lineno))
+            add((frame.f_code, frame.f_lasti))
             frame = frame.f_back
-        self.entries = entries[::-1]
 
     def __iter__(self) -> Iterator[str]:
         import traceback
 
-        rows = [traceback.FrameSummary(code.co_filename, line, code.co_name) for code, line in self.entries]
+        rows = [traceback.FrameSummary(code.co_filename, _line(code, at), code.co_name) for code, at in reversed(self._shown())]
         return iter(traceback.StackSummary.from_list(rows).format())
 
+    def _shown(self) -> list[Any]:
+        """Without the machinery that made the node: what the user wrote is above."""
+        first = 0
+        while first < len(self.places) and self.places[first][0].co_filename.startswith(_MACHINERY):
+            first += 1
+        return self.places[first:]
+
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self._shown())
 
     def __str__(self) -> str:
         return "".join(self)
 
 
+def _line(code: Any, at: int) -> int:
+    return next((line for start, end, line in code.co_lines() if start <= at < end and line is not None), code.co_firstlineno)
+
+
 # Where calls are recorded: what the user wrote is above.
-_MACHINERY = (__file__[: -len("autograd/anomaly_mode.py")] + "tensor", "<wengert ")
+_ROOT = __file__[: -len("autograd/anomaly_mode.py")]
+_MACHINERY = (_ROOT + "tensor/", _ROOT + "autograd/", _ROOT + "graph/", "<wengert ")
 
 
 def explanation(node: Node) -> str:

@@ -11,7 +11,7 @@ import threading
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from .modes import modes
+from . import anomaly as anomaly_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,17 +62,21 @@ def run(
     """
     outer = _current.walk
     _current.walk = Walk(roots, needed, captures)
-    anomaly = modes().anomaly
+    watch = anomaly_mode.current
+    before = None if watch is None else watch.enter()
     try:
-        if anomaly is None:
-            _run(roots, space, retain, needed, captures)
-        else:
-            anomaly.watch(_run, roots, space, retain, needed, captures)
+        _run(roots, space, retain, needed, captures, watch)
+    except Exception:
+        if watch is not None:
+            watch.failed()
+        raise
     finally:
         _current.walk = outer
+        if watch is not None:
+            watch.leave(before)
 
 
-def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any) -> None:
+def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
     raw = space.raw
     pending: dict[Node, Any] = {}
     heap: list[tuple[int, Node]] = []
@@ -101,6 +105,8 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any) -> No
     while heap:
         node = heappop(heap)[1]
         g = pending.pop(node)
+        if watch is not None:
+            watch.running(node)
         hooks = node.hooks
         if hooks is not None:
             g = hooks.arrive(node, g, space)
@@ -126,6 +132,8 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any) -> No
             node.release()
         if hooks is not None and hooks.post:
             grads = hooks.after(node, grads, g, space)
+        if watch is not None:
+            watch.check(node, grads, raw)
 
         i = -1
         for edge in node.edges:

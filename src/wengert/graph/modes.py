@@ -21,20 +21,18 @@ class Modes:
 
     ``grad``: operations are recorded. ``inference``: results are inference tensors. ``packing``: the innermost
     saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
-    ``anomaly``: None, or an object told of every node made (``made(node)``) that runs every walk
-    (``watch(walk, *its arguments)``). ``observers``: called around every operation
-    (profilers, autocast, function modes). ``dispatch``: dispatch modes, called around every forward below the tape.
+    ``observers``: called around every operation (profilers, autocast, function modes). ``dispatch``: dispatch modes,
+    called around every forward below the tape.
     ``levels``: the transformations in force, outermost first (forward-mode differentiation); each sees the operators
     that concern it, the innermost first.
     """
 
-    __slots__ = ("anomaly", "dispatch", "grad", "inference", "levels", "no_packing", "observers", "packing")
+    __slots__ = ("dispatch", "grad", "inference", "levels", "no_packing", "observers", "packing")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
         self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.no_packing: str | None = None
-        self.anomaly: Any = None
         self.observers: tuple[Any, ...] = ()
         self.dispatch: tuple[Any, ...] = ()
         self.levels: tuple[Any, ...] = ()
@@ -44,7 +42,7 @@ class Modes:
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        plain = not (new.packing or new.no_packing or new.anomaly or new.observers or new.dispatch or new.levels)
+        plain = not (new.packing or new.no_packing or new.observers or new.dispatch or new.levels)
         if plain:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]
         return new

@@ -125,7 +125,12 @@ def expand(input: Array, size=(), *, implicit=False):
                 f"Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
             )
         full.append(n)
-    return np.broadcast_to(input, tuple(full)) if input.shape != tuple(full) else input[...]
+    if input.shape == tuple(full):
+        return input[...]
+    y = np.broadcast_to(input, tuple(full))
+    if input.flags.writeable:
+        y.flags.writeable = True  # parts of it may be written to, if no two of their elements share memory
+    return y
 
 
 @composite(places=("torch",))

@@ -255,7 +255,7 @@ _asked = _Asked()  # what modes have been asked to run in this thread, and are s
 
 
 def _below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
-    return m.with_(grad=False, packing=None, observers=(), anomaly=None, dispatch=dispatch)
+    return m.with_(grad=False, packing=None, observers=(), dispatch=dispatch)
 
 
 def _as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

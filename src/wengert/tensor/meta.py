@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, next_sequence
 from .spaces import RAW, sole
@@ -269,9 +270,8 @@ class CopySlices(Node):
         self.saved, self.hooks = None, None
         self.seq = next_sequence()
         self.shape, self.dtype = base._data.shape, base._data.dtype
-        anomaly = modes().anomaly
-        if anomaly is not None:
-            anomaly.made(self)
+        if anomaly.current is not None:
+            anomaly.current.made(self)
 
     def raw(self, g: Any) -> Any:
         whole = np.array(g, order="C")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arrays.dtypes import scalar_name
+from ..graph import anomaly
 from ..graph.node import Node, next_sequence
 from .meta import edge_of, meta_of, requires_grad
 from .spaces import RAW, RECORDED
@@ -227,8 +228,8 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         if len(outputs) == 1:
             node.shape, node.dtype = node.shape[0], node.dtype[0]
     node.saved = save(op, edges, inputs, values, m, private)
-    if m.anomaly is not None:
-        m.anomaly.made(node)
+    if anomaly.current is not None:
+        anomaly.current.made(node)
     return node
 
 

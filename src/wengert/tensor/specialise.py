@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..graph import anomaly
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
 from .call import PLAIN, UNSET, attach_view, general, inplace, looks_at
@@ -38,10 +39,25 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     )  # fmt: skip
     if fast(op) and op.wrt:
         scope["NodeClass"] = fast_node(op)
+        _node_makers.append((scope, scope["NodeClass"]))
+        if anomaly.current is not None:
+            _watch(anomaly.current)
     exec(compile(source(op, kind), f"<wengert operator {op.name}>", "exec"), scope)
     made = scope.pop("_made")
     made.__defaults__, made.__kwdefaults__ = _defaults(op, kind)
     return made
+
+
+_node_makers: list[tuple[dict[str, Any], Any]] = []  # the scopes that make nodes, and what they make them with
+
+
+def _watch(current: Any) -> None:
+    """Have nodes made with or without telling anomaly mode: the short cuts do not ask whether it is on."""
+    for scope, made in _node_makers:
+        scope["NodeClass"] = made if current is None else current.maker(made)
+
+
+anomaly.listeners.append(_watch)
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
