@@ -241,7 +241,7 @@ class Level:
         shadows = tuple(
             [stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v) for p, v in zip(op.params, args)
         )
-        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None, anomaly=None))
+        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
             second = call.compute(op, shadows, None, modes())
         finally:
@@ -284,7 +284,7 @@ class Level:
 
         m = modes()
         outputs = _differentiable(op, answer)
-        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None, anomaly=None))
+        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
             seeds = [RAW.wrap(np.ones_like(o._data)).requires_grad_() for o in outputs]
             found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
