@@ -82,7 +82,7 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "linalg", "mps", "nn", "optim", "overrides", "random",
+    "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "linalg", "mps", "nn", "optim", "overrides", "profiler", "random",
     "serialization", "sparse", "special", "utils", "version", "xpu",
 ))  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)

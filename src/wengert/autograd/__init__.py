@@ -18,6 +18,10 @@ __all__ = [
 _LAZY = {
     "forward_ad": ("forward_ad", None), "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
+    "profiler": ("profiler", None), "profiler_util": ("profiler_util", None), "kineto_available": ("profiler", "kineto_available"),
+    "_profiler_enabled": ("profiler", "_is_profiler_enabled"), "DeviceType": ("profiler_util", "DeviceType"),
+    "_record_function_with_args_enter": ("profiler", "_record_function_with_args_enter"),
+    "_record_function_with_args_exit": ("profiler", "_record_function_with_args_exit"),
     "anomaly_mode": ("anomaly_mode", None), "function": ("function", None), "grad_mode": ("grad_mode", None),
 }  # fmt: skip
 

@@ -15,9 +15,15 @@ from ..tensor.tensor import Tensor
 from ._function_node import SavedTensor
 
 
-def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -> Any:
     """Run ``cls.forward`` on ``args`` and record it. ``separate``: the context goes to ``setup_context`` alone."""
     m = modes()
+    if m.observers and not seen:  # those who watch custom operations have a method ``custom(call)``
+        call: Any = apply
+        for observer in m.observers:
+            if hasattr(observer, "custom"):
+                call = observer.custom(call)
+        return call(cls, separate, args, True)
     if m.levels:
         level = concerned(m, args)
         if level is not None:

@@ -23,6 +23,7 @@ THEIRS = "torch"
 # PyTorch's source is cut into other files than ours. A module that is asked for by a name on the left, or below it, is
 # the module on the right, which has the same public names.
 HOMES = {
+    "autograd.profiler_legacy": "autograd.profiler",
     "autograd.variable": "autograd",
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",

@@ -8,10 +8,12 @@ that was consumed is kept.
 from __future__ import annotations
 
 import threading
+from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from . import anomaly as anomaly_mode
+from .modes import modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,8 +66,12 @@ def run(
     _current.walk = Walk(roots, needed, captures)
     watch = anomaly_mode.current
     before = None if watch is None else watch.enter()
+    observers = modes().observers
     try:
-        _run(roots, space, retain, needed, captures, watch)
+        if not observers:
+            _run(roots, space, retain, needed, captures, watch)
+        else:
+            _observed(observers)(roots, space, retain, needed, captures, watch)
     except Exception:
         if watch is not None:
             watch.failed()
@@ -74,6 +80,15 @@ def run(
         _current.walk = outer
         if watch is not None:
             watch.leave(before)
+
+
+def _observed(observers: tuple[Any, ...]) -> Any:
+    """The walk as those observers run it that have a method ``watch(walk, *its arguments)``."""
+    walk: Any = _run
+    for observer in observers:
+        if hasattr(observer, "watch"):
+            walk = partial(observer.watch, walk)
+    return walk
 
 
 def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:

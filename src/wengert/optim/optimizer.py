@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from wengert.graph import RemovableHandle
+from wengert.graph.modes import modes
 from wengert.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -42,6 +43,16 @@ class _RequiredParameter:
 
 
 required = _RequiredParameter()
+
+
+def _labelled(name: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``call(*args, **kwargs)``, under a label if somebody watches."""
+    if not modes().observers:
+        return call(*args, **kwargs)
+    from wengert.autograd.profiler import record_function
+
+    with record_function(name):
+        return call(*args, **kwargs)
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -157,7 +168,7 @@ class Optimizer:
                             f"{func} must return None or a tuple of (new_args, new_kwargs), but got {result}."
                         )
                     args, kwargs = result
-            out = func(*args, **kwargs)
+            out = _labelled(f"Optimizer.step#{type(self).__name__}.step", func, *args, **kwargs)
             for post_hooks in (self._optimizer_step_post_hooks, _global_optimizer_post_hooks):
                 for hook in tuple(post_hooks.values()) if post_hooks else ():
                     hook(self, args, kwargs)
@@ -174,6 +185,10 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros where ``set_to_none`` is False."""
+        name = type(self).__name__
+        _labelled(f"Optimizer.zero_grad#{name}.zero_grad", self._forget_gradients, set_to_none)
+
+    def _forget_gradients(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:

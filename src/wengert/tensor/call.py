@@ -331,17 +331,28 @@ def bump(t: Tensor) -> None:
 def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
     m = modes()
-    target = args[0]
     for v in args:
         if isinstance(v, Tensor_) and type(v) not in PLAIN:
             answer = overridden(op.name + "_", args, {})
             if answer is not NotImplemented:
                 return answer
             break
+    if m.observers:
+        call: Any = write
+        for observer in m.observers:
+            if hasattr(observer, "inplace"):
+                call = observer.inplace(call)
+        return call(op, args, m)
+    return write(op, args, m)
+
+
+def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
+    """The in-place form itself."""
     if m.levels:
         level = concerned(m, args)
         if level is not None:
             return within(m, level, level.write, op, args)
+    target = args[0]
     inputs, raw = convert(op, args)
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
     check_writable(target, recording, m)

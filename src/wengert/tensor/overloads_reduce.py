@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .call import UNSET
 from .functions import function
 from .overloads import overload
 from .tensor import Tensor
@@ -12,16 +13,16 @@ _sum, _sum_dim, _mean, _mean_dim = (function(n) for n in ("sum", "sum_dim", "mea
 
 
 @overload("torch", "Tensor")
-def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
+def sum(input: Any, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None, **more: Any) -> Any:
     """The sum of all elements, or over ``dim`` (an int or several); integers give int64.
 
     >>> import wengert as torch
     >>> torch.sum(torch.tensor([[1, 2], [3, 4]]), dim=0)
     tensor([4, 6])
     """
-    if dim is None and not more:
+    if dim is UNSET and not more:
         return _sum(input, None, keepdim, dtype=dtype)
-    return _sum_dim(input, dim, keepdim, dtype=dtype, **more)
+    return _sum_dim(input, None if dim is UNSET else dim, keepdim, dtype=dtype, **more)
 
 
 @overload("torch", "Tensor")

@@ -6,6 +6,8 @@ import warnings
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
+from wengert.graph.modes import modes
+
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import _DatasetKind
@@ -293,7 +295,13 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        data = self._next_data()
+        if modes().observers:
+            from wengert.autograd.profiler import record_function
+
+            with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):
+                data = self._next_data()
+        else:
+            data = self._next_data()
         self._num_yielded += 1
         if self._stream_length is not None and self._num_yielded > self._stream_length:
             self._warn_of_length()

@@ -1,0 +1,84 @@
+"""Functions that stand in no table of operators, made visible to a recorder: creation, random numbers, conversion.
+
+They are plain functions, called directly. While some profiler is on, each one's code is exchanged for code that asks the
+recorder of the thread, so every reference to the function is seen and a program without a profiler pays nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import FunctionType
+from typing import Any
+
+from ..arrays.random import generator
+from ..graph.modes import modes
+from ..tensor import Tensor, conversion, creation, random
+
+_lock = threading.Lock()
+_watchers = 0
+_before: list[tuple[FunctionType, Any, Any]] = []
+
+_SILENT = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"))
+_CONVERSION = ("contiguous", "type_as", "view_as", "reshape_as", "expand_as", "sum_to_size", "copy_", "fill_", "zero_")
+_METHODS = ("detach", "detach_", "item", "resize_")
+
+
+def _functions() -> dict[str, FunctionType]:
+    """The functions to watch, by the name of their event."""
+    rows: dict[str, Any] = {f.__name__: f for f in creation.FUNCTIONS}
+    for table in (creation.METHODS, random.FUNCTIONS, random.METHODS):
+        rows.update(table)
+    rows.update({name: conversion.METHODS[name] for name in _CONVERSION})
+    rows.update({name: getattr(Tensor, name) for name in _METHODS})
+    found = {f"aten::{name}": f for name, f in rows.items() if name not in _SILENT and isinstance(f, FunctionType)}
+    found["aten::empty "] = generator.empty  # type: ignore[assignment]  # the memory that random numbers are drawn into
+    return found
+
+
+def _seen(*args: Any, _watched: Any, **kwargs: Any) -> Any:
+    return _watched(*args, **kwargs)
+
+
+def _asking(name: str, original: Any) -> Any:
+    from ._recorder import Recorder
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        seen = original
+        for observer in modes().observers:
+            if type(observer) is Recorder:
+                seen = observer.function(name, seen)
+        return seen(*args, **kwargs)
+
+    return call
+
+
+def watch_creation() -> None:
+    """One more recorder wants to see."""
+    global _watchers
+    with _lock:
+        _watchers += 1
+        if _watchers > 1:
+            return
+        watched: set[int] = set()
+        for name, f in _functions().items():
+            if id(f) in watched:
+                continue
+            watched.add(id(f))
+            code, defaults = f.__code__, f.__kwdefaults__
+            _before.append((f, code, defaults))
+            original = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+            original.__kwdefaults__ = defaults
+            f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name.strip(), original)}  # the old code does not mind
+            f.__code__ = _seen.__code__.replace(co_freevars=code.co_freevars)
+
+
+def unwatch_creation() -> None:
+    """One recorder less."""
+    global _watchers
+    with _lock:
+        _watchers -= 1
+        if _watchers == 0:
+            for f, code, defaults in _before:
+                f.__code__ = code
+                f.__kwdefaults__ = defaults
+            _before.clear()

@@ -1,0 +1,418 @@
+"""Profiles: where the time and the memory of a program go, by operator and by step of the backward.
+
+>>> import wengert as torch
+>>> x = torch.ones(2, 2, requires_grad=True)
+>>> with torch.autograd.profiler.profile() as prof:
+...     with torch.autograd.profiler.record_function("loss"):
+...         loss = (x * 2).sum()
+...     loss.backward()
+>>> [event.name for event in prof.function_events][:4]
+['loss', 'aten::mul', 'aten::sum', 'autograd::engine::evaluate_function: SumBackward0']
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from contextlib import ContextDecorator
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from .. import ops
+from ..arrays import memory
+from ..graph.modes import modes
+from ._recorder import USER, Recorder
+from .profiler_util import DeviceType, EventList, FunctionEvent, MemRecordsAcc
+
+if TYPE_CHECKING:
+    from ._recorder import Event
+    from .profiler_util import FunctionEventAvg
+
+__all__ = [
+    "DeviceType", "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx", "kineto_available",
+    "load_nvprof", "parse_nvprof_trace", "profile", "record_function",
+]  # fmt: skip
+
+
+def kineto_available() -> bool:
+    """Whether profiles have what PyTorch's Kineto library adds: activities, schedules, traces. Always."""
+    return True
+
+
+class profile:
+    """Record every operator, backward step and labelled block of this thread while the ``with`` block runs.
+
+    ``record_shapes``: also the shapes of arguments. ``profile_memory``: also how many bytes each event allocated less
+    those it freed (needs the native extension). ``with_stack``: also the Python lines. ``with_flops``: also an estimate
+    of the arithmetic of matrix products, convolutions, sums and products. ``enabled=False`` makes the block a plain
+    one. The options that name devices and Kineto are accepted; everything runs on the CPU.
+
+    Profiles may lie within each other; each gets its own events. Entering one twice raises ``RuntimeError``.
+
+    >>> import wengert as torch
+    >>> with torch.autograd.profiler.profile(record_shapes=True) as prof:
+    ...     y = torch.ones(3, 4) @ torch.ones(4, 2)
+    >>> prof.key_averages(group_by_input_shape=True)[1].input_shapes
+    [[3, 4], [4, 2]]
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Any = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: Any = None,
+    ) -> None:
+        self.enabled, self.use_cuda, self.use_device = bool(enabled), use_cuda, use_device
+        if not self.enabled:
+            return
+        if use_cuda:
+            message = "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead."
+            warnings.warn(message, FutureWarning, stacklevel=2)
+            self.use_device = "cuda"
+        if self.use_device is not None:
+            if self.use_device == "cuda":
+                warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
+            else:
+                warnings.warn(f"{self.use_device} is not available, disabling its profiling", stacklevel=2)
+            self.use_cuda, self.use_device = False, None
+        if not use_cpu:
+            if not use_kineto:
+                raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+            raise AssertionError("No activities specified for the profiler")
+        self.use_cpu, self.acc_events = use_cpu, acc_events
+        self.record_shapes, self.with_flops = record_shapes or with_flops, with_flops
+        self.profile_memory, self.with_stack, self.with_modules = profile_memory, with_stack, with_modules
+        if profile_memory and not memory.available:
+            warnings.warn("profile_memory needs the native extension, which is not in use: the memory columns stay zero.", stacklevel=2)
+        self.entered = False
+        self._recorder: Recorder | None = None
+        self._events: EventList | None = None
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self._start_trace()
+        return self
+
+    def _start_trace(self) -> None:
+        self.entered = True
+        self._recorder = Recorder(self.record_shapes, self.profile_memory and memory.available, self.with_stack, self.with_flops)
+        self._recorder.begin_recording()
+
+    def __exit__(self, *exc: object) -> None:
+        if self.enabled and self._recorder is not None:
+            self._recorder.end_recording()
+
+    def toggle_collection_dynamic(self, enabled: bool, activities: Any = None) -> None:
+        """Pause or resume the recording of operators inside the block."""
+        if self._recorder is not None:
+            self._recorder.collecting = enabled
+
+    # -- what was recorded --------------------------------------------------------------------------------------------
+
+    @property
+    def function_events(self) -> EventList:
+        """All events, in the order in which they began."""
+        if self._events is None:
+            recorder = self._recorder if self._finished() else None
+            events = EventList(
+                [] if recorder is None else _events(recorder),
+                profile_memory=self.enabled and self.profile_memory,
+                with_flops=self.enabled and self.with_flops,
+            )
+            events._build_tree()
+            if recorder is None:
+                return events
+            self._events = events
+        return self._events
+
+    def __repr__(self) -> str:
+        return repr(self.function_events) if self._finished() else "<unfinished torch.autograd.profile>"
+
+    def __str__(self) -> str:
+        return str(self.function_events) if self._finished() else "<unfinished torch.autograd.profile>"
+
+    def _finished(self) -> bool:
+        return self.enabled and self._recorder is not None and not self._recorder.on
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
+              max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False) -> str:  # fmt: skip
+        """See ``EventList.table``."""
+        return self.function_events.table(
+            sort_by, row_limit, max_src_column_width, max_name_column_width, max_shapes_column_width, header, top_level_events_only
+        )
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write a trace for https://ui.perfetto.dev; arrows lead from each operator to its step of the backward."""
+        self.function_events.export_chrome_trace(path)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write the call stacks with their times, for flame graph tools. Needs ``with_stack=True``."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        self.function_events.export_stacks(path, metric)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
+        """Averages by name; also by the shapes of the arguments, or by the innermost ``n`` lines of the stack."""
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def total_average(self) -> FunctionEventAvg:
+        """Everything taken together."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds of all events, each counted once."""
+        return self.function_events.self_cpu_time_total
+
+
+def _events(recorder: Recorder) -> list[FunctionEvent]:
+    """Raw events as the user sees them: microseconds, counted from the beginning of the profile."""
+    begin = recorder.start
+    rows = []
+    lines: dict[Any, str] = {}
+    for number, e in enumerate(recorder.events, 1):
+        stop = e.end if e.end else recorder.end  # still open when the profile ended
+        rows.append(
+            FunctionEvent(
+                number,
+                "ProfilerStep*" if e.name.startswith("ProfilerStep#") else e.name,  # all steps are averaged together
+                e.thread,
+                (e.start - begin) / 1000,
+                (stop - begin) / 1000,
+                fwd_thread=e.fwd_thread,
+                input_shapes=e.shapes or [],
+                stack=_lines(e, lines),
+                scope=e.scope,
+                cpu_memory_usage=e.bytes if e.end else 0,
+                is_async=e.thread != e.thread_at_end,
+                sequence_nr=e.seq,
+                flops=e.flops,
+                trace_name=e.name,
+                concrete_inputs=e.concrete,
+                input_dtypes=e.dtypes,
+                is_user_annotation=e.scope == USER,
+                allocated=e.allocated,
+            )
+        )
+    rows.sort(key=lambda event: event.time_range.start)
+    return rows
+
+
+def _lines(event: Event, known: dict[Any, str]) -> list[str]:
+    """The stack of an event as text: ``file.py(12): function``, innermost first."""
+    rows = []
+    stack: list[tuple[Any, int]] = event.stack or []
+    for code, line in stack:
+        text = known.get((code, line))
+        if text is None:
+            text = known[code, line] = f"{code.co_filename}({line}): {code.co_name}"
+        rows.append(text)
+    return rows
+
+
+class record_function(ContextDecorator):
+    """A label for a block, or for the calls of a function, in profiles. Without a profiler it does next to nothing.
+
+    >>> import wengert as torch
+    >>> with torch.autograd.profiler.profile() as prof:
+    ...     with torch.autograd.profiler.record_function("my block"):
+    ...         y = torch.ones(2) + 1
+    >>> prof.key_averages()[0].key
+    'my block'
+    """
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name, self.args = name, args
+        self.run_callbacks_on_exit = True
+        self.record: Any = None
+
+    def _recreate_cm(self) -> record_function:  # each call of a decorated function has an event of its own
+        return type(self)(self.name, self.args)
+
+    def __enter__(self) -> record_function:
+        observers = modes().observers
+        self.record = _enter(observers, self.name) if observers else None
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.run_callbacks_on_exit and self.record is not None:
+            self.record, record = None, self.record
+            _exit(record)
+
+    def _call_end_callbacks_on_future(self, fut: Any) -> Any:
+        """Let the event end when ``fut`` is done; gives a future with the same value."""
+        if not self.run_callbacks_on_exit:
+            raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
+        self.run_callbacks_on_exit = False
+        record, self.record = self.record, None
+
+        def done(future: Any) -> Any:
+            if record is not None:
+                _exit(record)
+            return future.value() if hasattr(future, "value") else future.result()
+
+        return fut.then(done) if hasattr(fut, "then") else (fut.add_done_callback(done), fut)[1]
+
+
+def _enter(observers: tuple[Any, ...], name: str, inputs: Any = None) -> list[tuple[Recorder, Event]]:
+    recorders = [o for o in observers if type(o) is Recorder and o.on and o.collecting]
+    return [(recorder, recorder.begin(name, USER, inputs)) for recorder in recorders]
+
+
+def _exit(record: list[tuple[Recorder, Event]] | None) -> None:
+    for recorder, event in reversed(record or ()):
+        if event.end == 0 and recorder.on:
+            recorder.finish(event)
+
+
+# -- the names below torch.autograd and torch.ops.profiler that programs of old use ---------------------------------------
+
+
+def _record_function_with_args_enter(name: str, *args: Any) -> Any:
+    return _enter(modes().observers, name, args)
+
+
+_record_function_with_args_exit = _exit
+
+
+def _record_function_enter(name: str, args: str | None = None) -> Any:
+    return _record_function_with_args_enter(name)
+
+
+class _RecordFunctionExit:
+    """``torch.ops.profiler._record_function_exit``, whose overload has a name of its own."""
+
+    _RecordFunction = staticmethod(_exit)
+
+    def __call__(self, record: Any) -> None:
+        _exit(record)
+
+
+ops.profiler = SimpleNamespace(  # type: ignore[attr-defined]
+    _record_function_enter=_record_function_enter,
+    _record_function_enter_new=_record_function_enter,
+    _record_function_exit=_RecordFunctionExit(),
+)
+
+
+def _is_profiler_enabled() -> bool:
+    """Whether a profiler watches this thread or task."""
+    return any(type(o) is Recorder and o.on for o in modes().observers)
+
+
+# -- other profilers' markers -------------------------------------------------------------------------------------------
+
+
+class emit_itt:
+    """Ranges for Intel's VTune around every operator. The library is not used here, so nothing is emitted.
+
+    The block runs as it is, with every operator on its general path, as under the real thing.
+    """
+
+    _tool = ""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled, self.record_shapes, self.entered = enabled, record_shapes, False
+
+    def __enter__(self) -> emit_itt | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError(f"{'NVTX' if self._tool else 'ITT'} annotation context manager is not reentrant")
+        if self._tool:
+            raise AssertionError(self._tool)
+        self.entered = True
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+class emit_nvtx(emit_itt):
+    """Ranges for NVIDIA's profilers: there is no CUDA here, and entering says so."""
+
+    _tool = "Torch not compiled with CUDA enabled"
+
+
+def load_nvprof(path: str) -> EventList:
+    """The events of a database that ``nvprof`` wrote around ``emit_nvtx``."""
+    return EventList(parse_nvprof_trace(path))
+
+
+def parse_nvprof_trace(path: str) -> list[FunctionEvent]:
+    """The marked ranges in a database that ``nvprof`` wrote."""
+    import sqlite3
+
+    connection = sqlite3.connect(path)
+    try:
+        names = dict(connection.execute("SELECT _id_ as id, value FROM StringTable"))
+        rows = connection.execute(
+            "SELECT start.id AS marker_id, start.name, start.timestamp, end.timestamp FROM CUPTI_ACTIVITY_KIND_MARKER AS start INNER JOIN "
+            "CUPTI_ACTIVITY_KIND_MARKER AS end ON start.id = end.id WHERE start.name != 0 AND end.name = 0"
+        )
+        unique = EnforceUnique()
+        events = []
+        for marker, name, start, end in rows:
+            unique.see(marker)
+            events.append(FunctionEvent(id=marker, node_id=0, name=names[name], start_us=start / 1000, end_us=end / 1000, thread=0))
+    finally:
+        connection.close()
+    return sorted(events, key=lambda event: event.time_range.start)
+
+
+class EnforceUnique:
+    """Complains about a key that it has seen before."""
+
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
+
+    def see(self, *key: Any) -> None:
+        """Take note of ``key``; ``RuntimeError`` if it is not new."""
+        if key in self.seen:
+            raise RuntimeError("duplicate key: " + str(key))
+        self.seen.add(key)
+
+
+class KinetoStepTracker:
+    """Counts the steps of several requesters (profilers, optimizers): the overall count is the largest of theirs."""
+
+    _current_step = 0
+    _step_dict: dict[str, int] = defaultdict(int)
+
+    @classmethod
+    def init_step_count(cls, requester: str) -> None:
+        """A requester begins at the present count."""
+        cls._step_dict[requester] = cls._current_step
+
+    @classmethod
+    def erase_step_count(cls, requester: str) -> bool:
+        """Forget a requester."""
+        return cls._step_dict.pop(requester, None) is not None
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        """A requester has made a step; gives the overall count."""
+        cls._step_dict[requester] += 1
+        cls._current_step = max(cls._current_step, *cls._step_dict.values())
+        return cls._current_step
+
+    @classmethod
+    def current_step(cls) -> int:
+        """The overall count."""
+        return cls._current_step
