@@ -162,6 +162,59 @@ def test_products_of_two_zeros_have_no_second_derivative(torch, name):
             torch.autograd.gradgradcheck(getattr(torch, name), inputs)
 
 
+def test_gather_with_a_sparse_gradient(torch):
+    for shape, index, dim in (((3, 2), [[0, 0], [1, 0]], 1), ((3,), [2, 2, 0], 0), ((3,), 1, 0), ((), [0, 0], 0), ((), 0, 0)):
+        x = torch.ones(shape, requires_grad=True)
+        torch.gather(x, dim, torch.tensor(index), sparse_grad=True).sum().backward()
+        sparse, x.grad = x.grad, None
+        torch.gather(x, dim, torch.tensor(index)).sum().backward()
+        assert sparse.is_sparse and sparse.to_dense().tolist() == x.grad.tolist()
+
+
+# -- activations in place, decompositions -----------------------------------------------------------------------------
+
+
+def test_activations_that_fold_have_no_gradient_in_place(torch):
+    f = torch.nn.functional
+    for run in (
+        lambda x: f.leaky_relu_(x, -2), lambda x: f.leaky_relu(x, -2, True), lambda x: f.rrelu_(x, -5.0, 1.0),
+        lambda x: f.elu_(x, alpha=-2), lambda x: f.celu_(x, alpha=-2), lambda x: torch.celu_(x, -2.0),
+    ):  # fmt: skip
+        y = run(torch.tensor([-1.0, 1.0], requires_grad=True).clone())
+        with pytest.raises(RuntimeError, match="call out-of-place version"):
+            y.backward(torch.ones(2))
+    assert gradient(torch, lambda x: f.leaky_relu_(x.clone(), 0.0), [-2.0, 0.0, 2.0]) == [0.0, 0.0, 1.0]
+    assert gradient(torch, lambda x: f.leaky_relu(x, -2.0), [-2.0, 2.0]) == [-2.0, 1.0]
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(("k", "shape"), [(1, (6, 6)), (2, (2, 6, 6))])
+def test_some_eigenvectors(torch, k, shape, largest):
+    torch.manual_seed(1)
+    a = torch.rand(*shape, dtype=torch.float64)
+    a = (a @ a.mT / 10).requires_grad_()
+    start = torch.eye(shape[-1], k, dtype=torch.float64).expand(*shape[:-1], k)
+
+    def function(a):
+        values, vectors = torch.lobpcg(A=a, k=k, X=start, largest=largest)
+        at = vectors.abs().max(-2, keepdim=True)[1]
+        return values, vectors * vectors.gather(-2, at).sign()
+
+    assert torch.autograd.gradcheck(function, a)
+    values, vectors = function(a)
+    (values.sum() + vectors.sum()).backward()
+    assert torch.allclose(a.grad, a.grad.mT)
+    assert torch.allclose(a @ vectors, vectors * values.unsqueeze(-2), atol=1e-4)
+    with pytest.raises(ValueError, match="LOBPCG algorithm is not applicable when the number of A rows"):
+        torch.lobpcg(a, k=3)
+
+
+def test_sampling_the_nearest_has_gradient_zero(torch):
+    grid = torch.zeros(1, 1, 1, 2, requires_grad=True)
+    torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), grid, mode="nearest", align_corners=False).sum().backward()
+    assert grid.grad.tolist() == [[[[0.0, 0.0]]]]
+
+
 # -- tensors of old -----------------------------------------------------------------------------------------------------
 
 

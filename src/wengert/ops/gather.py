@@ -92,11 +92,24 @@ def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
 # -- gather ------------------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, dim, index, input_shape: F.scattered(g, dim, index, input_shape)), linear=True)
+def _gather_back(F: Any, g: Any, dim: Any, index: Any, sparse_grad: bool, input_shape: Any) -> Any:
+    if not (sparse_grad and F.raw):
+        return F.scattered(g, dim, index, input_shape)
+    from ..arrays.sparse import Coo
+
+    depth = len(input_shape)
+    places = np.indices(index.shape or (1,)).reshape(-1, index.size)[:depth]
+    if depth:
+        places[axis(dim, depth)] = index.reshape(-1)
+    return Coo(places, g.reshape(-1), tuple(input_shape))
+
+
+@operator(grad=dict(input=_gather_back), linear=True)
 def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     """``result[i][j] = input[index[i][j]][j]`` for ``dim=0``, and so on; the shape of the result is that of ``index``.
 
-    ``index`` is int64 and, apart from ``dim``, no larger than ``input``.
+    ``index`` is int64 and, apart from ``dim``, no larger than ``input``. ``sparse_grad``: the gradient is sparse, unless it is
+    recorded for another one (``create_graph``).
 
     >>> import wengert as torch
     >>> torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[0, 0], [1, 0]]))

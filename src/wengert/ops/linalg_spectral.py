@@ -259,11 +259,11 @@ def _qr_rule(F: Any, g: Any, A: Any, Q: Any, R: Any, mode: Any) -> Any:
     if mode == "r":
         raise RuntimeError(
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if "
-            "you are going to require gradients"
+            "you are going to differentiate through linalg.qr."
         )
     m, n = A.shape[-2:]
     if mode == "complete" and m > n:
-        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
     if m >= n:
         return _qr_tall(F, gQ, gR, Q, R)
     # A = [A1 A2] = Q [R1 R2]: A1 = Q R1 is square, and A2 reaches R2 = Q^H A2 by itself and through Q

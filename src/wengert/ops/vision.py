@@ -353,7 +353,8 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
         return x if F.raw else x._data
 
     if mode == "nearest":
-        return pick([np.rint(raw(_bounded(F, p, s, padding_mode, align))) for p, s in zip(places, space)], False)
+        picked = pick([np.rint(raw(_bounded(F, p, s, padding_mode, align))) for p, s in zip(places, space)], False)
+        return F.where(F.constant(np.zeros((), bool)), F.unsqueeze(grid[..., 0], 1), picked)  # the grid's gradient is zero, not undefined
     if mode == "bilinear":
         places = [_bounded(F, p, s, padding_mode, align) for p, s in zip(places, space)]
         low = [np.floor(raw(p)) for p in places]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ops.activation import unsupported
 from .functions import function, inplace_function
-from .overloads import FUNCTIONAL, overload
+from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .spaces import RECORDED
 
 
@@ -19,10 +19,13 @@ def _with_inplace(name: str, *parameters: str) -> None:
     def call(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
         if len(args) > len(parameters):
             inplace, args = args[len(parameters)], args[: len(parameters)]
-        return (writing if inplace else plain)(input, *args, **kwargs)
+        return (written if inplace else plain)(input, *args, **kwargs)
 
     def written(input: Any, *args: Any, **kwargs: Any) -> Any:
-        return writing(input, *args, **kwargs)
+        out = writing(input, *args, **kwargs)
+        if name in _SLOPED and out._edge is not None:
+            _refuse_negative(out, name, kwargs.get(parameters[0], args[0] if args else 0))
+        return out
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = plain.__doc__
@@ -30,9 +33,28 @@ def _with_inplace(name: str, *parameters: str) -> None:
     FUNCTIONAL[name], FUNCTIONAL[name + "_"] = call, written
 
 
+_SLOPED = {"leaky_relu": "leakyReLu", "elu": "elu", "celu": "elu"}
+
+
+def _refuse_negative(out: Any, name: str, slope: float) -> None:
+    """Refuse the gradient of an in-place activation that folds: PyTorch's rule sees only the result."""
+    if slope >= 0:
+        return
+    message = (
+        f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not supported. This is caused by "
+        "calling in-place forward function with a negative slope, please call out-of-place version instead."
+    )
+
+    def refuse(_: Any) -> None:
+        raise RuntimeError(message)
+
+    out.grad_fn.register_prehook(refuse)
+
+
 for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val", "leaky_relu negative_slope",
              "elu alpha", "celu alpha", "threshold threshold value"):  # fmt: skip
     _with_inplace(*_row.split())
+FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_")}
 
 
 @overload("functional")
@@ -182,6 +204,12 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     slopes = default_generator.rrelu_slopes(input._data, lower, upper)
     call = inplace_function("masked_scale") if inplace else function("masked_scale")
     return call(input, slopes, 1.0)
+
+
+@overload("torch", "functional")
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """``rrelu`` in place."""
+    return rrelu(input, lower, upper, training, inplace=True)
 
 
 # -- losses -----------------------------------------------------------------------------------------------------------

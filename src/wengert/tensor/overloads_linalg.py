@@ -129,3 +129,41 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
+@overload("torch")
+def lobpcg(A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None, iK: Any = None,
+           niter: int | None = None, tol: float | None = None, largest: bool | None = None, method: str | None = None,
+           tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Any, Any]:  # fmt: skip
+    """The ``k`` largest (or smallest) eigenvalues of symmetric ``A``, or of ``A x = B x w``, and their vectors.
+
+    Shapes: ``(..., m, m) -> (..., k), (..., m, k)``. ``k``: by default as many as ``X`` has columns, or 1. They come from
+    a whole decomposition and are exact: what steers PyTorch's iteration (``X``, ``iK``, ``niter``, ``tol``, ...) is
+    accepted and changes nothing. Of ``A``, the symmetric part counts. Raises ``ValueError`` for more than ``m / 3``.
+
+    >>> import wengert as torch
+    >>> torch.lobpcg(torch.diag(torch.tensor([1.0, 3.0, 2.0])))[0]
+    tensor([3.])
+    """
+    m = A.shape[-1]
+    if A.shape[-2] != m:
+        raise AssertionError(f"A must be square, got shape {A.shape}")
+    count = (1 if X is None else X.shape[-1]) if k is None else k
+    if m < 3 * count:
+        raise ValueError(
+            f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested "
+            f"eigenpairs (={count})"
+        )
+    if count < 1:
+        raise ValueError(f"lobpcg: k must be positive, but got {count}")
+    solve = function("linalg_solve_triangular")
+    A, L = A.to_dense(), None
+    A = (A + A.mT) / 2
+    if B is not None:  # B = L L^T: the eigenvalues are those of L^-1 A L^-T
+        L = function("linalg_cholesky")(B.to_dense())
+        A = solve(L, solve(L, A, upper=False).mT, upper=False)
+        A = (A + A.mT) / 2
+    values, vectors = function("linalg_eigh")(A)
+    if largest is False:
+        values, vectors = values[..., :count], vectors[..., :count]
+    else:
+        values, vectors = values[..., -count:].flip(-1), vectors[..., -count:].flip(-1)
+    return values, vectors if L is None else solve(L.mT, vectors, upper=True)
