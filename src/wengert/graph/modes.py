@@ -24,10 +24,11 @@ class Modes:
     ``observers``: called around every operation (profilers, autocast, function modes). ``dispatch``: dispatch modes,
     called around every forward below the tape.
     ``levels``: the transformations in force, outermost first (forward-mode differentiation); each sees the operators
-    that concern it, the innermost first.
+    that concern it, the innermost first. ``original_views``: views whose base was written to are recorded by the steps
+    that made them, not by where they lie in memory.
     """
 
-    __slots__ = ("dispatch", "grad", "inference", "levels", "no_packing", "observers", "packing")
+    __slots__ = ("dispatch", "grad", "inference", "levels", "no_packing", "observers", "original_views", "packing")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
@@ -36,13 +37,14 @@ class Modes:
         self.observers: tuple[Any, ...] = ()
         self.dispatch: tuple[Any, ...] = ()
         self.levels: tuple[Any, ...] = ()
+        self.original_views = False
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        plain = not (new.packing or new.no_packing or new.observers or new.dispatch or new.levels)
+        plain = not (new.packing or new.no_packing or new.observers or new.dispatch or new.levels or new.original_views)
         if plain:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]
         return new

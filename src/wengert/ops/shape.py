@@ -340,7 +340,13 @@ def unsafe_split(tensor: Array, split_size, dim=0):
     return [a.copy() for a in split.forward(tensor, split_size, dim)]
 
 
-for _op in (unsafe_split, split, split_with_sizes, unbind):
+@operator(grad=dict(tensor=_split_back))
+def unsafe_split_with_sizes(tensor: Array, split_sizes, dim=0):
+    """``split_with_sizes`` into copies that may be written to."""
+    return [a.copy() for a in split_with_sizes.forward(tensor, split_sizes, dim)]
+
+
+for _op in (unsafe_split, unsafe_split_with_sizes, split, split_with_sizes, unbind):
     _op.outputs = ...  # type: ignore[assignment]  # as many as the arguments ask for
 
 

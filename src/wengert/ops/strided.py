@@ -130,14 +130,34 @@ def through_memory(input: Array, written, read, shared):
 
     Places that ``shared`` shows several times (an expanded tensor) get the mean: the map is its own adjoint's mirror.
     """
-    at, seen, many = _places(*written), _places(*read), _places(*shared)
-    n = 1 + max((int(p.max()) for p in (at, seen, many) if p.size), default=0)
+    n = 1 + max(_last(*p) for p in (written, read, shared))
     memory = np.zeros(n, input.dtype)
-    np.add.at(memory, at.reshape(-1), input.reshape(-1))
-    times = np.bincount(many.reshape(-1), minlength=n)
-    if times.max() > 1:
+    if _apart(*written[:2]):
+        _seen_in(memory, *written)[...] = input
+    else:
+        np.add.at(memory, _places(*written).reshape(-1), input.reshape(-1))
+    if not _apart(*shared[:2]):
+        times = np.bincount(_places(*shared).reshape(-1), minlength=n)
         memory /= np.maximum(times, 1).astype(memory.real.dtype)
-    return memory[seen]
+    return _seen_in(memory, *read).copy()
+
+
+def _last(shape: Any, strides: Any, offset: int) -> int:
+    return 0 if 0 in shape else offset + sum((n - 1) * s for n, s in zip(shape, strides))
+
+
+def _apart(shape: Any, strides: Any) -> bool:
+    """Whether the elements surely lie at different places: each step is longer than all that the smaller steps cover."""
+    reach = 0
+    for s, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        if s <= reach:
+            return False
+        reach += (n - 1) * s
+    return True
+
+
+def _seen_in(memory: Any, shape: Any, strides: Any, offset: int) -> Any:
+    return look(memory, shape, tuple(s * memory.itemsize for s in strides), offset * memory.itemsize)
 
 
 def _scatter_input(F: Any, g: Any, input_shape: Any, size: Any, stride: Any, storage_offset: Any) -> Any:

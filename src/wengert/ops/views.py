@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import reduce
+from ..arrays.dtypes import scalar_name
 from ..arrays.errors import bad_index, refuse_overflow
 from .operator import family
 
@@ -194,7 +195,10 @@ def squeeze(input: Array, dim=None):
 
 
 # x[key] with integers, slices and None: one node, called as PyTorch calls the last of the steps it would take.
-for _name, _node in (("basic_index", "SliceBackward0"), ("select_index", "SelectBackward0"), ("unsqueeze_index", "UnsqueezeBackward0")):
+for _name, _node in (
+    ("basic_index", "SliceBackward0"), ("select_index", "SelectBackward0"), ("unsqueeze_index", "UnsqueezeBackward0"),
+    ("alias_index", "AliasBackward0"),
+):  # fmt: skip
 
     @operator(
         grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True, node=_node, name=_name, places=()
@@ -238,6 +242,11 @@ def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
     promoted=("values",), inplace=True,
 )  # fmt: skip
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
+    if values.dtype != input.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{scalar_name(input.dtype)} for the destination and {scalar_name(values.dtype)} for the source."
+        )
     out = input.copy()
     key = index_key(indices)
     if accumulate:
@@ -310,11 +319,10 @@ def copy(input: Array, src: Array, non_blocking=False):
     try:
         return np.broadcast_to(src, input.shape)
     except ValueError:
-        n = next((i for i in range(1, src.ndim + 1) if i > input.ndim or src.shape[-i] not in (1, input.shape[-i])), 1)
-        have = input.shape[-n] if n <= input.ndim else 1
+        n = next(i for i in range(1, src.ndim + 1) if src.shape[-i] not in (1, input.shape[-i]))
         raise RuntimeError(
-            f"The expanded size of the tensor ({have}) must match the existing size ({src.shape[-n]}) at non-singleton dimension "
-            f"{max(input.ndim - n, 0)}.  Target sizes: {list(input.shape)}.  Tensor sizes: {list(src.shape)}"
+            f"The expanded size of the tensor ({input.shape[-n]}) must match the existing size ({src.shape[-n]}) at non-singleton dimension "
+            f"{input.ndim - n}.  Target sizes: {list(input.shape)}.  Tensor sizes: {list(src.shape)}"
         ) from None
 
 

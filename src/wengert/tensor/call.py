@@ -12,9 +12,11 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..graph.modes import Modes, modes, set_modes
+from ..ops.operator import TABLE
+from ..ops.strided import look, memory_of, start_of
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
-from .record import PACKED, pack_inputs, record
+from .record import PACKED, pack_inputs, record, rename
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -303,16 +305,19 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
     targets = list(out) if isinstance(out, (tuple, list)) else [out]
     flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
+    for t in targets:
+        if not isinstance(t, Tensor_):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
     if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
-        if not isinstance(t, Tensor_):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
         if not dt.can_cast(a.dtype, t._data.dtype):
             raise RuntimeError(f"result type {dt.scalar_name(a.dtype)} can't be cast to the desired output type {dt.scalar_name(t._data.dtype)}")
+        if overlapping(t._data):
+            raise RuntimeError(_OVERLAP)
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
         if t._data.shape != a.shape:
@@ -355,7 +360,9 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     target = args[0]
     inputs, raw = convert(op, args)
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
-    check_writable(target, recording, m)
+    recording = recording and target._data.dtype.kind in "fcV"  # integers take the values alone
+    stale = m.grad and not recording and isinstance(target, Tensor_) and requires_grad(target)  # nothing depends on its old values any more
+    check_writable(target, recording or stale, m, op.name in _IDEMPOTENT)
     a = target._data
     if recording:
         edge_of(target)  # a stale view that must not be written to is refused here, before the forward
@@ -382,12 +389,16 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         if first in op.saved:  # some rule needs the value that is about to be overwritten
             raw[first] = a.copy()
         node = record(op, inputs, raw, (target,), m, first)
+    elif stale:
+        node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
+    if node is not None and op.name == "fill":
+        rename(node, "FillBackward3" if isinstance(args[1], Tensor_) else "FillBackward2")
     if m.dispatch:
         from .dispatch import dispatched_inplace
 
         dispatched_inplace(op, args, m)
     else:
-        np.copyto(a, y, casting="unsafe")
+        np.copyto(a, y, casting="unsafe", where=y != a if overlapping(a) else True)
         bump(target)
     if node is not None:
         version_results(op, node, [target])
@@ -395,39 +406,44 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     return target
 
 
-def check_writable(t: Tensor, recording: bool, m: Modes) -> None:
-    """Refuse in-place writes that PyTorch refuses, before anything is changed."""
+_OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+# Writes that may go to an expanded tensor: where places share memory, all of them are meant.
+_IDEMPOTENT = frozenset(("fill", "zero", "masked_fill", "index_fill", "index_put"))
+
+
+def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -> None:
+    """Refuse in-place writes that PyTorch refuses, before anything is changed.
+
+    ``shared``: the elements may share memory with each other.
+    """
     if not isinstance(t, Tensor_):
         raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
-    if overlapping(t._data):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-            "clone() the tensor before performing the operation."
-        )
+    if not shared and overlapping(t._data):
+        raise RuntimeError(_OVERLAP)
     if not t._data.flags.writeable:
-        raise RuntimeError("this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first.")
+        if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
+            t._data = look(t._data, t._data.shape, t._data.strides, start_of(t._data))
+        else:
+            raise RuntimeError("this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first.")
     if t._vc is INFERENCE_VERSION and not m.inference:
-        if recording:
-            raise RuntimeError(
-                "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
-                " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-            )
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
             " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     meta = t._meta
-    if not m.grad or meta is None:
+    if not recording:
         return
-    if t._edge is None and meta.requires_grad:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    view = meta.view
-    if view is not None and (recording or requires_grad(view.base)):
-        base = view.base
-        if base._edge is None and base._meta is not None and base._meta.requires_grad and view.creation in (None, "multi"):
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    view = meta.view if meta is not None else None
+    if view is not None:
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, t))
+        if view.base._edge is None and requires_grad(t):
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if t._edge is None and meta is not None and meta.requires_grad:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 def overlapping(a: np.ndarray) -> bool:

@@ -21,6 +21,8 @@ def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception
         message = broadcast_message(shapes)
         if message is not None:
             return RuntimeError(message)
+    if isinstance(error, IndexError) and " is out of bounds for axis " in str(error):
+        return IndexError(str(error).replace(" for axis ", " for dimension "))
     if isinstance(error, (TypeError, IndexError)):
         return error
     if isinstance(error, ValueError) and error.args and getattr(error, "as_is", False):

@@ -31,7 +31,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if advanced is not None:
         exact = all(k._data.dtype == bool for k in advanced[1])
         return function("index")(out, advanced[0], exact)
-    return function("basic_index")(self, (...,)) if out is self else out
+    return function("basic_index" if kind is slice else "alias_index")(self, (...,)) if out is self else out
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
@@ -53,6 +53,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inplace_function("index_put")(target, advanced[0], value)
         return
     if isinstance(value, Tensor):
+        if not value._data.ndim:
+            inplace_function("fill")(target, value)
+            return
         while value._data.ndim > target._data.ndim and value._data.shape[0] == 1:
             value = value[0]
         inplace_function("copy")(target, value)

@@ -16,7 +16,7 @@ from ..arrays import kernels as K
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, next_sequence
-from .spaces import RAW, sole
+from .spaces import RAW, RECORDED, sole
 
 if TYPE_CHECKING:
     from ..graph.node import Edge
@@ -65,20 +65,25 @@ class View:
 
     def __init__(self, base: Tensor, steps: tuple[Any, ...], version: int | None, creation: str | None) -> None:
         self.base, self.steps, self.version, self.creation = base, steps, version, creation
-        self.window = base._data if base is not None else None  # what the steps start from
+        self.window = base._data  # what the steps start from
 
-    def check_base(self) -> None:
-        """Refuse to replay the steps on a base that has become another view of its memory since (``t_()`` and its kin)."""
-        if self.base._data is not self.window:
+    def place(self, seen: np.ndarray) -> tuple[Any, ...] | None:
+        """Where ``seen``, the view's array, lies in the memory of the base, ``(shape, strides, offset)`` in bytes; None if only
+        the steps can tell (another type of element)."""
+        whole = self.base._data
+        if seen.dtype == whole.dtype and memory_owner(seen) is memory_owner(whole):
+            return seen.shape, seen.strides, address(seen) - address(whole)
+        if whole is not self.window:
             raise RuntimeError(
-                "the base of this view was given other sizes in place (by t_(), squeeze_(), .data = or the like) after the view was made, "
-                "and was then written to: where the view lies in it cannot be recorded. Use the out-of-place form (x = x.t()) instead."
+                "the base of this view was given other memory (by .data = or the like), or other sizes in place, after the view was made, and "
+                "was then written to: where the view lies in it cannot be recorded. Take the view again, or use the out-of-place form."
             )
+        return None
 
     def replay_raw(self, array: np.ndarray) -> np.ndarray:
         """The same view of another array."""
         for op, args in self.steps:
-            array = op.forward(array, *args) if op.outputs is not ... else op.forward(array, *args[1:])[args[0]]
+            array = _again(op.forward, op, array, args)
         return array
 
     def replay(self, tensor: Tensor) -> Tensor:
@@ -86,8 +91,36 @@ class View:
         from .functions import function
 
         for op, args in self.steps:
-            tensor = function(op.name)(tensor, *args) if op.outputs is not ... else function(op.name)(tensor, *args[1:])[args[0]]
+            tensor = _again(function(op.name), op, tensor, args)
         return tensor
+
+
+def _again(call: Any, op: Any, source: Any, args: tuple[Any, ...]) -> Any:
+    """One step once more; the first argument of a step with many results says which of them is meant."""
+    many = op.outputs is ...
+    given, named = args[many:], {}
+    kwonly = getattr(op, "kwonly", 0)
+    if kwonly:
+        named = dict(zip(op.params[-kwonly:], given[len(op.params) - 1 - kwonly :]))
+        given = given[: len(op.params) - 1 - kwonly]
+    found = call(source, *given, **named)
+    return found[args[0]] if many else found
+
+
+def memory_owner(array: np.ndarray) -> Any:
+    """The array that owns (or first wrapped) the memory which ``array`` looks at."""
+    while True:
+        base = array.base
+        if base is None:
+            return array
+        if not isinstance(base, np.ndarray):
+            return base
+        array = base
+
+
+def address(array: np.ndarray) -> int:
+    """Where the first element lies in memory."""
+    return array.__array_interface__["data"][0]
 
 
 def meta_of(t: Tensor) -> Meta:
@@ -140,17 +173,34 @@ def refresh(t: Tensor, view: View) -> None:
         return
     if view.creation is not None:
         raise RuntimeError(creation_error(view.creation, t, indirect=True))
-    view.check_base()
-    before = modes()
-    set_modes(before.with_(grad=True, inference=False))
+    place = None if modes().original_views else view.place(t._data)
     old = t._edge
-    try:
-        t._edge = view.replay(view.base)._edge
-    finally:
-        set_modes(before)
+    if place is None:
+        before = modes()
+        set_modes(before.with_(grad=True, inference=False))
+        try:
+            t._edge = view.replay(view.base)._edge
+        finally:
+            set_modes(before)
+    else:
+        t._edge = _strided_edge(t, view.base, place)
     view.version = now
     if meta_of(t).retained:
         _move_retained(t, old)
+
+
+def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | None:
+    """An edge to ``base`` for its view ``t``, whatever steps once led to it."""
+    from ..ops.operator import TABLE
+    from ..ops.strided import geometry
+    from .record import record
+
+    source, item = geometry(base._data), base._data.itemsize
+    shape, strides, offset = place
+    steps = tuple(s // item for s in strides)
+    values = {"input": base._data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item, "source": source}
+    node = record(TABLE["as_strided"], {"input": base}, values, (t,), modes())  # type: ignore[arg-type]
+    return None if node is None else (node, 0)
 
 
 def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
@@ -161,12 +211,16 @@ def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
     if where is not None:
         head = f"Output {number} of {name} is a view of a view which was created in" if name else "A view was created in"
         return (
-            f"{head} {where} mode and {what} modified inplace{' with grad mode enabled' if where == 'no_grad' else ''}. "
+            f"{head} {where} mode and {what} modified inplace {'with grad mode enabled' if where == 'no_grad' else 'in normal mode'}. "
             "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
             f"and the inplace either both inside the {where if where == 'no_grad' else 'inference_mode'} block (if you don't want the "
             "inplace to be tracked) or both outside (if you want the inplace to be tracked)."
         )
-    head = f"Output {number} of {name} is a view and {what} modified inplace." if name else f"A view {what} modified inplace."
+    head = (
+        f"Output {number} of {name} is a view and {what} modified inplace."
+        if name
+        else f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled."
+    )
     if creation == "multi":
         return (
             f"{head} This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
@@ -262,10 +316,16 @@ class AccumulateGrad(Node):
 class CopySlices(Node):
     """The history of a base after an in-place write through one of its views."""
 
-    __slots__ = ("at", "fn", "view")
+    __slots__ = ("at", "fn", "layout", "place", "view")
 
-    def __init__(self, base: Tensor, view: View, fn: Node, at: int = 0) -> None:
-        self.view, self.fn, self.at = View(None, view.steps, None, None), fn, at  # type: ignore[arg-type]
+    def __init__(self, base: Tensor, view: View, seen: np.ndarray, fn: Node, at: int = 0) -> None:
+        self.fn, self.at = fn, at
+        self.place = view.place(seen)
+        self.layout = base._data.shape, base._data.strides, 0
+        self.view = view if self.place is None else None
+        if self.view is not None:  # the steps alone: the node must not hold the base
+            self.view = View.__new__(View)
+            self.view.steps = view.steps
         self.edges = (edge_of(base), *fn.edges[:at], *fn.edges[at + 1 :])
         self.saved, self.hooks = None, None
         self.seq = next_sequence()
@@ -274,26 +334,56 @@ class CopySlices(Node):
             anomaly.current.made(self)
 
     def raw(self, g: Any) -> Any:
-        whole = np.array(g, order="C")
-        part = self.view.replay_raw(whole)
+        if self.place is None:
+            whole = np.array(g, order="C")
+            part = self.view.replay_raw(whole)  # type: ignore[union-attr]
+        else:
+            whole, part = self._laid_out(g)
         grads = self.fn.raw(part.copy())
         mine = grads[self.at]
         part[...] = 0 if mine is None else RAW.conform(mine, part.shape, part.dtype)
         return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
+    def _laid_out(self, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A copy of ``g`` laid out in memory as the base is, and the part of it that the view shows."""
+        assert self.place is not None
+        both = (self.layout, self.place)
+        low = min(0, self.place[2])
+        high = max((offset + sum((n - 1) * s for n, s in zip(shape, strides)) for shape, strides, offset in both if 0 not in shape), default=0)
+        memory = np.zeros(high - low + g.itemsize, np.uint8)
+        whole, part = (
+            np.empty(shape, g.dtype) if 0 in shape else np.ndarray(shape, g.dtype, memory, offset - low, strides) for shape, strides, offset in both
+        )
+        whole[...] = g
+        return whole, part
+
     def recorded(self, g: Any, needs: Any = None) -> Any:
-        whole = g.clone()
-        part = self.view.replay(whole)
-        grads = self.fn.recorded(part.clone())
+        if self.place is None:
+            whole = g.clone()
+            part = self.view.replay(whole)  # type: ignore[union-attr]
+            grads = self.fn.recorded(part.clone())
+            mine = grads[self.at]
+            if mine is None:
+                part.zero_()
+            else:
+                part.copy_(mine.broadcast_to(part.shape))
+            return (whole, *grads[: self.at], *grads[self.at + 1 :])
+        move, base, seen = RECORDED.through_memory, *(_in_elements(x, g._data.itemsize, self.place[2]) for x in (self.layout, self.place))
+        grads = self.fn.recorded(move(g, base, seen, base))
         mine = grads[self.at]
-        if mine is None:
-            part.zero_()
-        else:
-            part.copy_(mine.broadcast_to(part.shape))
+        back = None if mine is None else move(RECORDED.conform(mine, seen[0], self.dtype), seen, base, base)
+        written = RAW.through_memory(np.ones(seen[0], np.float32), seen, base, base) != 0
+        whole = RECORDED.where(RECORDED.constant(written), g.new_zeros(()) if back is None else back, g)
         return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
     def release(self) -> None:
         self.fn.release()
+
+
+def _in_elements(layout: tuple[Any, ...], item: int, least: int) -> tuple[Any, ...]:
+    """``(shape, strides, offset)`` in elements, the offset counted from where base and view have both begun."""
+    shape, strides, offset = layout
+    return shape, tuple(s // item for s in strides), (offset - min(least, 0)) // item
 
 
 def rebase(t: Tensor, node: Node, at: int = 0) -> None:
@@ -305,10 +395,9 @@ def rebase(t: Tensor, node: Node, at: int = 0) -> None:
     if meta is not None and meta.view is not None:
         view = meta.view
         base = view.base
-        view.check_base()
         base_meta = base._meta
         old = base._edge
-        base._edge = (CopySlices(base, view, node, at), 0)
+        base._edge = (CopySlices(base, view, t._data, node, at), 0)
         if base_meta is not None:
             base_meta.requires_grad = False
             if base_meta.retained:

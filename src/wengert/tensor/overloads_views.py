@@ -8,30 +8,46 @@ from typing import Any
 import numpy as np
 
 from ..graph.modes import modes
-from .call import check_writable
+from .call import bump, check_writable
 from .functions import function
 from .meta import requires_grad
 from .overloads import METHODS, overload
+from .overloads_shape import as_strided
+from .record import rename
 from .tensor import Tensor
 from .types import shape_of
 
 
+_NODES = {
+    ("t", False): "TBackward1", ("transpose", False): "TransposeBackward1", ("unsqueeze", False): "UnsqueezeBackward1",
+    ("squeeze", False): "SqueezeBackward3", ("squeeze", True): "SqueezeBackward4", ("as_strided", False): "AsStridedBackward1",
+}  # fmt: skip
+
+
 def _in_place(name: str) -> Any:
-    """``x.name_()`` for the view operator ``name``: the memory stays, so other views and saved values stay good."""
-    op = function(name)
+    """``x.name_()`` for the view operator ``name``: the tensor looks at its memory in another way, and counts that as a write."""
+    op = as_strided if name == "as_strided" else function(name)
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:
         m = modes()
         meta = self._meta
         recording = m.grad and requires_grad(self)
-        if recording or (meta is not None and meta.view is not None):
-            check_writable(self, recording, m)
+        check_writable(self, recording, m, shared=True)
+        view = meta.view if meta is not None else None
+        if recording or view is not None:
             seen = op(self, *args, **kwargs)
-            if meta is not None and meta.view is not None:
-                meta.view = seen._meta.view
+            bump(self)
+            if seen._edge is not None:
+                rename(seen._edge[0], _NODES[name, bool(args or kwargs) and name == "squeeze"])
+            if view is not None:
+                new = seen._meta.view
+                new.version = self._vc[0]
+                new.creation = view.creation  # the mode that counts is that in which the tensor was made
+                meta.view = new
             self._data, self._edge = seen._data, seen._edge
         else:
             self._data = op(self.detach(), *args, **kwargs)._data
+            bump(self)
             if meta is not None:
                 meta.accumulator = None  # which knows the old shape
         return self
@@ -41,7 +57,7 @@ def _in_place(name: str) -> Any:
     return become
 
 
-for _name in ("squeeze", "unsqueeze", "t", "transpose"):
+for _name in ("squeeze", "unsqueeze", "t", "transpose", "as_strided"):
     METHODS[_name + "_"] = _in_place(_name)
 METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
 

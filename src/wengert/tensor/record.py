@@ -201,6 +201,15 @@ def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None)
     return type(node_name or op.node_name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
 
 
+_renamed: dict[tuple[type, str], type] = {}
+
+
+def rename(node: Any, name: str) -> None:
+    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's."""
+    kind = type(node)
+    node.__class__ = _renamed.get((kind, name)) or _renamed.setdefault((kind, name), type(name, (kind,), {"__slots__": (), "__module__": kind.__module__}))
+
+
 def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes, private: str = "") -> OpNode | None:
     """Leave a node on the tape, if some input asks for a gradient.
 

@@ -239,12 +239,24 @@ class Tensor(Methods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if value and self._edge is None and self._data.dtype.kind not in "fcV":
+        if type(value) is not bool:
+            raise RuntimeError("requires_grad must be a bool")
+        if value and self._edge is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        if value and self._data.dtype.kind not in "fcV":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self.requires_grad_(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
+
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Ask (or stop asking) for gradients of this leaf; gives the tensor itself."""
+        if type(requires_grad) is not bool:
+            raise TypeError(
+                f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}"
+            )
         if self._edge is not None:
             if requires_grad:
                 return self
@@ -433,7 +445,7 @@ class Tensor(Methods):
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
                 "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-                "these gradients."
+                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
             )
         hooks = self._backward_hooks
         self._edge = None
