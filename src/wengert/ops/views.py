@@ -305,8 +305,12 @@ def clone(input: Array, *, memory_format=None):
     return np.array(input, order="K" if memory_format is None else "C")
 
 
+def _overwritten(F: Any, g: Any) -> Any:
+    return F.zeros(g.shape, F.dtype_of(g))
+
+
 @operator(
-    grad=dict(input=lambda F, g: None, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(), promoted=(), scalars=True,
+    grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(), promoted=(), scalars=True,
 )  # fmt: skip
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
@@ -326,7 +330,7 @@ def copy(input: Array, src: Array, non_blocking=False):
         ) from None
 
 
-@operator(grad=dict(input=lambda F, g: None, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True, pointwise=True)
+@operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True, pointwise=True)
 def fill(input: Array, value: Array):
     value = np.asarray(value)
     if value.ndim:
@@ -335,7 +339,7 @@ def fill(input: Array, value: Array):
     return np.broadcast_to(value.astype(input.dtype), input.shape)
 
 
-@operator(grad=dict(input=lambda F, g: None), inplace=True, places=())
+@operator(grad=dict(input=_overwritten), inplace=True, places=())
 def assign(input: Array, array):
     """Fresh values, of which nothing depends on the old ones (random fills)."""
     return array
@@ -360,7 +364,7 @@ def drawn_from_two(mean: Array, std: Array, array):
     return array
 
 
-@operator(grad=dict(input=lambda F, g: None), inplace=True, places=())
+@operator(grad=dict(input=_overwritten), inplace=True, places=())
 def zero(input: Array):
     return np.broadcast_to(np.zeros((), input.dtype), input.shape)
 

@@ -427,7 +427,9 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
         if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
             t._data = look(t._data, t._data.shape, t._data.strides, start_of(t._data))
         else:
-            raise RuntimeError("this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first.")
+            raise RuntimeError(
+                "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."
+            )
     if t._vc is INFERENCE_VERSION and not m.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"

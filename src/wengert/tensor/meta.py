@@ -69,7 +69,8 @@ class View:
 
     def place(self, seen: np.ndarray) -> tuple[Any, ...] | None:
         """Where ``seen``, the view's array, lies in the memory of the base, ``(shape, strides, offset)`` in bytes; None if only
-        the steps can tell (another type of element)."""
+        the steps can tell (another type of element).
+        """
         whole = self.base._data
         if seen.dtype == whole.dtype and memory_owner(seen) is memory_owner(whole):
             return seen.shape, seen.strides, address(seen) - address(whole)

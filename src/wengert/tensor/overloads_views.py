@@ -17,7 +17,6 @@ from .record import rename
 from .tensor import Tensor
 from .types import shape_of
 
-
 _NODES = {
     ("t", False): "TBackward1", ("transpose", False): "TransposeBackward1", ("unsqueeze", False): "UnsqueezeBackward1",
     ("squeeze", False): "SqueezeBackward3", ("squeeze", True): "SqueezeBackward4", ("as_strided", False): "AsStridedBackward1",

@@ -207,7 +207,10 @@ _renamed: dict[tuple[type, str], type] = {}
 def rename(node: Any, name: str) -> None:
     """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's."""
     kind = type(node)
-    node.__class__ = _renamed.get((kind, name)) or _renamed.setdefault((kind, name), type(name, (kind,), {"__slots__": (), "__module__": kind.__module__}))
+    found = _renamed.get((kind, name))
+    if found is None:
+        found = _renamed[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": kind.__module__})
+    node.__class__ = found
 
 
 def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes, private: str = "") -> OpNode | None:
