@@ -1,7 +1,7 @@
 """``vmap``: a function of one example becomes a function of a batch.
 
-The examples are taken one by one and the results stacked: what is gained is the notation (and exactness: every
-function maps, with any control flow), not speed.
+The function is called once, on tensors that look like one example and hold them all (``tensor.batching``): each operator
+in it does the whole batch at once, whatever the nesting of maps and gradients.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..tensor import Tensor
+from ..tensor.batching import Batched, Level, expanded, wrapped
 from ..tensor.functions import function
-from ..tensor.random import get_rng_state, set_rng_state
 from . import trees
 
 if TYPE_CHECKING:
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[..., Any]:
-    """``func`` mapped over a dimension of its arguments, example by example.
+    """``func`` mapped over a dimension of its arguments: it is written for one example and done for all at once.
 
     ``in_dims``: the dimension to map over, for all arguments or nested like them; None for what every example gets
-    whole. ``out_dims``: where the mapped dimension goes in the results. ``randomness``: random numbers in ``func`` are
-    refused (``"error"``), drawn for each example (``"different"``) or alike for all (``"same"``). ``chunk_size`` is
-    accepted and changes nothing. Keyword arguments are passed on as they are.
+    whole. ``out_dims``: where the mapped dimension goes in the results (None: the result is the same for all).
+    ``randomness``: random numbers in ``func`` are refused (``"error"``), drawn for each example (``"different"``) or
+    alike for all (``"same"``). ``chunk_size``: so many examples at a time, to save memory. Keyword arguments are mapped
+    over their first dimension.
 
-    Raises ``ValueError`` where dimensions, sizes or structures do not fit.
+    Inside, Python must not branch on a tensor's numbers (``if x > 0``, ``x.item()``): ``RuntimeError``. Raises
+    ``ValueError`` where dimensions, sizes or structures do not fit.
 
     >>> import wengert as torch
     >>> a, b = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0])
@@ -39,7 +41,7 @@ def vmap(
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped_function(*args: Any, **kwargs: Any) -> Any:
         if not all(isinstance(d, int) or d is None for d in trees.leaves(out_dims)):
             raise ValueError(
                 f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
@@ -47,37 +49,32 @@ def vmap(
             )
         dims, size = _dims(func, in_dims, args)
         flat = trees.leaves(args)
-        answers = []
-        start = get_rng_state()
-        for example in range(size) if size else (None,):  # nothing to map: one call with zeros tells the shapes
-            if randomness == "same":
-                set_rng_state(start)
-            row = [x if d is None else _example(x, d, example) for x, d in zip(flat, dims)]
-            answers.append(func(*trees.filled(args, row), **kwargs))
-            if randomness == "error" and not answers[1:] and bool((get_rng_state() != start).any()):
-                raise RuntimeError(
-                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                    "randomness flags on vmap or perform the randomness operation out of vmap"
-                )
-        return _collected(func, answers, out_dims, size)
+        fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
+        if chunk_size is None or chunk_size >= size:
+            return _once(func, args, fronts, dims, size, kwargs, out_dims, randomness)
+        pieces = []
+        for at in range(0, size, chunk_size):
+            n = min(chunk_size, size - at)
+            part = [x if d is None else function("narrow")(x, 0, at, n) for x, d in zip(fronts, dims)]
+            pieces.append(_once(func, args, part, dims, n, kwargs, out_dims, randomness))
+        return _joined(func, pieces, out_dims)
 
     if hasattr(func, "__name__"):
         from functools import update_wrapper
 
-        return update_wrapper(wrapped, func)
-    return wrapped
+        return update_wrapper(wrapped_function, func)
+    return wrapped_function
+
+
+def _once(func: Any, args: Any, fronts: Any, dims: Any, size: int, kwargs: Any, out_dims: Any, randomness: str) -> Any:
+    """One call of the function with everything mapped: ``fronts`` have their batch in front."""
+    with Level(size, randomness) as level:
+        given = trees.filled(args, [x if d is None else wrapped(x, level) for x, d in zip(fronts, dims)])
+        return _collected(func, func(*given, **kwargs), out_dims, level)
 
 
 def _name(func: Any) -> str:
     return getattr(func, "__name__", None) or repr(func)
-
-
-def _example(x: Tensor, dim: int, number: int | None) -> Tensor:
-    if number is None:
-        shape = list(x.shape)
-        del shape[dim]
-        return x.new_zeros(shape)
-    return function("select")(x, dim, number)
 
 
 def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | None], int]:
@@ -123,31 +120,45 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
     return dims, sizes[0]
 
 
-def _collected(func: Any, answers: list[Any], out_dims: Any, size: int) -> Any:
-    """The answers of all examples as one, the mapped dimension where ``out_dims`` wants it."""
-    first = answers[0]
-    for x in trees.leaves(first):
+def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
+    """For each leaf of the answer the dimension that its batch goes to."""
+    dims = trees.spread(out_dims, answer)
+    if dims is None and isinstance(out_dims, tuple) and isinstance(answer, list):
+        dims = trees.spread(list(out_dims), answer)
+    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(answer, Tensor):
+        dims = list(out_dims)
+    if dims is None:
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
+            f"has structure {trees.shape(out_dims)} but outputs has structure {trees.shape(answer)}."
+        )
+    return dims
+
+
+def _collected(func: Any, answer: Any, out_dims: Any, level: Level) -> Any:
+    """The answer with the batch of ``level`` where ``out_dims`` wants it."""
+    results = []
+    for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer)):
+        batched = type(x) is Batched and x.level is level
+        if d is None:
+            if batched:
+                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
+            results.append(x)
+            continue
         if not isinstance(x, Tensor):
             raise ValueError(
                 f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= to "
                 "None for output?"
             )
-    dims = trees.spread(out_dims, first)
-    if dims is None and isinstance(out_dims, tuple) and isinstance(first, list):
-        dims = trees.spread(list(out_dims), first)
-    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(first, Tensor):
-        dims = list(out_dims)
-    if dims is None:
-        raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
-            f"has structure {trees.shape(out_dims)} but outputs has structure {trees.shape(first)}."
-        )
-    stack = function("stack")
-    results = []
-    for d, column in zip(dims, zip(*map(trees.leaves, answers))):
-        if d is None:
-            results.append(column[0])
-            continue
-        stacked = stack(list(column), d)
-        results.append(stacked if size else stacked.narrow(d, 0, 0))
-    return trees.filled(first, results)
+        value = expanded(x, level)
+        results.append(function("movedim")(value, 0, d) if d else value)
+    return trees.filled(answer, results)
+
+
+def _joined(func: Any, pieces: list[Any], out_dims: Any) -> Any:
+    """The answers for one chunk after another as one."""
+    first = pieces[0]
+    rows = []
+    for d, *column in zip(_out(func, first, out_dims), *map(trees.leaves, pieces)):
+        rows.append(column[0] if d is None else function("cat")(column, d))
+    return trees.filled(first, rows)

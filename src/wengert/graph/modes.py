@@ -60,6 +60,10 @@ _modes: ContextVar[Modes] = ContextVar("wengert_modes", default=RECORD)
 modes: Callable[[], Modes] = _modes.get
 set_modes = _modes.set
 
+# The maps (``vmap``) that are running, outermost first. Not a mode: what a map does hangs on its batched tensors, and
+# the work on the tensors below them stays on the fast path. Only what has no such argument asks (random numbers, ``vmap``).
+map_levels: ContextVar[tuple[Any, ...]] = ContextVar("wengert_map_levels", default=())
+
 
 def change(**changes: Any) -> Modes:
     """Switch modes for this thread or task; gives the record that was in force."""

@@ -171,28 +171,34 @@ def grad(
 
 
 def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> Any:
+    """One walk for several vectors: they go through as a map's batch, and every gradient comes out with theirs."""
+    from .batching import Level, expanded, wrapped
+
     vectors = _row(vectors) if vectors is not None else []
     if len(vectors) != len(rows):
         raise RuntimeError(f"got {len(rows)} tensors and {len(vectors)} gradients")
     count = next(v.shape[0] for v in vectors if v is not None)
-    keep = create_graph if retain is None else retain
-    each = [
-        grad(
-            rows,
-            wanted,
-            [None if v is None else v[i] for v in vectors],
-            keep or i + 1 < count,
-            create_graph,
-            True,
-            allow_unused,
-            False,
-            materialize,
-        )
-        for i in range(count)
-    ]
-    from .functions import function
+    for i, (t, v) in enumerate(zip(rows, vectors)):
+        if v is not None and v._data.shape[1:] != _place_of(t)[0]:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+                "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {_show(v._data.shape)} and output[{i}] has a shape of {_show(_place_of(t)[0])}. If you only "
+                "want some tensors in `grad_output` to be considered batched, consider using vmap."
+            )
+    with Level(count, "different") as level:
+        given = [None if v is None else wrapped(v, level) for v in vectors]
+        found = grad(rows, wanted, given, retain, create_graph, True, allow_unused, False, materialize)
+    return tuple(None if g is None else expanded(g, level) for g in found)
 
-    return tuple(None if column[0] is None else function("stack")(list(column)) for column in zip(*each))
+
+def _place_of(t: Any) -> tuple[Any, Any]:
+    """Shape and type of a tensor, or of the output that a ``GradientEdge`` names."""
+    if not isinstance(t, GradientEdge):
+        return t._data.shape, t._data.dtype
+    if t.node.outputs == 1:
+        return t.node.shape, t.node.dtype
+    return t.node.shape[t.output_nr], t.node.dtype[t.output_nr]
 
 
 def _in_tensors(create_graph: bool) -> bool:

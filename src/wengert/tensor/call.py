@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Filled by the tensor module: the class, and the classes whose operators need no override check.
 Tensor_: Any = None
 PLAIN: set[type] = set()
+Batched_: Any = None  # the tensors of mapped functions (see ``batching``), once somebody maps one
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 
 
@@ -36,23 +37,25 @@ _SIMPLE = frozenset((int, float, bool, type(None), str, np.ndarray))
 def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
     """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch."""
     m = modes()
+    call: Any = compute
     for v in args:
         kind = type(v)
         if kind in PLAIN or kind in _SIMPLE:
             continue
+        if Batched_ is not None and (kind is Batched_ or ((kind is list or kind is tuple) and any(type(x) is Batched_ for x in v))):
+            from .batching.dispatch import mapped as call
         if any(type(x) not in PLAIN for x in v) if kind is list or kind is tuple else hasattr(kind, "__torch_function__"):
             answer = overridden(op.name, args, {} if out is None else {"out": out})
             if answer is not NotImplemented:
                 return answer
             break
     if m.observers:
-        return observed(op, args, out, m)
-    return compute(op, args, out, m)
+        return observed(op, args, out, m, call)
+    return call(op, args, out, m)
 
 
-def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
+def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes, call: Any) -> Any:
     """The call seen by profilers, autocast and the like: each observer wraps the next."""
-    call: Any = compute
     for observer in m.observers:
         call = observer.around(call)
     return call(op, args, out, m)
@@ -336,6 +339,11 @@ def bump(t: Tensor) -> None:
 def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
     m = modes()
+    if Batched_ is not None:
+        from .batching.dispatch import holds_batched, mapped_inplace
+
+        if holds_batched(args):
+            return mapped_inplace(op, args)
     for v in args:
         if isinstance(v, Tensor_) and type(v) not in PLAIN:
             answer = overridden(op.name + "_", args, {})

@@ -1,0 +1,255 @@
+"""The tensor that a mapped function sees: one example in shape, the whole batch in memory.
+
+A ``Batched`` hides the first dimension of its ``value``, an ordinary tensor (or a ``Batched`` of an outer map). Operators
+on it are done on the value (see ``dispatch``), so the value is what is recorded: gradients, hooks, higher derivatives
+need nothing further. Its own array is a ghost of the right shape and type, full of NaN, that nobody may write to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ...graph.modes import map_levels
+from .. import call
+from ..functions import function
+from ..overrides import _disabled
+from ..tensor import Tensor
+from ..types import contiguous_format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_NEXT = "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+NO_ITEM = f"vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, {_NEXT}"
+NO_BRANCH = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
+    "issue at https://github.com/pytorch/pytorch/issues . Inside a mapped function a tensor stands for all examples at once: choose between "
+    "values with torch.where."
+)
+NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
+NO_GRAD_MODE = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being "
+    "transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
+    "jacfwd, hessian) or call requires_grad_() outside of a function being transformed instead."
+)
+NO_BACKWARD = (
+    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
+    "backward() outside of functorch transforms."
+)
+
+
+class Level:
+    """One map that is running: how deep it lies in others, how many examples it has, what it does about random numbers."""
+
+    __slots__ = ("number", "randomness", "size", "_before")
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.size, self.randomness = size, randomness
+        outer = map_levels.get()
+        self.number = outer[-1].number + 1 if outer else 1
+
+    def __enter__(self) -> Level:
+        self._before = map_levels.get()
+        map_levels.set((*self._before, self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        map_levels.set(self._before)
+
+
+class without:
+    """Inside, the innermost map is forgotten: what is drawn or made there is made once."""
+
+    def __enter__(self) -> None:
+        self.before = map_levels.get()
+        map_levels.set(self.before[:-1])
+
+    def __exit__(self, *exc: object) -> None:
+        map_levels.set(self.before)
+
+
+_NAN: dict[Any, bytes] = {}
+
+
+def ghost(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """A read-only array of this shape and type over one element: NaN where the type has it, else 0."""
+    memory = _NAN.get(dtype)
+    if memory is None:
+        memory = _NAN[dtype] = np.full((), np.nan if dtype.kind in "fcV" else 0).astype(dtype).tobytes()
+    return np.ndarray(shape, dtype, memory, 0, (0,) * len(shape))
+
+
+def wrapped(value: Any, level: Level) -> Batched:
+    """``value`` with its first dimension hidden."""
+    a = value._data
+    t: Batched = object.__new__(Batched)
+    t._data, t._edge, t._meta = ghost(a.shape[1:], a.dtype), None, None
+    t._vc = value._vc
+    t.value, t.level = value, level
+    return t
+
+
+def expanded(x: Any, level: Level) -> Any:
+    """The value of ``x`` at ``level``: an ``x`` that does not vary there is repeated, without a copy."""
+    if type(x) is Batched and x.level is level:
+        return x.value
+    return function("expand")(function("unsqueeze")(x, 0), (level.size, *x._data.shape))
+
+
+def mapped_over(*values: Any) -> bool:
+    """Whether some value is a batched tensor."""
+    return any(type(v) is Batched for v in values)
+
+
+# -- several levels at once -------------------------------------------------------------------------------------------
+
+
+def decomposed(t: Any) -> tuple[Any, list[Level]]:
+    """The ordinary tensor below all maps, and the levels that its first dimensions belong to."""
+    levels: list[Level] = []
+    while type(t) is Batched:
+        levels.insert(0, t.level)
+        t = t.value
+    return t, levels
+
+
+def plain(t: Any) -> Any:
+    """The ordinary tensor below all maps."""
+    return decomposed(t)[0]
+
+
+def _arranged(t: Any, have: list[Level], want: list[Level]) -> Any:
+    """The first dimensions of ``t``, which belong to ``have``, in the order of ``want``."""
+    if have == want:
+        return t
+    rest = range(len(have), t._data.ndim)
+    return function("permute")(t, (*(have.index(x) for x in want), *rest))
+
+
+def _composed(t: Any, levels: Iterable[Level]) -> Any:
+    for level in levels:
+        t = wrapped(t, level)
+    return t
+
+
+def lowered(t: Any, levels: Sequence[Level]) -> Any:
+    """``t`` with the dimensions of ``levels`` shown in front, repeated where it does not vary; other maps stay hidden."""
+    if not levels:
+        return t
+    inner, have = decomposed(t)
+    missing = [x for x in levels if x not in have]
+    for level in missing:
+        inner = function("expand")(function("unsqueeze")(inner, 0), (level.size, *inner._data.shape))
+        have.insert(0, level)
+    others = [x for x in have if x not in levels]
+    return _composed(_arranged(inner, have, [*others, *levels]), others)
+
+
+def raised(t: Any, levels: Sequence[Level]) -> Any:
+    """The opposite of ``lowered``: the first dimensions are those of ``levels``, and are hidden."""
+    if not levels:
+        return t
+    inner, others = decomposed(t)
+    have = [*others, *levels]
+    want = sorted(have, key=lambda x: x.number)
+    return _composed(_arranged(inner, have, want), want)
+
+
+# -- the class --------------------------------------------------------------------------------------------------------
+
+
+def _refused(text: str, kind: type[Exception] = RuntimeError) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise kind(text)
+
+    return method
+
+
+class Batched(Tensor):
+    """A tensor inside a mapped function: see the module's text."""
+
+    __slots__ = ("level", "value")
+
+    value: Any
+    level: Level
+
+    __torch_function__ = _disabled  # type: ignore[assignment]
+    __hash__ = Tensor.__hash__
+
+    # what would have to look at the numbers of one example
+    item = __float__ = __int__ = __complex__ = __index__ = _refused(NO_ITEM)
+    __bool__ = _refused(NO_BRANCH)
+    tolist = numpy = data_ptr = __array__ = __dlpack__ = _refused(NO_STORAGE)
+    __deepcopy__ = __reduce_ex__ = _refused("Cannot access storage of BatchedTensorImpl", NotImplementedError)
+    data = property(_refused("accessing `data` under vmap transform is not allowed"))  # type: ignore[assignment]
+    backward = _refused(NO_BACKWARD)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Refused: inside a mapped function, gradients come from ``torch.func.grad`` and its kin."""
+        raise RuntimeError(NO_GRAD_MODE)
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.value.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        raise RuntimeError(NO_GRAD_MODE)
+
+    @property
+    def grad_fn(self) -> Any:
+        return self.value.grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.value.is_leaf
+
+    @property
+    def _version(self) -> int:
+        return self.value._version
+
+    def _is_view(self) -> bool:
+        return self.value._is_view()
+
+    def is_inference(self) -> bool:
+        return self.value.is_inference()
+
+    def detach(self) -> Any:
+        return wrapped(self.value.detach(), self.level)
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call ``hook`` with the gradient of this tensor, batched as it is."""
+        level = self.level
+
+        def inside(g: Any) -> Any:
+            answer = hook(wrapped(g, level))
+            return None if answer is None else expanded(answer, level)
+
+        return self.value.register_hook(inside)
+
+    def stride(self, dim: int | None = None) -> Any:
+        row = self.value.stride()[1:]
+        return row if dim is None else row[dim]
+
+    def storage_offset(self) -> int:
+        return self.value.storage_offset()
+
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        return self.value.is_contiguous()
+
+    def contiguous(self, memory_format: Any = None) -> Any:
+        """The tensor with the elements of its batch in order in memory: itself if they are."""
+        return self if self.value.is_contiguous() else wrapped(self.value.contiguous(), self.level)
+
+    def as_subclass(self, cls: Any) -> Any:
+        return self
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        inside = repr(self.value).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self.level.number}, bdim=0, value=\n    {inside}\n)"
+
+
+Batched.__module__ = "torch"
+call.Batched_ = Batched

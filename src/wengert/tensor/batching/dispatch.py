@@ -1,0 +1,202 @@
+"""How an operator is done on batched tensors: the rule is found, called on the values, and its answer wrapped.
+
+A rule is a function of a ``Call``. Which one an operator has is decided by what it declares and by its family (the file
+that it stands in); ``rules`` has the table. An operator without a rule is done example by example: slower, never wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...arrays import dtypes as dt
+from ..call import UNSET, compute
+from ..functions import function, inplace_function
+from .batched import Batched, expanded, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...graph.modes import Modes
+    from ...ops.operator import Operator
+    from .batched import Level
+
+    Rule = Callable[["Call"], Any]
+
+
+class Call:
+    """An operator with its arguments as a rule wants them.
+
+    ``values``: by parameter; of what is batched at this level the value, whose first dimension is the batch. ``batched``:
+    the parameters (for lists of tensors: those with a batched element) of which that is so.
+    """
+
+    __slots__ = ("batched", "given", "level", "op", "size", "values")
+
+    def __init__(self, op: Operator, args: tuple[Any, ...], level: Level) -> None:
+        self.op, self.level, self.size = op, level, level.size
+        self.given = dict(zip(op.params, args))
+        self.values: dict[str, Any] = {}
+        self.batched: set[str] = set()
+        for p, v in self.given.items():
+            if type(v) is Batched and v.level is level:
+                self.batched.add(p)
+                v = v.value
+            elif p in op.tensor_lists and any(type(x) is Batched and x.level is level for x in v):
+                self.batched.add(p)
+            self.values[p] = v
+
+    def __getitem__(self, p: str) -> Any:
+        return self.values[p]
+
+    def rank(self, p: str) -> int:
+        """The number of dimensions that the mapped function sees."""
+        return self.given[p]._data.ndim
+
+    def shape(self, p: str) -> tuple[int, ...]:
+        """The shape that the mapped function sees."""
+        return self.given[p]._data.shape
+
+    def whole(self, p: str) -> Any:
+        """The tensor with a batch dimension in front in any case."""
+        return self.values[p] if p in self.batched else expanded(self.values[p], self.level)
+
+    def row(self, p: str) -> list[Any]:
+        """The tensors of a list, each with a batch dimension (None where there is none)."""
+        return [None if x is None else expanded(x, self.level) for x in self.given[p]]
+
+    def aligned(self, p: str, rank: int) -> Any:
+        """The tensor so that it broadcasts against others of ``rank`` dimensions: ones between the batch and the rest."""
+        x = self.values[p]
+        missing = rank - self.rank(p)
+        if p not in self.batched or missing <= 0:
+            return x
+        shape = x._data.shape
+        return function("reshape")(x, (shape[0], *[1] * missing, *shape[1:]))
+
+    def run(self, **changes: Any) -> Any:
+        """The operator itself, on the values with ``changes``."""
+        return invoke(self.op, {**self.values, **changes})
+
+    @property
+    def tensors(self) -> list[str]:
+        """The parameters that are tensors in this call."""
+        return [p for p in self.op.tensors if hasattr(self.given[p], "_data")]
+
+
+def invoke(op: Operator, values: dict[str, Any], call: Any = None) -> Any:
+    """The public function of ``op`` (or its in-place form) with arguments by parameter."""
+    params = op.params
+    end = len(params) - op.kwonly
+    if op.variadic:
+        end = params.index(op.variadic) + 1
+    return (call or function(op.name))(*[values[p] for p in params[:end]], **{p: values[p] for p in params[end:]})
+
+
+def holds_batched(args: Any) -> bool:
+    """Whether some argument is a batched tensor, or a list with one."""
+    return any(type(v) is Batched or (type(v) in (list, tuple) and any(type(x) is Batched for x in v)) for v in args)
+
+
+def _innermost(args: Any) -> Level:
+    levels = [x.level for v in args for x in (v if type(v) in (list, tuple) else (v,)) if type(x) is Batched]
+    return max(levels, key=lambda level: level.number)
+
+
+def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
+    """The operator on batched tensors."""
+    if out is not None:
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops."
+        )
+    if any(a is UNSET for a in args):
+        return compute(op, args, out, m)  # which says what is missing
+    level = _innermost(args)
+    return _hidden(rule_of(op)(Call(op, args, level)), level)
+
+
+def _hidden(answer: Any, level: Level) -> Any:
+    """An answer with its batch dimension hidden; named tuples stay what they are."""
+    if isinstance(answer, tuple):
+        row = [wrapped(x, level) for x in answer]
+        return type(answer)(*row) if hasattr(answer, "_fields") else tuple(row)
+    return wrapped(answer, level)
+
+
+_found: dict[str, Rule] = {}
+
+
+def rule_of(op: Operator) -> Rule:
+    """The operator's rule."""
+    rule = _found.get(op.name)
+    if rule is None:
+        from .rules import choose
+
+        rule = _found[op.name] = choose(op)
+    return rule
+
+
+def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
+    """The in-place form: the value's memory is written to, which every view of it shares."""
+    from .rules import pointwise
+
+    target, level = args[0], _innermost(args)
+    rule = rule_of(op)
+    arithmetic = rule is pointwise or op.name in ("copy", "fill")
+    if type(target) is not Batched or target.level is not level:
+        name = "inplace arithmetic" if arithmetic else f"{op.name}_"
+        raise RuntimeError(
+            f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "
+            "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use "
+            f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, please file a bug "
+            "report instead."
+        )
+    call = Call(op, args, level)
+    value = target.value
+    if op.name == "copy" or (op.name == "fill" and "value" in call.batched):
+        inplace_function("copy")(value, call.aligned(op.params[1], target._data.ndim))
+    elif arithmetic and len(call.tensors) == 1:
+        invoke(op, call.values, inplace_function(op.name))
+    else:
+        answer = rule(call)
+        y = answer[0] if isinstance(answer, tuple) else answer
+        if not dt.can_cast(y._data.dtype, value._data.dtype):
+            have, want = dt.scalar_name(y._data.dtype), dt.scalar_name(value._data.dtype)
+            raise RuntimeError(f"result type {have} can't be cast to the desired output type {want}")
+        if y._data.shape != value._data.shape:
+            raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(y.shape[1:])}")
+        inplace_function("copy")(value, y)
+    target._vc = value._vc
+    return target
+
+
+def one_by_one(call: Call) -> Any:
+    """The rule of last resort: each example by itself."""
+    op, size = call.op, call.size
+    select = function("select")
+    answers = []
+    for i in range(size or 1):
+        row: dict[str, Any] = {}
+        for p, v in call.values.items():
+            if p not in call.batched:
+                row[p] = v
+            elif p in op.tensor_lists:
+                row[p] = [_example(x, call.level, i) for x in call.given[p]]
+            else:
+                row[p] = select(v, 0, i) if size else v.new_zeros(v.shape[1:])
+        answers.append(invoke(op, row))
+    first = answers[0]
+    if not isinstance(first, tuple):
+        return _stacked(answers, size)
+    columns = [_stacked(list(c), size) for c in zip(*answers)]
+    return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
+
+
+def _example(x: Any, level: Level, i: int) -> Any:
+    if type(x) is Batched and x.level is level:
+        return function("select")(x.value, 0, i) if level.size else x.value.new_zeros(x.value.shape[1:])
+    return x
+
+
+def _stacked(rows: list[Any], size: int) -> Any:
+    found = function("stack")(rows, 0)
+    return found if size else function("narrow")(found, 0, 0, 0)
