@@ -12,11 +12,12 @@ tensor([ 3., 12.])
 
 from __future__ import annotations
 
-from .gradients import grad, grad_and_value, vjp
+from .gradients import debug_unwrap, functionalize, grad, grad_and_value, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
 from .mapping import vmap
 from .modules import functional_call, stack_module_state
 
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "stack_module_state", "vjp", "vmap",
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..graph.engine import below
-from ..graph.modes import enable_grad, is_grad_enabled
-from ..tensor import Tensor
+from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes
+from ..tensor import Tensor, batching
 from ..tensor.backward import grad as _grad
-from ..tensor.creation import zeros_like
+from ..tensor.creation import ones_like, zeros_like
 from ..tensor.meta import AccumulateGrad, edge_of
 from . import trees
 
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 
 
 class Level:
-    """One differentiation: the tensors that it is with respect to, and what is outside of it."""
+    """One differentiation: the tensors that it is with respect to, and what is outside of it.
+
+    Inside of maps, what is differentiated are the tensors below the batched ones; an argument that does not vary along a
+    map is repeated there, so that each example has its own gradient.
+    """
 
     def __init__(self) -> None:
         self.recording = is_grad_enabled()  # whether somebody outside may differentiate the answers
         self.own: set[int] = set()
+        self.maps = list(map_levels.get())
         self.inputs: list[Tensor] = []
 
     def enter(self, tree: Any) -> Any:
@@ -36,32 +41,53 @@ class Level:
     def _input(self, x: Any) -> Any:
         if not isinstance(x, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
-        outside = self.recording and x.requires_grad
-        fresh = x.view_as(x) if outside else x.detach().requires_grad_()
+        below = batching.plain(self.entire(x))
+        outside = self.recording and below.requires_grad
+        fresh = below.view_as(below) if outside else unrecorded(below).requires_grad_()
         if not outside:
             self.own.add(id(fresh))
         self.inputs.append(fresh)
-        return fresh
+        return batching.raised(fresh, self.maps)
+
+    def entire(self, t: Tensor) -> Tensor:
+        """``t`` as a batched tensor of every map around this level."""
+        return batching.raised(batching.lowered(t, self.maps), self.maps) if self.maps else t
 
     def foreign(self, tensors: Iterable[Any]) -> bool:
         """Whether the history of ``tensors`` leads to a leaf that this level has not made."""
-        edges = [edge_of(t) for t in tensors if isinstance(t, Tensor) and t.requires_grad]
+        plain = [batching.plain(t) for t in tensors if isinstance(t, Tensor)]
+        edges = [edge_of(t) for t in plain if t.requires_grad]
         nodes = below([e for e in edges if e is not None])
         return self.recording and any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own for n in nodes)
 
     def leave(self, tree: Any) -> Any:
         """Answers as the caller gets them: without what is inside this level's history only."""
-        return trees.mapped(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad and not self.foreign([t]) else t, tree)
+        return trees.mapped(lambda t: unrecorded(t) if isinstance(t, Tensor) and t.requires_grad and not self.foreign([t]) else t, tree)
 
     def pull(self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None) -> list[Tensor]:
         """The gradients of this level's inputs."""
+        maps = self.maps
         pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
         if not pairs:
-            return [zeros_like(x.detach()) for x in self.inputs]
+            return [batching.raised(zeros_like(x.detach()), maps) for x in self.inputs]
         if create_graph is None:
             create_graph = self.recording and (self.foreign(outputs) or any(v is not None and v.requires_grad for v in vectors))
-        found = _grad([o for o, _ in pairs], self.inputs, [v for _, v in pairs], retain or create_graph, create_graph, allow_unused=True)
-        return [zeros_like(x.detach()) if g is None else g for g, x in zip(found, self.inputs)]
+        roots = [batching.lowered(o, maps) for o, _ in pairs]
+        seeds = [ones_like(r.detach()) if v is None else batching.lowered(v, maps) for r, (_, v) in zip(roots, pairs)]
+        found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
+        return [batching.raised(zeros_like(x.detach()) if g is None else g, maps) for g, x in zip(found, self.inputs)]
+
+
+def unrecorded(t: Tensor) -> Tensor:
+    """The same numbers without history; what forward mode makes it carry stays."""
+    if isinstance(t, batching.Batched):
+        return batching.wrapped(unrecorded(t.value), t.level)
+    found = t.detach()
+    for level in modes().levels:
+        tangent = level.tangent(t)
+        if tangent is not None:
+            level.attach(found, tangent)
+    return found
 
 
 def selected(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
@@ -182,3 +208,29 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     output = level.leave(inside)
     return (output, pull, level.leave(aux)) if has_aux else (output, pull)
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """``func`` as it is: what differs in PyTorch, in-place steps and views replaced by copies, is seen by compilers alone.
+
+    ``remove``: ``"mutations"`` or ``"mutations_and_views"``.
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n     remove='mutations': "
+            "all inplace and out= operators will be removed from the program, and replaced with their out-of-place equivalents.\n     "
+            "remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be replaced with their non-aliasing "
+            "counterparts, {view}_copy.\n"
+        )
+
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return _named(wrapper, func)
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The tensor of the whole batch below the one that a mapped function sees; any other tensor itself. For looking, not for computing."""
+    if not isinstance(tensor, batching.Batched):
+        return tensor
+    return debug_unwrap(tensor.value) if recurse else tensor.value

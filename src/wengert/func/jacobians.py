@@ -1,7 +1,7 @@
 """``jvp``, ``linearize``, Jacobians and Hessians of functions.
 
-Products with the Jacobian from the right come from two backwards (the first is linear in its vector; its derivative by
-that vector is the Jacobian itself), so that every operator with a gradient has them.
+Products with the Jacobian from the right are forward mode: the primals carry their tangents through the function.
+Whole Jacobians are one such product, or one with the Jacobian from the left, mapped over a basis.
 """
 
 from __future__ import annotations
@@ -11,55 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..graph.modes import enable_grad
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, batching, tangents, wrap
 from ..tensor.backward import grad as _grad
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
 from . import trees
 from .gradients import Level, _named, entered, selected, split_aux
+from .mapping import vmap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class _Tangents:
-    """A function at a point, ready to push tangents forward."""
-
-    def __init__(self, func: Any, primals: tuple[Any, ...], numbers: tuple[int, ...], has_aux: bool, api: str, kwargs: Any) -> None:
-        self.level = level = Level()
-        with enable_grad():
-            given = entered(level, primals, numbers)
-            self.inside, self.aux = split_aux(func(*given, **kwargs), has_aux, api)
-            self.outputs = trees.leaves(self.inside)
-            for o in self.outputs:
-                if not isinstance(o, Tensor):
-                    raise RuntimeError(f"{api}: expected f(*args) to return only tensors, got unsupported type {type(o)}")
-            self.seeds: list[Tensor] = []
-            pairs = []
-            for o in self.outputs:
-                if o.requires_grad:
-                    seed = zeros_like(o.detach()).requires_grad_()
-                    level.own.add(id(seed))
-                    self.seeds.append(seed)
-                    pairs.append((o, seed))
-            rows = _grad([o for o, _ in pairs], level.inputs, [s for _, s in pairs], create_graph=True, allow_unused=True) if pairs else ()
-            self.rows = rows if pairs else (None,) * len(level.inputs)
-
-    def push(self, tangents: list[Any]) -> list[Tensor]:
-        """The tangents of the outputs."""
-        level = self.level
-        live = [(row, t) for row, t in zip(self.rows, tangents) if row is not None and row.requires_grad]
-        create_graph = level.recording and (level.foreign(self.outputs) or level.foreign(tangents))
-        found: Any = (None,) * len(self.seeds)
-        if live:
-            found = _grad([r for r, _ in live], self.seeds, [t for _, t in live], True, create_graph, allow_unused=True)
-        supply = iter(found)
-        pushed = [next(supply) if o.requires_grad else None for o in self.outputs]
-        return [zeros_like(o.detach()) if t is None else level.leave(t) for o, t in zip(self.outputs, pushed)]
-
-    def output(self) -> Any:
-        """The value of the function."""
-        return self.level.leave(self.inside)
 
 
 _JVP = "jvp(f, primals, tangents)"
@@ -84,64 +45,115 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 tensors, "
             f"tangents also must be. Got primals with structure {trees.shape(primals)} and tangents with structure {trees.shape(tangents)}"
         )
-    point = _Tangents(func, primals, tuple(range(len(primals))), has_aux, _JVP, {})
-    if strict and len(point.seeds) < len(point.outputs):
+    inside, pushed, aux = _pushed(func, primals, tuple(range(len(primals))), trees.leaves(tangents), strict, has_aux, _JVP, {})
+    answer = (inside, trees.filled(inside, pushed))
+    return (*answer, aux) if has_aux else answer
+
+
+def _pushed(
+    func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directions: list[Any], strict: bool, has_aux: bool, api: str, kwargs: Any
+) -> tuple[Any, list[Tensor], Any]:
+    """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
+    supply = iter(directions)
+    with tangents.Level() as level:
+        row = list(args)
+        for n in numbers:
+            row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), api), row[n])
+        answer, aux = split_aux(func(*row, **kwargs), has_aux, api)
+        found = []
+        for o in trees.leaves(answer):
+            if not isinstance(o, Tensor):
+                raise RuntimeError(f"{api}: expected f(*args) to return only tensors, got unsupported type {type(o)}")
+            tangent = level.tangent(o)
+            if tangent is None and strict:
+                raise RuntimeError(
+                    "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+                )
+            found.append(zeros_like(o.detach()) if tangent is None else tangent)
+        inside, aux = (trees.mapped(lambda t: level.primal(t) if isinstance(t, Tensor) else t, x) for x in (answer, aux))
+    return inside, found, aux
+
+
+def _dual(level: tangents.Level, x: Any, tangent: Any, api: str) -> Tensor:
+    for name, t in (("primals", x), ("tangents", tangent)):
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"{api}: Expected {name} to contain only Tensors, got unsupported type {type(t)}")
+    if x.shape != tangent.shape:
         raise RuntimeError(
-            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
+            f"of size {list(x.shape)} while the given forward gradient is of size {list(tangent.shape)}."
         )
-    pushed = trees.filled(point.inside, point.push(trees.leaves(tangents)))
-    output = point.output()
-    return (output, pushed, point.level.leave(point.aux)) if has_aux else (output, pushed)
+    return level.dual(x, tangent)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """``(output, jvp_fn)``: the output at ``primals``, and ``jvp_fn(*tangents)``, the linear function closest to ``func`` there.
+
+    ``func`` is called once: ``jvp_fn`` is the derivative of its gradient, which is linear in the vector that goes in.
 
     >>> import wengert as torch
     >>> output, push = torch.func.linearize(torch.sin, torch.tensor(0.0))
     >>> push(torch.tensor(3.0))
     tensor(3.)
     """
-    point = _Tangents(func, primals, tuple(range(len(primals))), False, "linearize(f, *primals)", {})
+    level = Level()
+    maps = level.maps
+    with enable_grad():
+        given = entered(level, primals, tuple(range(len(primals))))
+        inside = func(*given)
+        outputs = _tensors(inside, "linearize(f, *primals)")
+        roots = [batching.lowered(o, maps) for o in outputs if o.requires_grad]
+        seeds = [zeros_like(r.detach()).requires_grad_() for r in roots]
+        level.own.update(map(id, seeds))
+        rows = _grad(roots, level.inputs, seeds, create_graph=True, allow_unused=True) if roots else (None,) * len(level.inputs)
 
     def push(*tangents: Any) -> Any:
         if trees.shape(tangents) != trees.shape(primals):
             raise RuntimeError(
                 f"Expected the tangents {trees.shape(tangents)} to have the same argspec as the primals {trees.shape(primals)}"
             )
-        row = trees.leaves(tangents)
-        for i, (t, x) in enumerate(zip(row, point.level.inputs)):
+        vectors = trees.leaves(tangents)
+        for i, (t, x) in enumerate(zip(vectors, trees.leaves(primals))):
             for what in ("shape", "dtype"):
                 if getattr(t, what) != getattr(x, what):
                     raise RuntimeError(
                         f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(x, what)} "
                         "of the corresponding primal."
                     )
-        return trees.filled(point.inside, point.push(row))
+        live = [(r, batching.lowered(t, maps)) for r, t in zip(rows, vectors) if r is not None and r.requires_grad]
+        found: Any = (None,) * len(seeds)
+        if live:
+            graph = level.recording and (level.foreign(outputs) or level.foreign(vectors))
+            found = _grad([r for r, _ in live], seeds, [t for _, t in live], True, graph, allow_unused=True)
+        supply = iter(found)
+        pushed = [next(supply) if o.requires_grad else None for o in outputs]
+        return trees.filled(
+            inside, [zeros_like(o.detach()) if t is None else level.leave(batching.raised(t, maps)) for o, t in zip(outputs, pushed)]
+        )
 
-    return point.output(), push
+    return level.leave(inside), push
 
 
-def _basis(like: Tensor) -> list[Tensor]:
-    """For each element the tensor that is 1 there and 0 elsewhere."""
+# -- Jacobians --------------------------------------------------------------------------------------------------------
+
+
+def _basis(like: Tensor, before: int = 0, count: int | None = None) -> Tensor:
+    """For each element of ``like`` the tensor that is 1 there and 0 elsewhere, stacked; ``before`` rows of zeros first, ``count`` in all."""
     n = like.numel()
-    rows = np.eye(n, dtype=like._data.dtype if like._data.dtype.kind != "V" else "f4").astype(like._data.dtype)
-    return [wrap(row.reshape(like._data.shape)) for row in rows]
-
-
-def _stacked(rows: list[Tensor], shape: tuple[int, ...], like: Tensor) -> Tensor:
-    return function("stack")(rows).reshape(shape) if rows else zeros_like(like.detach()).new_zeros(shape)
+    a = np.zeros((n if count is None else count, n), like._data.dtype)
+    np.fill_diagonal(a[before : before + n], np.ones((), like._data.dtype))
+    return wrap(a.reshape(-1, *like._data.shape) if n else a.reshape(len(a), *like._data.shape))
 
 
 def jacrev(
     func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function that gives the Jacobian of ``func``, row by row: one backward for each element of the outputs.
+    """A function that gives the Jacobian of ``func``: the backward of each element of the outputs, all in one.
 
     For an output of shape ``o`` and an argument of shape ``i`` the Jacobian has the shape ``o + i``; nested outputs and
-    arguments give the structure of the arguments inside that of the outputs. ``chunk_size`` is accepted and changes
-    nothing, as rows are computed one by one.
+    arguments give the structure of the arguments inside that of the outputs. ``chunk_size``: so many rows at a time, to
+    save memory.
 
     >>> import wengert as torch
     >>> torch.func.jacrev(lambda x: x.cumprod(0))(torch.tensor([2.0, 3.0]))
@@ -159,11 +171,14 @@ def jacrev(
             inside, aux = split_aux(func(*given, **kwargs), has_aux, "jacrev(f)(*args)")
             outputs = _tensors(inside, "jacrev(f)(*args)")
             argument = tuple(given[n] for n in numbers)
+            inputs = trees.leaves(argument)
             table = []
             for o in outputs:
-                rows = [level.pull([o], [e], retain=True) for e in _basis(o)]
-                columns = list(zip(*rows)) if rows else [()] * len(level.inputs)
-                found = [level.leave(_stacked(list(c), tuple(o.shape) + tuple(x.shape), x)) for c, x in zip(columns, level.inputs)]
+                if o.numel():
+                    rows = vmap(lambda v, o=o: tuple(level.pull([o], [v], retain=True)), randomness="same", chunk_size=chunk_size)(_basis(o))
+                else:
+                    rows = [x.detach().new_zeros((0, *x.shape)) for x in inputs]
+                found = [level.leave(r.reshape(o.shape + x.shape)) for r, x in zip(rows, inputs)]
                 jacobian = trees.filled(argument, found)
                 table.append(jacobian if isinstance(argnums, tuple) else jacobian[0])
             answer = trees.filled(inside, table)
@@ -173,10 +188,9 @@ def jacrev(
 
 
 def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func``, column by column: one product for each element of the arguments.
+    """A function that gives the Jacobian of ``func``: tangents along each element of the arguments, all in one forward pass.
 
-    Shapes and structure are those of ``jacrev``. It takes two backwards to make a column, so that ``jacrev`` is the
-    quicker one unless the outputs are many more than the arguments.
+    Shapes and structure are those of ``jacrev``, which is the quicker one unless the outputs are more than the arguments.
 
     >>> import wengert as torch
     >>> torch.func.jacfwd(lambda x: x.cumprod(0))(torch.tensor([2.0, 3.0]))
@@ -186,34 +200,49 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = selected(argnums, args)
-        point = _Tangents(func, args, numbers, has_aux, "jacfwd(f)(*args)", kwargs)
-        outputs = _tensors(point.inside, "jacfwd(f)(*args)")
-        inputs = point.level.inputs
-        zeros = [zeros_like(x.detach()) for x in inputs]
-        found: list[list[Tensor]] = [[] for _ in outputs]
-        for j, x in enumerate(inputs):
-            columns = [point.push([*zeros[:j], e, *zeros[j + 1 :]]) for e in _basis(x)]
-            for i, o in enumerate(outputs):
-                first = _stacked([c[i] for c in columns], tuple(x.shape) + tuple(o.shape), o)  # the argument's dimensions lead
-                order = (*range(x.dim(), x.dim() + o.dim()), *range(x.dim()))
-                found[i].append(first.permute(order) if order else first)
         argument = tuple(args[n] for n in numbers)
-        table = [trees.filled(argument, row) for row in found]
-        answer = trees.filled(point.inside, table if isinstance(argnums, tuple) else [t[0] for t in table])
-        return (answer, point.level.leave(point.aux)) if has_aux else answer
+        inputs = trees.leaves(argument)
+        for x in inputs:
+            if not isinstance(x, Tensor):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        sizes = [x.numel() for x in inputs]
+        seen: list[Any] = []
+
+        def push(*directions: Any) -> Any:
+            inside, pushed, aux = _pushed(func, args, numbers, list(directions), False, has_aux, "jacfwd(f)(*args)", kwargs)
+            _tensors(inside, "jacfwd(f)(*args)")
+            seen[:] = [inside, aux]
+            return tuple(pushed), aux
+
+        count = sum(sizes)
+        basis = [_basis(x, sum(sizes[:i]), count) for i, x in enumerate(inputs)]
+        columns, aux = vmap(push, out_dims=(0, None), randomness=randomness)(*basis)
+        table = []
+        for c in columns:
+            row, at = [], 0
+            for x, n in zip(inputs, sizes):
+                part = function("narrow")(c, 0, at, n).reshape((*x.shape, *c.shape[1:]))  # the argument's dimensions lead
+                k = x.dim()
+                order = (*range(k, part.dim()), *range(k))
+                row.append(part.permute(order) if order else part)
+                at += n
+            jacobian = trees.filled(argument, row)
+            table.append(jacobian if isinstance(argnums, tuple) else jacobian[0])
+        answer = trees.filled(seen[0], table)
+        return (answer, aux) if has_aux else answer
 
     return _named(wrapper, func)
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """A function that gives the Hessian of ``func``: the Jacobian of its Jacobian, both by rows.
+    """A function that gives the Hessian of ``func``: the Jacobian of its Jacobian, forward mode over reverse.
 
     >>> import wengert as torch
     >>> torch.func.hessian(lambda x: x.prod())(torch.tensor([2.0, 3.0]))
     tensor([[0., 1.],
             [1., 0.]])
     """
-    return jacrev(jacrev(func, argnums), argnums)
+    return jacfwd(jacrev(func, argnums), argnums)
 
 
 def _tensors(inside: Any, api: str) -> list[Tensor]:

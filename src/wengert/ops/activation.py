@@ -402,7 +402,7 @@ def common_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 def raised(F: Any, x: Any, low: float) -> Any:
     """``max(x, low)`` whose gradient is that of ``x`` everywhere."""
-    return x + F.constant(np.maximum(low - (x if F.raw else x._data), 0).astype(F.dtype_of(x)))
+    return x + F.clamp_min(low - (x if F.raw else x.detach()), 0)
 
 
 @composite(places=("torch", "functional"))

@@ -31,7 +31,8 @@ tensors at its place; ``linear=True`` that the operator is linear in all that it
 of them alone (a product). Forward mode needs neither, but is faster for knowing.
 
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
-alike and needs no rule; ``raw`` may name a faster kernel for raw arrays.
+alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. ``by_example=True`` if it looks at the numbers
+of its arguments (in a mapped function it is then called for each example).
 """
 
 from __future__ import annotations
@@ -129,13 +130,14 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
-    __slots__ = ("aliases", "define", "doc", "name", "places", "raw")
+    __slots__ = ("aliases", "by_example", "define", "doc", "name", "places", "raw")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw = define, options.get("raw")
         self.name = options.get("name") or define.__name__.rstrip("_")
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
+        self.by_example = options.get("by_example", False)
 
 
 def family(*places: str, pointwise: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -123,7 +123,7 @@ def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
         return F.constant(np.asarray(q, d))
-    if not bool(((q >= 0) & (q <= 1)).all()):
+    if not F.every((q >= 0) & (q <= 1)):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
 

@@ -299,7 +299,7 @@ def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     return x
 
 
-@composite
+@composite(by_example=True)
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 

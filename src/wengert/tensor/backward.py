@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graph.engine import reachable, run
 from ..graph.modes import modes, set_modes
+from . import call
 from . import tensor as tensor_module
 from .meta import edge_of, requires_grad
 from .spaces import RAW, RECORDED
@@ -146,7 +147,8 @@ def grad(
     wanted = _row(inputs)
     if is_grads_batched:
         return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    edges = _roots(rows, _seeds(rows, grad_outputs, _in_tensors(create_graph)))
+    in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs)
+    edges = _roots(rows, _seeds(rows, grad_outputs, in_tensors))
     places = []
     captures: dict[Node, dict[int, Any]] = {}
     for t in wanted:
@@ -154,7 +156,7 @@ def grad(
         places.append(place)
         captures.setdefault(place[0], {})[place[1]] = None
     needed = reachable([e for e, _ in edges], set(captures))
-    _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures)
+    _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
     result: list[Any] = []
     for node, nr in places:
         g = captures[node][nr]
@@ -201,17 +203,19 @@ def _place_of(t: Any) -> tuple[Any, Any]:
     return t.node.shape[t.output_nr], t.node.dtype[t.output_nr]
 
 
-def _in_tensors(create_graph: bool) -> bool:
-    """Whether the rules speak in tensors: to be recorded, or to be seen by forward mode and dispatch modes."""
+def _in_tensors(create_graph: bool, vectors: Any = None) -> bool:
+    """Whether the rules speak in tensors: to be recorded, to be seen by forward mode and dispatch modes, or for a batch of vectors."""
     m = modes()
-    return create_graph or bool(m.levels or m.dispatch)
+    if create_graph or m.levels or m.dispatch:
+        return True
+    return call.Batched_ is not None and vectors is not None and any(type(v) is call.Batched_ for v in vectors)
 
 
-def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any) -> None:
+def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool | None = None) -> None:
     before = modes()
     set_modes(before.with_(grad=create_graph, inference=False))
     try:
-        run(edges, RECORDED if _in_tensors(create_graph) else RAW, retain, needed, captures)
+        run(edges, RECORDED if (_in_tensors(create_graph) if in_tensors is None else in_tensors) else RAW, retain, needed, captures)
     finally:
         set_modes(before)
 

@@ -38,12 +38,15 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
     """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch."""
     m = modes()
     call: Any = compute
+    if Batched_ is not None:
+        from .batching.dispatch import holds_batched, mapped
+
+        if holds_batched(args):
+            call = mapped
     for v in args:
         kind = type(v)
         if kind in PLAIN or kind in _SIMPLE:
             continue
-        if Batched_ is not None and (kind is Batched_ or ((kind is list or kind is tuple) and any(type(x) is Batched_ for x in v))):
-            from .batching.dispatch import mapped as call
         if any(type(x) not in PLAIN for x in v) if kind is list or kind is tuple else hasattr(kind, "__torch_function__"):
             answer = overridden(op.name, args, {} if out is None else {"out": out})
             if answer is not NotImplemented:

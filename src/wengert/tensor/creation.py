@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..graph.modes import modes
+from ..graph.modes import modes, no_grad
+from . import call
 from .meta import INFERENCE_VERSION, meta_of
 from .tensor import Tensor
 from .types import Size, on_cpu, shape_of, strided
@@ -47,7 +49,7 @@ def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
 def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
     """A new array with the values of numbers, nested sequences, arrays or tensors; PyTorch's inference of the type."""
     if isinstance(data, Tensor):
-        return np.array(data._data, dtype)
+        return np.array(_plain(data), dtype)
     if isinstance(data, (np.ndarray, np.generic)):
         found = np.array(data, dtype) if dtype is not None else np.array(data, dt.of(data.dtype).np)
         return found
@@ -113,6 +115,8 @@ def _first_leaf(data: Any) -> tuple[Any, bool]:
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
+        if type(data) is call.Batched_:
+            data.item()  # refused
         return data._data if data._data.ndim else data._data[()]
     return [_plain(x) for x in data] if isinstance(data, (list, tuple)) else data
 
@@ -256,7 +260,23 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
     sized.__doc__ = f"A tensor of the given sizes, {doc}."
     like.__doc__ = f"A tensor of the shape and type of ``input``, {doc}."
     new.__doc__ = f"A tensor of the type of this one, {doc}."
-    return sized, like, new
+    return sized, _by_example(like), _by_example(new)
+
+
+def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f(tensor, ...)``, which takes shape or type from its tensor: in a mapped function the result is batched as that is."""
+
+    @functools.wraps(f)
+    def made(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        found = f(input, *args, **kwargs)
+        if type(input) is call.Batched_:
+            from .batching import expanded, wrapped
+
+            with no_grad():
+                return wrapped(expanded(found, input.level).clone(), input.level)  # type: ignore[attr-defined]
+        return found
+
+    return made
 
 
 def _only_strided(name: str) -> RuntimeError:
@@ -295,6 +315,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     return finish(np.full(shape, np.asarray(value).astype(d), d), requires_grad)
 
 
+@_by_example
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
@@ -303,6 +324,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     return finish(np.full(input._data.shape, np.asarray(value).astype(d), d), requires_grad)
 
 
+@_by_example
 def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
     """A tensor of the type of this one filled with ``fill_value``."""
     return full(size, fill_value, dtype=dt.of(np_dtype(dtype, self._data.dtype)), requires_grad=requires_grad)

@@ -73,7 +73,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 
 def _composite(op: Composite) -> Callable[..., Any]:
-    define = op.define
+    define = op.define if not op.by_example else _by_example(op.define)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None)
@@ -87,6 +87,22 @@ def _composite(op: Composite) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None
     return call
+
+
+def _by_example(define: Callable[..., Any]) -> Callable[..., Any]:
+    """``define``, which looks at the numbers of its arguments, for a mapped function: called for one example after the other."""
+
+    def each(*args: Any, **kwargs: Any) -> Any:
+        from . import call
+
+        if call.Batched_ is not None:
+            from .batching.dispatch import each_example, holds_batched
+
+            if holds_batched((*args, *kwargs.values())):
+                return each_example(each, args, kwargs)
+        return define(*args, **kwargs)
+
+    return each
 
 
 def _observed(name: str, define: Any, observers: Any) -> Any:

@@ -13,8 +13,14 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import bad_index, refuse_overflow
+from . import call
 from .functions import function, inplace_function
 from .tensor import Tensor
+
+_NO_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask. "
+    "torch.where(mask, x, y) chooses without changing the shape."
+)
 
 
 def getitem(self: Tensor, key: Any) -> Tensor:
@@ -36,6 +42,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``."""
+    if type(key) is call.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
+        inplace_function("copy")(self, function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
+        return
     basic, advanced, _ = split(self, key)
     target = self if basic is None else function("basic_index")(self, basic)
     if advanced is not None:
@@ -189,11 +198,13 @@ def _tidy(k: Any) -> Any:
         d = k._data.dtype
         if d.kind in "iu":
             if k._data.ndim == 0:
-                return int(k._data)
+                return k if type(k) is call.Batched_ else int(k._data)
             if d.name == "uint8":
                 return Tensor._wrap(k._data.astype(bool))
             return k
         if d.kind == "b":
+            if type(k) is call.Batched_:
+                raise RuntimeError(_NO_MASK)
             return bool(k._data) if k._data.ndim == 0 else k
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if isinstance(k, (np.bool_,)):

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..ops.activation import unsupported
+from . import call
 from .functions import function, inplace_function
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
+from .random import by_map
 from .spaces import RECORDED
 
 
@@ -103,17 +105,21 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(a.dtype)}")
-    return default_generator.dropout_mask(tuple(shape), 1.0 - p, a.strides if tuple(shape) == a.shape and not a.flags.c_contiguous else None)
+    follows = tuple(shape) == a.shape and like.__class__ is not call.Batched_ and not a.flags.c_contiguous
+    return default_generator.dropout_mask(tuple(shape), 1.0 - p, a.strides if follows else None)
 
 
 @overload("torch", "functional")
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``, while training. Srivastava et al., 2014."""
     _check_p(p)
-    if not training or p == 0.0:
-        return input
-    call = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return call(input, _mask(input.shape, p, input), 0.0 if p == 1.0 else 1.0 / (1.0 - p))
+    return _dropped(input, p, inplace) if training and p != 0.0 else input
+
+
+@by_map("mask")
+def _dropped(input: Any, p: float, inplace: bool) -> Any:
+    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
+    return scale(input, _mask(input.shape, p, input), 0.0 if p == 1.0 else 1.0 / (1.0 - p))
 
 
 def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: int) -> Any:
@@ -122,10 +128,15 @@ def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: 
         return input
     if input.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return _channels_dropped(input, p, inplace)
+
+
+@by_map("example")
+def _channels_dropped(input: Any, p: float, inplace: bool) -> Any:
     shape = (*input.shape[:2], *([1] * (input.ndim - 2)))
     mask = _mask(shape, p, input)
-    call = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return call(input, mask, 0.0 if p == 1.0 else 1.0 / (1.0 - p))
+    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
+    return scale(input, mask, 0.0 if p == 1.0 else 1.0 / (1.0 - p))
 
 
 def _feature(name: str, with_batch: int) -> None:
@@ -151,6 +162,11 @@ def _alpha(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> A
         return input
     if p == 1.0:
         return input * 0
+    return _alpha_dropped(input, p, inplace, shape)
+
+
+@by_map("example")
+def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     keep = _mask(shape, p, input)
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
     found = function("masked_scale")(input, keep, a) + type(input)._wrap(
@@ -178,6 +194,7 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
 
 
 @overload("functional")
+@by_map("example")
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
     """A differentiable sample of a categorical distribution. Jang et al., 2016; Maddison et al., 2016."""
     from .random import exponential_
@@ -199,11 +216,16 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
+    return _random_slopes(input, lower, upper, inplace)
+
+
+@by_map("example")
+def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any:
     from .random import default_generator
 
     slopes = default_generator.rrelu_slopes(input._data, lower, upper)
-    call = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return call(input, slopes, 1.0)
+    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
+    return scale(input, slopes, 1.0)
 
 
 @overload("torch", "functional")
@@ -306,6 +328,8 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
             f"weight tensor of shape: {list(weight.shape)}"
         )
     _class_shapes(input, target)
+    if call.Batched_ is not None and any(type(x) is call.Batched_ for x in (input, target, weight)):
+        return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     w = None if weight is None else weight._data
     labels = target._data
     if input.ndim == 1:
@@ -313,6 +337,23 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
             return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index).squeeze(0)
         return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index)
     return function(op)(input, labels, w, reduction, ignore_index)
+
+
+def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    """The same in a mapped function, out of operators that know what a batch is."""
+    dim = 1 if input.ndim > 1 else 0
+    log_p = input if op == "nll" else function("log_softmax")(input, dim)
+    if input.ndim == 1:
+        target = target.reshape(())
+    target = target.long()
+    kept = target != ignore_index
+    places = function("where")(kept, target, 0)
+    picked = -function("gather")(log_p, dim, places.unsqueeze(dim)).squeeze(dim)
+    w = None if weight is None else function("where")(kept, weight[places], 0.0)
+    values = function("where")(kept, picked if w is None else picked * w, 0.0).to(input.dtype)
+    if reduction == "none":
+        return values
+    return values.sum() if reduction == "sum" else values.sum() / (kept.to(input.dtype) if w is None else w).sum()
 
 
 @overload("functional")
@@ -399,6 +440,9 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
     check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
+    given = [x for x in (input, running_mean, running_var, weight, bias) if type(x) is call.Batched_ and x is not None]
+    if given:
+        return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         mean, var = running_mean._data, running_var._data
         fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
@@ -410,6 +454,32 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
         _blend(running_mean, batch_mean, momentum)
         _blend(running_var, batch_var * (count / max(count - 1, 1)), momentum)
     return out
+
+
+def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+    """The same in a mapped function, out of operators that know what a batch is."""
+    shape = (1, -1, *[1] * (input.ndim - 2))
+    if training:
+        running = [r for r in (running_mean, running_var) if r is not None]
+        if any(type(r) is not call.Batched_ for r in running):
+            raise RuntimeError(
+                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not "
+                "batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be False.If you are using a "
+                "prebuilt module and do not need eval mode, please see the functorch website for resources on how to patch your module to work "
+                "with vmap"
+            )
+        axes = (0, *range(2, input.ndim))
+        count = input.numel() // input.shape[1]
+        mean, var = input.mean(axes), input.var(axes, correction=0)
+        if running:
+            running_mean.mul_(1 - momentum).add_(mean.detach() * momentum)
+            running_var.mul_(1 - momentum).add_(var.detach() * (momentum * count / max(count - 1, 1)))
+    else:
+        mean, var = running_mean, running_var
+    out = (input - mean.reshape(shape)) * (var.reshape(shape) + eps).rsqrt()
+    if weight is not None:
+        out = out * weight.reshape(shape)
+    return out if bias is None else out + bias.reshape(shape)
 
 
 def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from . import call
 from .functions import function, inplace_function
 from .overloads import FUNCTIONS, METHODS, overload
 from .tensor import Tensor, wrap
@@ -112,6 +113,8 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
     (tensor([1]),)
     """
     if input is None and other is None and isinstance(condition, Tensor):
+        if type(condition) is call.Batched_:
+            return function("nonzero")(condition)  # refused
         return tuple(wrap(i) for i in np.atleast_1d(condition._data).nonzero())
     return _where(condition, input, other, **more)
 
@@ -124,6 +127,11 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
 @overload("torch", "Tensor")
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see ``isclose``), as a Python truth value."""
+    if call.Batched_ in (type(input), type(other)):
+        raise RuntimeError(
+            "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+            "feature."
+        )
     return bool(_isclose(input, other, rtol, atol, equal_nan)._data.all())
 
 
@@ -137,6 +145,8 @@ def _tensors(name: str, **given: Any) -> None:
 def equal(input: Any, other: Any) -> bool:
     """Whether both tensors have the same shape and the same elements, as a Python truth value."""
     _tensors("equal", input=input, other=other)
+    if call.Batched_ in (type(input), type(other)):
+        raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
     return np.array_equal(input._data, other._data)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import random as streams
 from ..arrays.random import in_memory_order
+from ..graph.modes import map_levels
 from .creation import finish, np_dtype
 from .functions import function, inplace_function
 from .meta import requires_grad
@@ -93,6 +95,40 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
+# -- in mapped functions ----------------------------------------------------------------------------------------------
+
+
+def by_map(kind: str) -> Any:
+    """Makes a random function do what the maps around it want; ``kind``: see ``batching.random.randomly``."""
+
+    def decorate(f: Any) -> Any:
+        @functools.wraps(f)
+        def random(*args: Any, **kwargs: Any) -> Any:
+            if not map_levels.get():
+                return f(*args, **kwargs)
+            from .batching.random import randomly
+
+            return randomly(f, args, kwargs, kind)
+
+        return random
+
+    return decorate
+
+
+def _filling(f: Any) -> Any:
+    """The same for a method that fills a tensor."""
+
+    @functools.wraps(f)
+    def random_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if not map_levels.get():
+            return f(self, *args, **kwargs)
+        from .batching.random import randomly_inplace
+
+        return randomly_inplace(f, self, args, kwargs)
+
+    return random_
+
+
 # -- new tensors ------------------------------------------------------------------------------------------------------
 
 
@@ -103,6 +139,10 @@ def _made(draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    if map_levels.get() and out is None:
+        from .batching.random import made
+
+        return made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
     if out is not None:
         return inplace_function("assign")(out, draw(shape, out._data.dtype))
     return finish(draw(shape, np_dtype(dtype)), requires_grad)
@@ -140,12 +180,24 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """The integers below ``n`` in a random order."""
+    if map_levels.get() and out is None:
+        from .batching.random import made
+
+        return made(lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
     found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))
     if out is not None:
         if out._data.shape != found.shape:
             out._data = np.empty(found.shape, out._data.dtype)
         return inplace_function("assign")(out, found.astype(out._data.dtype))
     return finish(found, requires_grad)
+
+
+def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarray:
+    """Permutations along the last dimension."""
+    found = np.empty(shape, d)
+    for at in np.ndindex(*shape[:-1]):
+        found[at] = stream.randperm(shape[-1], d)
+    return found
 
 
 def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
@@ -166,18 +218,21 @@ def _dense(a: np.ndarray) -> bool:
     return True
 
 
+@by_map("shape")
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1) in the shape and type of ``input``."""
     return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, requires_grad)
 
 
+@by_map("shape")
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers in the shape and type of ``input``."""
     return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, requires_grad)
 
 
+@by_map("shape")
 def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                  requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Integers in [low, high) in the shape and type of ``input``."""
@@ -197,6 +252,13 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
         return _made(lambda s, d: _stream(generator).normal(s, d, mean, std), (size,), out, dtype, device, requires_grad)
+    return _normal_of(mean, std, generator, out)
+
+
+@by_map("numbers")
+def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
+    """Normal numbers with a tensor for their mean, their spread, or both."""
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if isinstance(std, Tensor) and std._data.size and (std._data < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = np.broadcast_shapes(*(t._data.shape for t in tensors))
@@ -212,6 +274,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     return function("drawn_from_two")(*anchors, found)
 
 
+@by_map("numbers")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with probability ``input`` (or ``p``) for each element, else zero."""
     s = _stream(generator)
@@ -227,20 +290,24 @@ def _without_gradient(t: Tensor, source: Tensor) -> Tensor:
     return function("drawn_from")(source, t._data) if requires_grad(source) else t
 
 
+@by_map("example")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
     return finish(_stream(generator).multinomial(input._data, int(num_samples), replacement))
 
 
+@by_map("numbers")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
     return finish(_stream(generator).poisson(input._data))
 
 
+@by_map("numbers")
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     return finish(_stream(generator).standard_gamma(input._data))
 
 
+@by_map("numbers")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Binomial numbers of ``count`` trials with probability ``prob``."""
     return finish(_stream(generator).binomial(count._data, prob._data))
@@ -259,6 +326,7 @@ def _filled(t: Tensor, draw: Any) -> Tensor:
     return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides))
 
 
+@_filling
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
     """Fill with uniform numbers in [from, to)."""
     low = named.pop("from", named.pop("a", from_))
@@ -266,6 +334,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     return _filled(self, lambda s: _stream(generator).uniform(s, self._data.dtype, float(low), float(high)))
 
 
+@_filling
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers."""
     if std < 0:
@@ -275,6 +344,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole))
 
 
+@_filling
 def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
     """Fill with integers: over the type's range, below ``to``, or in [from, to)."""
     low, high = (named.get("from"), named.get("to")) if not args else (None, args[0]) if len(args) == 1 else args[:2]
@@ -283,6 +353,7 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
     return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high))
 
 
+@_filling
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
     s = _stream(generator)
@@ -292,21 +363,25 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype))
 
 
+@_filling
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``."""
     return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)))
 
 
+@_filling
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
     return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)))
 
 
+@_filling
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill with log-normal numbers."""
     return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)))
 
 
+@_filling
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with geometric numbers: trials until the first success."""
     return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype))

@@ -133,6 +133,11 @@ class RawSpace:
     def is_complex(x: Any) -> bool:
         return x.dtype.kind == "c"
 
+    @staticmethod
+    def every(x: Any) -> bool:
+        """Whether all truth values of ``x`` hold: for checks of arguments."""
+        return bool(np.all(x))
+
 
 class RecordedSpace:
     """Tensors in, tensors out; every step is an operation that can be differentiated again."""
@@ -188,6 +193,12 @@ class RecordedSpace:
     @staticmethod
     def is_complex(x: Any) -> bool:
         return x._data.dtype.kind == "c"
+
+    @staticmethod
+    def every(x: Any) -> bool:
+        while hasattr(x, "level"):  # in a mapped function: of all examples
+            x = x.value
+        return bool(x._data.all())
 
 
 RAW, RECORDED = RawSpace(), RecordedSpace()

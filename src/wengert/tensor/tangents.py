@@ -61,6 +61,9 @@ class Level:
 
     def tangent(self, t: Any) -> Tensor | None:
         """The tangent that ``t`` carries at this level, or None."""
+        if type(t) is call.Batched_:  # the value carries it
+            found = self.tangent(t.value)
+            return None if found is None else batching().raised(found, [t.level])
         meta = getattr(t, "_meta", None)
         if meta is None:
             return None
@@ -84,8 +87,11 @@ class Level:
         meta.tangents[self] = tangent
         self.holders.append(weakref.ref(meta))
 
-    def dual(self, t: Tensor, tangent: Tensor) -> Tensor:
+    def dual(self, t: Any, tangent: Tensor) -> Tensor:
         """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other."""
+        if type(t) is call.Batched_:
+            b = batching()
+            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level])), t.level)
         result = RECORDED.view(t, t.shape)
         if not modes().inference:
             if tangent._data.strides != t._data.strides and tangent.stride() != t.stride() and not t.is_contiguous():
@@ -93,8 +99,10 @@ class Level:
             self.attach(result, tangent)
         return result
 
-    def primal(self, t: Tensor) -> Tensor:
+    def primal(self, t: Any) -> Tensor:
         """The tensor without its tangent at this level: the same memory and history."""
+        if type(t) is call.Batched_:
+            return batching().wrapped(self.primal(t.value), t.level)
         found = RAW.wrap(t._data)
         found._vc, found._edge = t._vc, edge_of(t)
         others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
@@ -214,13 +222,13 @@ class Level:
             for i in places:
                 tangent = self.tangent(args[i])
                 if tangent is not None:
-                    part = call.compute(op, (*args[:i], tangent, *args[i + 1 :]), None, modes())
+                    part = call.general(op, (*args[:i], tangent, *args[i + 1 :]))
                     total = part if total is None else total + part
             return total
         row = list(args)
         for i in places:
             row[i] = [self._or_zeros(x) for x in args[i]] if type(args[i]) in (list, tuple) else self._or_zeros(args[i])
-        return call.compute(op, tuple(row), None, modes())
+        return call.general(op, tuple(row))
 
     def _or_zeros(self, x: Any) -> Any:
         if x is None:
@@ -317,6 +325,13 @@ class Level:
                     t = self.tangent(x)
                     if t is not None:
                         node.__dict__.setdefault("tangents", {}).setdefault((name, j), {})[self] = t
+
+
+def batching() -> Any:
+    """What is known about batched tensors, loaded only where there are some."""
+    from . import batching
+
+    return batching
 
 
 def _outside(level: Level, f: Any, *args: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...graph.modes import map_levels
+from ...graph.modes import map_levels, modes
 from .. import call
 from ..functions import function
 from ..overrides import _disabled
@@ -21,8 +21,10 @@ from ..types import contiguous_format
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_NEXT = "please try to rewrite what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
-NO_ITEM = f"vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, {_NEXT}"
+NO_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite "
+    "what you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report."
+)
 NO_BRANCH = (
     "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
     "issue at https://github.com/pytorch/pytorch/issues . Inside a mapped function a tensor stands for all examples at once: choose between "
@@ -43,7 +45,7 @@ NO_BACKWARD = (
 class Level:
     """One map that is running: how deep it lies in others, how many examples it has, what it does about random numbers."""
 
-    __slots__ = ("number", "randomness", "size", "_before")
+    __slots__ = ("_before", "number", "randomness", "size")
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size, self.randomness = size, randomness
@@ -95,7 +97,30 @@ def expanded(x: Any, level: Level) -> Any:
     """The value of ``x`` at ``level``: an ``x`` that does not vary there is repeated, without a copy."""
     if type(x) is Batched and x.level is level:
         return x.value
-    return function("expand")(function("unsqueeze")(x, 0), (level.size, *x._data.shape))
+    return _repeated(x, level)
+
+
+def _repeated(x: Any, level: Level) -> Any:
+    """``x`` once for each example, in a new first dimension; tangents that vary from example to example go along."""
+    own = {f: t for f, t in ((f, f.tangent(x)) for f in modes().levels) if t is not None and level in decomposed(t)[1]}
+    for f in own:
+        x = f.primal(x)
+    found = function("expand")(function("unsqueeze")(x, 0), (level.size, *x._data.shape))
+    for f, t in own.items():
+        f.attach(found, lowered(t, [level]))
+    return found
+
+
+def settled(x: Any, level: Level) -> Any:
+    """``x``; but if only its forward-mode tangent varies from example to example, ``x`` as a batched tensor."""
+    if type(x) is list or type(x) is tuple:
+        return type(x)(settled(v, level) for v in x)
+    if isinstance(x, Tensor) and level not in decomposed(x)[1]:
+        for f in modes().levels:
+            t = f.tangent(x)
+            if t is not None and level in decomposed(t)[1]:
+                return wrapped(_repeated(x, level), level)
+    return x
 
 
 def mapped_over(*values: Any) -> bool:
@@ -141,7 +166,7 @@ def lowered(t: Any, levels: Sequence[Level]) -> Any:
     inner, have = decomposed(t)
     missing = [x for x in levels if x not in have]
     for level in missing:
-        inner = function("expand")(function("unsqueeze")(inner, 0), (level.size, *inner._data.shape))
+        inner = _repeated(inner, level)
         have.insert(0, level)
     others = [x for x in have if x not in levels]
     return _composed(_arranged(inner, have, [*others, *levels]), others)
@@ -246,7 +271,7 @@ class Batched(Tensor):
     def as_subclass(self, cls: Any) -> Any:
         return self
 
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         inside = repr(self.value).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={self.level.number}, bdim=0, value=\n    {inside}\n)"
 

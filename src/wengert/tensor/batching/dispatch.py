@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...arrays import dtypes as dt
+from ...graph.modes import modes
 from ..call import UNSET, compute
 from ..functions import function, inplace_function
-from .batched import Batched, expanded, wrapped
+from .batched import Batched, expanded, settled, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,12 @@ class Call:
         shape = x._data.shape
         return function("reshape")(x, (shape[0], *[1] * missing, *shape[1:]))
 
+    def entire(self, p: str, rank: int) -> Any:
+        """The tensor with a batch dimension in any case, and ``rank`` dimensions after it."""
+        x = self.whole(p)
+        missing = rank - self.rank(p)
+        return function("reshape")(x, (self.size, *[1] * missing, *x._data.shape[1:])) if missing > 0 else x
+
     def run(self, **changes: Any) -> Any:
         """The operator itself, on the values with ``changes``."""
         return invoke(self.op, {**self.values, **changes})
@@ -111,6 +118,8 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if any(a is UNSET for a in args):
         return compute(op, args, out, m)  # which says what is missing
     level = _innermost(args)
+    if m.levels:
+        args = tuple(settled(v, level) for v in args)
     return _hidden(rule_of(op)(Call(op, args, level)), level)
 
 
@@ -150,7 +159,7 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, please file a bug "
             "report instead."
         )
-    call = Call(op, args, level)
+    call = Call(op, tuple(settled(v, level) for v in args) if modes().levels else args, level)
     value = target.value
     if op.name == "copy" or (op.name == "fill" and "value" in call.batched):
         inplace_function("copy")(value, call.aligned(op.params[1], target._data.ndim))
@@ -189,6 +198,18 @@ def one_by_one(call: Call) -> Any:
         return _stacked(answers, size)
     columns = [_stacked(list(c), size) for c in zip(*answers)]
     return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
+
+
+def each_example(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``f``, any function of tensors, called for one example after the other; its results as batched tensors."""
+    level = _innermost((*args, *kwargs.values()))
+    answers = []
+    for i in range(level.size or 1):
+        row = [[_example(x, level, i) for x in v] if type(v) is list else _example(v, level, i) for v in args]
+        answers.append(f(*row, **{k: _example(v, level, i) for k, v in kwargs.items()}))
+    if not isinstance(answers[0], tuple):
+        return wrapped(_stacked(answers, level.size), level)
+    return tuple(wrapped(_stacked(list(c), level.size), level) for c in zip(*answers))
 
 
 def _example(x: Any, level: Level, i: int) -> Any:

@@ -152,6 +152,7 @@ def _selected(call: Call, n: int) -> Any:
 
 
 def index_fill_tensor(call: Call) -> Any:
+    """``index_fill`` with a number of each example."""
     if "index" in call.batched or not call.rank("input"):
         return one_by_one(call)
     x, n = call.whole("input"), call.rank("input")
@@ -162,6 +163,7 @@ def index_fill_tensor(call: Call) -> Any:
 
 
 def masked_fill_tensor(call: Call) -> Any:
+    """``masked_fill`` with a number of each example."""
     rank = max(call.rank("input"), call.rank("mask"))
     return _f("where", call.aligned("mask", rank), call.aligned("value", rank).to(call["input"].dtype), call.aligned("input", rank))
 
@@ -179,6 +181,7 @@ def take(call: Call) -> Any:
 
 
 def put(call: Call) -> Any:
+    """``x.reshape(-1)[index] = source``."""
     x, count = call.whole("input"), prod(call.shape("input"))
     n = prod(call.shape("index"))
     flat = _f("reshape", x, (call.size, count))
@@ -186,6 +189,18 @@ def put(call: Call) -> Any:
     values = _f("reshape", call["source"], (call.size, n) if "source" in call.batched else (n,))
     found = _f("index_put", flat, [_every(call, 1), places], values, call["accumulate"])
     return _f("reshape", found, (call.size, *call.shape("input")))
+
+
+def masked_select(call: Call) -> Any:
+    """With one mask for all, every example has as many elements; otherwise PyTorch's refusal."""
+    if "mask" in call.batched:
+        from .rules import dynamic
+
+        return dynamic(call)
+    shape = np.broadcast_shapes(call.shape("input"), call.shape("mask"))
+    mask = _f("expand", call["mask"], shape)
+    x = _f("expand", call.aligned("input", len(shape)), (call.size, *shape))
+    return _f("index", _f("reshape", x, (call.size, prod(shape))), [None, _f("nonzero", _f("reshape", mask, (-1,))).reshape(-1)], True)
 
 
 def fill(call: Call) -> Any:
@@ -196,6 +211,7 @@ def fill(call: Call) -> Any:
 
 
 def copy(call: Call) -> Any:
+    """``x.copy_(src)``."""
     x = call.whole("input")
     return _f("copy", x, call.aligned("src", call.rank("input")))
 
@@ -215,6 +231,7 @@ def _shifted(call: Call, rows: int) -> Any:
 
 
 def embedding(call: Call) -> Any:
+    """Look-ups: a table of each example is a part of one tall table."""
     if "weight" not in call.batched:
         return call.run()
     if call["by_frequency"]:
@@ -228,6 +245,7 @@ def embedding(call: Call) -> Any:
 
 
 def embedding_scatter(call: Call) -> Any:
+    """The gradient of a look-up."""
     if call["by_frequency"]:
         return one_by_one(call)
     rows, g = call["rows"], call.whole("input")
@@ -238,6 +256,7 @@ def embedding_scatter(call: Call) -> Any:
 
 
 def embedding_take(call: Call) -> Any:
+    """The adjoint of the gradient of a look-up."""
     if call["by_frequency"] or "input" not in call.batched:
         return one_by_one(call)
     w = call["input"]
@@ -264,6 +283,7 @@ RULES: dict[str, Rule] = {
     "index": index, "index_put": index_put,
     **dict.fromkeys(("gather", "scattered", "scatter", "scatter_value", "scatter_add", "scatter_total", "scatter_pick"), along_index),
     **dict.fromkeys(("index_select", "index_added", "index_add", "index_copy", "index_fill"), along_vector),
-    "index_fill_tensor": index_fill_tensor, "masked_fill_tensor": masked_fill_tensor, "take": take, "put": put, "fill": fill, "copy": copy,
+    "masked_select": masked_select, "index_fill_tensor": index_fill_tensor, "masked_fill_tensor": masked_fill_tensor,
+    "take": take, "put": put, "fill": fill, "copy": copy,
     "embedding_rows": embedding, "embedding_scatter": embedding_scatter, "embedding_take": embedding_take, "nll_spread": classes_spread,
 }  # fmt: skip

@@ -42,7 +42,7 @@ def product(call: Call, a: str, b: str) -> Any:
 
 
 def _spaced(x: Any, rank: int, last: bool = True) -> Any:
-    """A batch of vectors with ones after the batch: ``(B, k) -> (B, 1, ..., 1, k)`` with ``rank`` dimensions after the batch and, as rows, one more."""
+    """A batch of vectors with ones after the batch, ``(B, k) -> (B, 1, ..., 1, k)``: ``rank`` dimensions after the batch, or one less."""
     b, k = x.shape
     return _f("reshape", x, (b, *[1] * (rank if last else rank - 1), k))
 
@@ -71,12 +71,12 @@ def _fits(call: Call, a: str, b: str) -> None:
 
 def _plus_product(a: str, b: str) -> Rule:
     def rule(call: Call) -> Any:
-        found = product(call, a, b)
+        found = product(call, a, b) if call.batched & {a, b} else _f("matmul", call[a], call[b])
         beta, alpha = call["beta"], call["alpha"]
         if alpha != 1:
             found = found * alpha
         if not beta:
-            return found
+            return found if call.batched & {a, b} else _f("expand", _f("unsqueeze", found, 0), (call.size, *found.shape))
         base = call.aligned("input", call.rank(a))
         return (base if beta == 1 else base * beta) + found
 
@@ -93,7 +93,6 @@ def linear(call: Call) -> Any:
         base = found if "input" in call.batched else _f("unsqueeze", found, 0)
     elif call.rank("weight") == 1:
         base = product(call, "input", "weight")
-        return base if bias is None else base + bias
     else:
         n = call.rank("input")
         turned = _f("transpose", w, 1, 2)
@@ -106,11 +105,7 @@ def linear(call: Call) -> Any:
             base = _f("squeeze", _f("matmul", _f("unsqueeze", x, 1), turned), 1)
         else:
             base = _f("matmul", x, turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
-    if bias is None:
-        return base
-    if "bias" not in call.batched:
-        return base + bias
-    return base + _f("reshape", bias, (call.size, *[1] * (base.dim() - 2), bias.shape[-1]))
+    return base if bias is None else base + call.aligned("bias", base.dim() - 1)
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------
@@ -128,14 +123,16 @@ def stacked(call: Call) -> Any:
 
 
 def attention(call: Call) -> Any:
+    """Query, key, value and mask with the batch in front, all of one rank."""
     rank = max(call.rank(p) for p in call.tensors)
-    return call.run(**{p: call.aligned(p, rank) for p in call.tensors})
+    return call.run(**{p: call.entire(p, rank) for p in call.tensors})
 
 
 def cross(call: Call) -> Any:
+    """The cross product, whose arguments must have one rank."""
     rank = max(call.rank(p) for p in call.tensors)
     dim = call["dim"]
-    return call.run(**{p: call.aligned(p, rank) for p in call.tensors}, dim=dim if dim < 0 else dim + 1)
+    return call.run(**{p: call.entire(p, rank) for p in call.tensors}, dim=dim if dim < 0 else dim + 1)
 
 
 # -- convolutions: the batch goes into the examples, or, where the weight has one, into the groups -------------------------
@@ -157,6 +154,7 @@ def _parted(x: Any, at: int, size: int) -> Any:
 
 
 def convolution(call: Call) -> Any:
+    """Convolution."""
     x, w, bias = call["input"], call["weight"], call["bias"]
     b = call.size
     if b == 0:
@@ -182,6 +180,7 @@ def convolution(call: Call) -> Any:
 
 
 def conv_input(call: Call) -> Any:
+    """The adjoint of a convolution in its input."""
     g, w, shape, b = call["input"], call["weight"], tuple(call["shape"]), call.size
     if b == 0:
         return one_by_one(call)
@@ -193,6 +192,7 @@ def conv_input(call: Call) -> Any:
 
 
 def conv_weight(call: Call) -> Any:
+    """The adjoint of a convolution in its weight: one for each example, by groups."""
     shape, b = tuple(call["shape"]), call.size
     if b == 0:
         return one_by_one(call)

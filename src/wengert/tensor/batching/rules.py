@@ -127,14 +127,12 @@ def shifted(*names: str, grows: int = 0) -> Rule:
 
 def sized(call: Call) -> Any:
     """Gradients of views: a tensor, the ``size`` of what it goes into, and perhaps a dimension of that."""
-    row: dict[str, Any] = {}
-    size = call["size" if "size" in call.values else "shape"]
+    name = "shape" if "shape" in call.values else "size"
+    size = call[name]
     if not size:
         return one_by_one(call)
-    row["size" if "size" in call.values else "shape"] = (call.size, *size)
-    for d in ("dim", "dimension", "dim1", "dim2"):
-        if d in call.values and not (d == "size"):
-            row[d] = _moved(call[d], len(size))
+    row: dict[str, Any] = {d: _moved(call[d], len(size)) for d in ("dim", "dimension", "dim1", "dim2") if d in call.values}
+    row[name] = (call.size, *size)
     return call.run(**row)
 
 
@@ -170,6 +168,7 @@ def sum_to(call: Call) -> Any:
 
 
 def transpose(call: Call) -> Any:
+    """Two dimensions exchanged."""
     n = call.rank("input")
     if n == 0:
         return call.run(dim0=0, dim1=0)
@@ -177,6 +176,7 @@ def transpose(call: Call) -> Any:
 
 
 def permute(call: Call) -> Any:
+    """All dimensions in another order; the batch stays in front."""
     n, dims = call.rank("input"), call["dims"]
     if len(dims) != n:
         return one_by_one(call)
@@ -184,6 +184,7 @@ def permute(call: Call) -> Any:
 
 
 def t(call: Call) -> Any:
+    """The transpose of a matrix."""
     n = call.rank("input")
     if n > 2:
         return one_by_one(call)
@@ -191,6 +192,7 @@ def t(call: Call) -> Any:
 
 
 def unsqueeze(call: Call) -> Any:
+    """A new dimension of one, behind the batch."""
     n, dim = call.rank("input") + 1, call["dim"]
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
@@ -198,6 +200,7 @@ def unsqueeze(call: Call) -> Any:
 
 
 def squeeze(call: Call) -> Any:
+    """Dimensions of one taken away; the batch stays, whatever its size."""
     shape, dim = call.shape("input"), call["dim"]
     if dim is None:
         return call.run(dim=tuple(i + 1 for i, n in enumerate(shape) if n == 1))
@@ -215,6 +218,7 @@ def basic(call: Call) -> Any:
 
 
 def basic_scatter(call: Call) -> Any:
+    """The gradient of ``x[key]``."""
     key = call["key"]
     return call.run(shape=(call.size, *call["shape"]), key=(slice(None), *(key if isinstance(key, tuple) else (key,))))
 
@@ -242,6 +246,7 @@ def as_strided(call: Call) -> Any:
 
 
 def cat(call: Call) -> Any:
+    """Tensors one after another, each with the batch."""
     rows, given = call.row("tensors"), call.given["tensors"]
     solid = [i for i, x in enumerate(given) if x._data.shape != (0,)] or [0]
     if any(not given[i]._data.ndim for i in solid):
@@ -250,10 +255,12 @@ def cat(call: Call) -> Any:
 
 
 def stack(call: Call) -> Any:
+    """Tensors along a new dimension, each with the batch."""
     return call.run(tensors=call.row("tensors"), dim=_moved(call["dim"], call.given["tensors"][0]._data.ndim + 1))
 
 
 def repeat(call: Call) -> Any:
+    """The whole tensor several times."""
     counts = call["repeats"]
     counts = tuple(counts) if isinstance(counts, (tuple, list)) else (counts,)
     if len(counts) < call.rank("input"):
@@ -262,6 +269,7 @@ def repeat(call: Call) -> Any:
 
 
 def roll(call: Call) -> Any:
+    """Elements moved on, within each example."""
     dims = call["dims"]
     n = call.rank("input")
     if isinstance(dims, int) or dims:
@@ -272,12 +280,14 @@ def roll(call: Call) -> Any:
 
 
 def trace(call: Call) -> Any:
+    """The sum of the diagonal."""
     if call.rank("input") != 2:
         return one_by_one(call)
     return function("sum")(function("diagonal")(call["input"], 0, 1, 2), 1)
 
 
 def one_hot(call: Call) -> Any:
+    """Rows with a one; the number of classes cannot come from the data."""
     if call["num_classes"] == -1:
         raise RuntimeError(
             "vmap: we can't infer num_classes of one_hot from the data of one example: give num_classes. It looks like you're calling .item() "
@@ -331,5 +341,5 @@ RULES: dict[str, Rule] = {
     "max_all": _total("amax"), "min_all": _total("amin"), "renorm": one_by_one,
     **dict.fromkeys(("transform", "transform_real", "transform_to_real"), shifted("dims")),
     **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1", "huber"), lossy), **dict.fromkeys(("bce_elements", "bce_logit_elements"), pointwise),
-    **dict.fromkeys(("nonzero", "unique", "unique_consecutive", "masked_select"), dynamic),
+    **dict.fromkeys(("nonzero", "unique", "unique_consecutive"), dynamic),
 }  # fmt: skip

@@ -79,6 +79,7 @@ def prelu(call: Call) -> Any:
 
 
 def buckets(call: Call) -> Any:
+    """``bucketize``, with one row of boundaries for all."""
     return call.run() if "boundaries" not in call.batched else one_by_one(call)
 
 
