@@ -84,6 +84,18 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(rmsprop_momentum, 4, 7)  \
     X(adadelta, 4, 6)
 
+/* Attention of one head. Strides are in elements; rows are contiguous. Results are contiguous, and NULL if not wanted. */
+struct attention_head {
+    size queries, keys, width, depth, block; /* width of queries and keys, depth of values, queries of a block */
+    const void *query, *key, *value, *grad, *mask;
+    size query_row, key_row, value_row, grad_row, mask_row, mask_step;
+    int mask_kind, causal; /* no mask, which keys may be looked at, or what is added to the scores */
+    double scale;
+    void *out, *grad_query, *grad_key, *grad_value;
+    void *work; /* keys * (width + depth) + block * (width + 2 keys) numbers */
+};
+#define ATTENTION_KERNELS(X) X(attention_head) X(attention_grad_head)
+
 #define DECLARE_OPTIMIZER(name, columns, constants)                                                                  \
     void (*name##_update_f32)(float *p, const float *g, float *a, float *b, float *c, const float *k, size n); \
     void (*name##_update_f64)(double *p, const double *g, double *a, double *b, double *c, const double *k, size n);
@@ -92,6 +104,9 @@ struct kernels {
     const char *name;
     OPTIMIZER_KERNELS(DECLARE_OPTIMIZER)
     ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
+#define DECLARE_ATTENTION(name) void (*name##_f32)(const struct attention_head *h), (*name##_f64)(const struct attention_head *h);
+    ATTENTION_KERNELS(DECLARE_ATTENTION)
+#undef DECLARE_ATTENTION
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW)

@@ -3,11 +3,18 @@
 #include "special.h"
 #include "vecmath.h"
 
+#ifndef VECTOR_BYTES
+#define VECTOR_BYTES 16
+#define GEMM_ROWS 4
+#endif
+
 #define REAL float
 #define F(name) name##_f32
 #include "elementwise.inc.h"
 #include "rows.inc.h"
 #include "optimizers.inc.h"
+#include "gemm.inc.h"
+#include "attention.inc.h"
 #undef REAL
 #undef F
 
@@ -16,6 +23,8 @@
 #include "elementwise.inc.h"
 #include "rows.inc.h"
 #include "optimizers.inc.h"
+#include "gemm.inc.h"
+#include "attention.inc.h"
 #undef REAL
 #undef F
 
@@ -34,5 +43,8 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel, columns, constants) .kernel##_update_f32 = kernel##_update_f32, .kernel##_update_f64 = kernel##_update_f64,
     OPTIMIZER_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
+    ATTENTION_KERNELS(ENTRY)
 #undef ENTRY
 };

@@ -13,6 +13,8 @@
 #endif
 
 #define ISA avx2
+#define VECTOR_BYTES 32
+#define GEMM_ROWS 6
 #include "loops.inc.h"
 
 #if defined(__clang__)

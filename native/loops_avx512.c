@@ -14,6 +14,8 @@
 #endif
 
 #define ISA avx512
+#define VECTOR_BYTES 64
+#define GEMM_ROWS 8
 #include "loops.inc.h"
 
 #if defined(__clang__)

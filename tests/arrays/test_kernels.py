@@ -790,3 +790,55 @@ def test_optimizer_updates_change_nothing_they_cannot_finish():
     with pytest.raises(ValueError, match="no_such"):
         K.optimizer_update("no_such", [p, g], ())
     assert K.plain("optimizer_update")("sgd", [p, g], (1, 0, -0.1, 0, 1)) is False
+
+
+# -- attention --------------------------------------------------------------------------------------------------------
+
+
+@native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(70, 70, 64, 64), (17, 33, 5, 7), (33, 17, 40, 48), (1, 1, 1, 1), (200, 90, 36, 33)], ids=lambda s: "x".join(map(str, s))
+)
+def test_attention_is_that_of_numpy(shape, causal, dtype):
+    rng = np.random.default_rng(17)
+    queries, keys, width, depth = shape
+    q, k = (rng.standard_normal((2, 3, n, width)).astype(dtype) for n in (queries, keys))
+    v = rng.standard_normal((2, keys, 3, depth)).astype(dtype).swapaxes(1, 2)  # as a projection leaves it
+    g = rng.standard_normal((2, 3, queries, depth)).astype(dtype)[..., ::-1]  # not contiguous: copied
+    nowhere = rng.random((1, 1, queries, keys)) < 0.6
+    nowhere[..., 0, :] = False
+    for mask in (None, nowhere, rng.standard_normal((3, 1, keys)).astype(dtype)):
+        got = K.attention(q, k, v, mask, causal, 0.3)
+        tolerance = 2e-5 if dtype == np.float32 else 1e-13
+        np.testing.assert_allclose(got, K.plain("attention")(q, k, v, mask, causal, 0.3), rtol=tolerance, atol=tolerance)
+        for needs in ([True, True, True, False], [False, True, False, False], [True, False, False, True]):
+            found = K.attention_grad(g, q, k, v, mask, causal, 0.3, needs)
+            for a, b, need in zip(found, K.plain("attention_grad")(g, q, k, v, mask, causal, 0.3, needs), needs, strict=True):
+                assert (a is not None) is need
+                if need:
+                    np.testing.assert_allclose(a, b, rtol=10 * tolerance, atol=10 * tolerance)
+
+
+@native
+def test_attention_keeps_nan_and_infinities():
+    q, k, v = (np.ones((1, 4, 8), np.float32) for _ in range(3))
+    k[0, 2, 0] = np.nan
+    out = K.attention(q, k, v, None, True, 1.0)
+    assert np.isfinite(out[0, :2]).all() and np.isnan(out[0, 2:]).all()
+    k[0, 2, 0] = np.inf
+    assert np.isnan(K.attention(q, k, v, None, False, 1.0)).all() == np.isnan(K.plain("attention")(q, k, v, None, False, 1.0)).all()
+
+
+@native
+def test_attention_makes_no_array_of_scores():
+    import tracemalloc
+
+    q, k, v = (np.ones((2, 2048, 16), np.float32) for _ in range(3))
+    tracemalloc.start()
+    K.attention(q, k, v, None, True, 0.25)
+    K.attention_grad(q, q, k, v, None, True, 0.25, [True, True, True, False])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2048 * 2048  # bytes; the scores of one head alone would be four times that

@@ -49,6 +49,7 @@ FAMILIES = {
     ),
     "windows": ("window_counts", "im2col", "col2im", "max_pool", "max_pool_grad"),
     "scatter": ("add_at",),
+    "attention": ("attention", "attention_grad"),
     "optimizers": ("optimizer_update",),
     "shortcuts": (
         "sum", "mean", "where", "broadcast_to", "matmul", "linear", "cross_entropy", "cross_entropy_grad",

@@ -13,8 +13,10 @@ import numpy as np
 
 from wengert.arrays import _kernels
 from wengert.arrays.plain import arithmetic, rows, scatter, shortcuts, windows
+from wengert.arrays.plain import attention as _plain_attention
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from wengert.arrays.plain.rows import Needed
@@ -47,6 +49,20 @@ def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | 
 
 def softplus_grad(g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
     return _kernels.softplus_grad(g, x, _parameter(beta, x), _parameter(threshold, x), out=out)  # type: ignore[no-any-return]
+
+
+def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False, scale: float = 1.0) -> Array:
+    found = _kernels.attention(query, key, value, mask, causal, scale)
+    return _plain_attention.attention(query, key, value, mask, causal, scale) if found is NotImplemented else found
+
+
+def attention_grad(
+    g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float, needs: Sequence[bool]
+) -> tuple[Array | None, Array | None, Array | None, Array | None]:
+    found = NotImplemented if needs[3] else _kernels.attention_grad(g, query, key, value, mask, causal, scale, *needs[:3])
+    if found is NotImplemented:
+        return _plain_attention.attention_grad(g, query, key, value, mask, causal, scale, needs)
+    return (*found, None)
 
 
 def softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:

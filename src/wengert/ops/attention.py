@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from .operator import family
 
 if TYPE_CHECKING:
@@ -15,55 +16,14 @@ if TYPE_CHECKING:
 operator, composite = family("functional")
 
 
-def _mT(x: Any) -> Any:
-    return x.swapaxes(-1, -2)
-
-
 def wide(a: Any) -> Any:
     """Half precision is computed in float32."""
     return a.astype(np.float32) if a is not None and a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
 
 
-def scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
-    """``softmax(scale * query @ key^T + mask)``, computed in one buffer."""
-    s = np.matmul(query * query.dtype.type(scale), _mT(key))
-    if mask is not None:
-        if mask.dtype == bool:
-            np.copyto(s, -np.inf, where=np.broadcast_to(~mask, s.shape))
-        else:
-            s += mask
-    if causal:
-        rows, columns = s.shape[-2:]
-        np.copyto(s, -np.inf, where=~np.tri(rows, columns, dtype=np.bool_))
-    if s.shape[-1] == 0:
-        return s
-    top = s.max(axis=-1, keepdims=True)
-    np.copyto(top, 0, where=np.isneginf(top))  # a row that may look nowhere gives zeros, not NaN
-    s -= top
-    np.exp(s, out=s)
-    total = s.sum(axis=-1, keepdims=True)
-    np.copyto(total, 1, where=total == 0)
-    s /= total
-    return s
-
-
 def _attention_raw(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, needs: Any) -> Any:
     g, query, key, value, mask = (wide(a) for a in (g, query, key, value, mask))
-    p = scores(query, key, mask, causal, scale)
-    gq = gk = gv = gm = None
-    if needs[2]:
-        gv = np.matmul(_mT(p), g)
-    if needs[0] or needs[1] or needs[3]:
-        d = np.matmul(g, _mT(value))
-        d -= (d * p).sum(axis=-1, keepdims=True)
-        d *= p
-        if needs[3]:
-            gm = d.copy() if needs[0] or needs[1] else d
-        if needs[0] or needs[1]:
-            d *= d.dtype.type(scale)
-            gq = np.matmul(d, key) if needs[0] else None
-            gk = np.matmul(_mT(d), query) if needs[1] else None
-    return gq, gk, gv, gm
+    return K.attention_grad(g, query, key, value, mask, causal, scale, needs)
 
 
 @composite(raw=_attention_raw, places=())
@@ -100,7 +60,7 @@ def attention_weights(F, query, key, mask, causal, scale):
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     d = query.dtype
     query, key, value, mask = (wide(a) for a in (query, key, value, mask))
-    return np.matmul(scores(query, key, mask, causal, scale), value).astype(d, copy=False)
+    return K.attention(query, key, value, mask, causal, scale).astype(d, copy=False)
 
 
 def _spelt(F: Any, x: Any) -> str:

@@ -1,0 +1,219 @@
+/* Scaled dot-product attention and its gradient, without an array of queries times keys. */
+#include "wengert.h"
+
+#include "pool.h"
+
+enum { LEAD = NPY_MAXDIMS };
+
+/* An operand (..., rows, columns) with contiguous rows: where each head begins. */
+struct operand {
+    PyArrayObject *array;
+    char *data;
+    size row; /* in elements */
+};
+
+struct attention_job {
+    int type, ndim, backward, failed;
+    npy_intp lead[LEAD];
+    struct operand query, key, value, grad;
+    char *out, *grad_query, *grad_key, *grad_value, *mask;
+    npy_intp mask_strides[LEAD];
+    struct attention_head head; /* what all heads share */
+};
+
+static char *at(const struct attention_job *job, const char *data, const npy_intp *strides, size index)
+{
+    for (int k = job->ndim - 3; k >= 0; k--) {
+        data += index % job->lead[k] * strides[k];
+        index /= job->lead[k];
+    }
+    return (char *)data;
+}
+
+static void heads(void *context, size begin, size end, int chunk)
+{
+    struct attention_job *job = context;
+    struct attention_head h = job->head;
+    const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
+    const size numbers = h.keys * (h.width + h.depth) + h.block * (h.width + 2 * h.keys);
+    void *work = malloc((numbers ? numbers : 1) * width);
+    (void)chunk;
+    if (!work) {
+        job->failed = 1;
+        return;
+    }
+    h.work = work;
+    for (size i = begin; i < end; i++) {
+#define HEAD(name) at(job, job->name.data, PyArray_STRIDES(job->name.array), i)
+        h.query = HEAD(query), h.key = HEAD(key), h.value = HEAD(value);
+        if (job->mask) h.mask = at(job, job->mask, job->mask_strides, i);
+        if (job->backward) {
+            h.grad = HEAD(grad);
+            h.grad_query = job->grad_query ? job->grad_query + i * h.queries * h.width * width : NULL;
+            h.grad_key = job->grad_key ? job->grad_key + i * h.keys * h.width * width : NULL;
+            h.grad_value = job->grad_value ? job->grad_value + i * h.keys * h.depth * width : NULL;
+            if (job->type == NPY_FLOAT) kernels->attention_grad_head_f32(&h);
+            else kernels->attention_grad_head_f64(&h);
+        } else {
+            h.out = job->out + i * h.queries * h.depth * width;
+            if (job->type == NPY_FLOAT) kernels->attention_head_f32(&h);
+            else kernels->attention_head_f64(&h);
+        }
+#undef HEAD
+    }
+    free(work);
+}
+
+/* The array itself where its rows are contiguous, else a copy. */
+static int take(struct operand *operand, PyObject *given)
+{
+    PyArrayObject *a = (PyArrayObject *)given;
+    const int n = PyArray_NDIM(a);
+    const npy_intp item = PyArray_ITEMSIZE(a);
+    int plain = PyArray_ISALIGNED(a) && PyArray_STRIDE(a, n - 1) == item && PyArray_STRIDE(a, n - 2) >= 0;
+    for (int k = 0; k < n; k++) plain &= PyArray_STRIDE(a, k) % item == 0;
+    if (plain) Py_INCREF(a);
+    else if (!(a = contiguous(given))) return -1;
+    operand->array = a;
+    operand->data = PyArray_BYTES(a);
+    operand->row = PyArray_STRIDE(a, n - 2) / item;
+    return 0;
+}
+
+/* Whether `a` is a real array of the model's type and number of dimensions, with the same leading dimensions. */
+static int is_beside(PyObject *a, PyObject *model)
+{
+    if (!is_like(a, model)) return 0;
+    const int n = PyArray_NDIM((PyArrayObject *)model);
+    if (n < 2 || PyArray_NDIM((PyArrayObject *)a) != n) return 0;
+    for (int k = 0; k < n - 2; k++)
+        if (PyArray_DIM((PyArrayObject *)a, k) != PyArray_DIM((PyArrayObject *)model, k)) return 0;
+    return 1;
+}
+
+/* Read the mask: broadcast to the scores, boolean or of the query's type. */
+static int take_mask(struct attention_job *job, PyObject *mask, PyObject *query)
+{
+    if (mask == Py_None) return 1;
+    if (!PyArray_Check(mask)) return 0;
+    PyArrayObject *m = (PyArrayObject *)mask;
+    const int truth = PyArray_TYPE(m) == NPY_BOOL;
+    if ((!truth && !is_like(mask, query)) || !PyArray_ISALIGNED(m) || PyArray_NDIM(m) > job->ndim) return 0;
+    const npy_intp item = PyArray_ITEMSIZE(m);
+    npy_intp strides[LEAD] = {0};
+    for (int k = 0; k < PyArray_NDIM(m); k++) {
+        const int to = job->ndim - PyArray_NDIM(m) + k;
+        const npy_intp wanted = to < job->ndim - 2 ? job->lead[to] : to == job->ndim - 2 ? job->head.queries : job->head.keys;
+        if (PyArray_DIM(m, k) != wanted && PyArray_DIM(m, k) != 1) return 0;
+        if (PyArray_STRIDE(m, k) % item) return 0;
+        strides[to] = PyArray_DIM(m, k) == 1 ? 0 : PyArray_STRIDE(m, k);
+    }
+    job->mask = PyArray_BYTES(m);
+    memcpy(job->mask_strides, strides, sizeof strides);
+    job->head.mask_kind = truth ? 1 : 2;
+    job->head.mask_row = strides[job->ndim - 2] / item;
+    job->head.mask_step = strides[job->ndim - 1] / item;
+    return 1;
+}
+
+static int prepare(struct attention_job *job, PyObject *query, PyObject *key, PyObject *value, PyObject *mask,
+                   PyObject *causal, PyObject *scale)
+{
+    if (!is_real(query) || !is_beside(query, query) || !is_beside(key, query) || !is_beside(value, query)) return 0;
+    PyArrayObject *q = (PyArrayObject *)query, *k = (PyArrayObject *)key, *v = (PyArrayObject *)value;
+    const int n = job->ndim = PyArray_NDIM(q);
+    job->type = PyArray_TYPE(q);
+    job->head.queries = PyArray_DIM(q, n - 2), job->head.width = PyArray_DIM(q, n - 1);
+    job->head.keys = PyArray_DIM(k, n - 2), job->head.depth = PyArray_DIM(v, n - 1);
+    if (PyArray_DIM(k, n - 1) != job->head.width || PyArray_DIM(v, n - 2) != job->head.keys) return 0;
+    if (PyArray_SIZE(q) == 0 || PyArray_SIZE(k) == 0 || PyArray_SIZE(v) == 0) return 0;
+    for (int i = 0; i < n - 2; i++) job->lead[i] = PyArray_DIM(q, i);
+    job->head.causal = PyObject_IsTrue(causal);
+    job->head.scale = PyFloat_AsDouble(scale);
+    if (PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    /* Scores of a block fill about 128 KiB, so that they stay in the second-level cache. */
+    size block = 131072 / (job->head.keys * PyArray_ITEMSIZE(q)) / 8 * 8;
+    job->head.block = block < 8 ? 8 : block > 64 ? 64 : block;
+    return take_mask(job, mask, query);
+}
+
+static int run(struct attention_job *job)
+{
+    size count = 1;
+    for (int k = 0; k < job->ndim - 2; k++) count *= job->lead[k];
+    const struct attention_head *h = &job->head;
+    const double work = (double)h->queries * h->keys * (h->width + h->depth) * (job->backward ? 2.5 : 1);
+    const int chunks = pool_chunks(count, work * (job->type == NPY_FLOAT ? 0.01 : 0.02));
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(heads, job, count, chunks);
+    Py_END_ALLOW_THREADS
+    if (job->failed) PyErr_NoMemory();
+    return job->failed ? -1 : 0;
+}
+
+static PyArrayObject *result_like(PyArrayObject *model, npy_intp rows, npy_intp columns)
+{
+    npy_intp shape[LEAD];
+    const int n = PyArray_NDIM(model);
+    memcpy(shape, PyArray_DIMS(model), n * sizeof *shape);
+    shape[n - 2] = rows, shape[n - 1] = columns;
+    return new_like(model, n, shape);
+}
+
+/* attention(query, key, value, mask | None, causal, scale) */
+static PyObject *attention(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
+    struct attention_job job = {0};
+    if (!prepare(&job, args[0], args[1], args[2], args[3], args[4], args[5])) NOT_HANDLED();
+    PyArrayObject *out = NULL;
+    if (take(&job.query, args[0]) == 0 && take(&job.key, args[1]) == 0 && take(&job.value, args[2]) == 0 &&
+        (out = result_like((PyArrayObject *)args[0], job.head.queries, job.head.depth))) {
+        job.out = PyArray_BYTES(out);
+        job.head.query_row = job.query.row, job.head.key_row = job.key.row, job.head.value_row = job.value.row;
+        if (run(&job) < 0) Py_CLEAR(out);
+    }
+    Py_XDECREF(job.query.array);
+    Py_XDECREF(job.key.array);
+    Py_XDECREF(job.value.array);
+    return (PyObject *)out;
+}
+
+/* attention_grad(g, query, key, value, mask | None, causal, scale, need_query, need_key, need_value) -> three, or None each */
+static PyObject *attention_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 10) return PyErr_Format(PyExc_TypeError, "expected 10 arguments");
+    struct attention_job job = {.backward = 1};
+    if (!prepare(&job, args[1], args[2], args[3], args[4], args[5], args[6]) || !is_beside(args[0], args[1])) NOT_HANDLED();
+    PyArrayObject *g = (PyArrayObject *)args[0], *made[3] = {NULL};
+    if (PyArray_DIM(g, job.ndim - 2) != job.head.queries || PyArray_DIM(g, job.ndim - 1) != job.head.depth) NOT_HANDLED();
+    PyObject *result = NULL;
+    char **places[3] = {&job.grad_query, &job.grad_key, &job.grad_value};
+    if (take(&job.grad, args[0]) || take(&job.query, args[1]) || take(&job.key, args[2]) || take(&job.value, args[3])) goto done;
+    for (int k = 0; k < 3; k++) {
+        if (!PyObject_IsTrue(args[7 + k])) continue;
+        made[k] = result_like((PyArrayObject *)args[1], k ? job.head.keys : job.head.queries, k == 2 ? job.head.depth : job.head.width);
+        if (!made[k]) goto done;
+        *places[k] = PyArray_BYTES(made[k]);
+    }
+    job.head.query_row = job.query.row, job.head.key_row = job.key.row, job.head.value_row = job.value.row;
+    job.head.grad_row = job.grad.row;
+    if (run(&job) == 0)
+        result = PyTuple_Pack(3, made[0] ? (PyObject *)made[0] : Py_None, made[1] ? (PyObject *)made[1] : Py_None,
+                              made[2] ? (PyObject *)made[2] : Py_None);
+done:
+    for (int k = 0; k < 3; k++) Py_XDECREF(made[k]);
+    Py_XDECREF(job.query.array);
+    Py_XDECREF(job.key.array);
+    Py_XDECREF(job.value.array);
+    Py_XDECREF(job.grad.array);
+    return result;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef attention_methods[] = {METHOD(attention), METHOD(attention_grad), {NULL, NULL, 0, NULL}};
