@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.modes import modes, set_modes
+from ..graph.modes import modes
 from ..graph.node import Node
 from ..tensor.meta import edge_of, meta_of, requires_grad
+from ..tensor.record import FREED as HOW
+from ..tensor.record import Detached, call_pack_hook, refuse_detached, stand_in
+from ..tensor.saved import SavedNone, refuse_hooks
+from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.spaces import RAW, RECORDED
 from ..tensor.tensor import Tensor
 
-FREED = (
-    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-    "after calling backward."
-)
+FREED = f"Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). {HOW}"
 
 
 class FunctionCtx:
@@ -80,7 +79,7 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-class SavedTensor:
+class SavedTensor(SavedBase):
     """A tensor kept by ``save_for_backward``: array, version and edge, so that an output does not keep its own node alive.
 
     ``output``: its number, if it is an output of the node that keeps it. ``weak``: hold the node that made it weakly (it
@@ -103,32 +102,28 @@ class SavedTensor:
             self._pack(t, hooks)
 
     def _pack(self, t: Any, hooks: Any) -> None:
-        pack, self.unpack_hook = hooks
-        before = modes()
-        set_modes(before.with_(grad=False))
-        try:
-            self.packed = pack(t.detach() if self.output is not None or t._edge is not None else t)
-        finally:
-            set_modes(before)
+        pack, unpack = hooks
+        self.packed = call_pack_hook(pack, t.detach() if self.output is not None else t)
+        self.unpack_hook = unpack
         self.array = self.tensor = None
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
-        """Replace what is kept by ``pack_hook(tensor)``; ``unpack_hook`` gives it back."""
+    def _register(self, pack_hook: Any, unpack_hook: Any) -> None:
         if self.unpack_hook is not None:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
-            )
-        if self.array is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        t = self.tensor
-        self._pack(RAW.wrap(self.array) if t is None else t, (pack_hook, unpack_hook))
+            refuse_hooks("hooked")
+        self._pack(RAW.wrap(self.array) if self.tensor is None else self.tensor.detach(), (pack_hook, unpack_hook))
 
     def unpack(self, node: BackwardCFunction | None) -> Any:
         if self.unpack_hook is not None:
             t = self.unpack_hook(self.packed)
             if not isinstance(t, Tensor):
                 raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
-            return self._with_edge(t.detach(), node)
+            edge = self._edge(node)
+            if edge is None and not self.tangents:
+                return t
+            fresh = stand_in(t, edge)
+            if self.tangents and fresh is not t:
+                meta_of(fresh).tangents = dict(self.tangents)
+            return fresh
         if self.version is not None and self.counter[0] != self.version:
             self._modified(node)
         if self.tensor is not None:
@@ -138,13 +133,18 @@ class SavedTensor:
         return self._with_edge(t, node)
 
     def _modified(self, node: BackwardCFunction | None) -> None:
+        found = self.counter[0]
+        if type(found) is Detached and self.version is not None and int(found) == int(self.version):
+            if found is not self.version and self.output is None and found.array() is self.array:
+                refuse_detached()
+            return
         from ..arrays.dtypes import scalar_name
 
         maker = None if self.edge is None else self.edge[0]() if self.weak else self.edge[0]
         if self.output is not None and node is not None:
-            origin = f", which is output {self.output} of {node.name()},"
+            origin = f", which is output {self.output} of {node.name().partition('Backward')[0]},"
         else:
-            origin = f", which is output {self.edge[1]} of {maker.name()}," if maker is not None and maker.edges else ""
+            origin = f", which is output {self.edge[1]} of {maker.name().partition('Backward')[0]}," if maker is not None and maker.edges else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
             f" [torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"
@@ -155,18 +155,19 @@ class SavedTensor:
     def _with_edge(self, t: Any, node: BackwardCFunction | None) -> Any:
         if self.tangents:
             meta_of(t).tangents = dict(self.tangents)
-        if self.output is not None:
-            t._edge = (node, self.output)
-        elif self.weak:
-            maker = self.edge[0]()
-            if maker is None and not modes().grad:
-                return t
-            if maker is None:
-                raise RuntimeError("No grad_fn for non-leaf saved tensor: the view that was written to in place has lost its history.")
-            t._edge = (maker, self.edge[1])
-        elif self.edge is not None:
-            t._edge = self.edge
+        t._edge = self._edge(node)
         return t
+
+    def _edge(self, node: BackwardCFunction | None) -> Any:
+        """Where the gradient of the tensor goes."""
+        if self.output is not None:
+            return (node, self.output)
+        if not self.weak:
+            return self.edge
+        maker = self.edge[0]()
+        if maker is None and modes().grad:
+            raise RuntimeError("No grad_fn for non-leaf saved tensor: the view that was written to in place has lost its history.")
+        return None if maker is None else (maker, self.edge[1])
 
 
 class BackwardCFunction(Node, FunctionCtx):
@@ -190,7 +191,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """The tensors that ``save_for_backward`` kept; inside ``jvp``, those of ``save_for_forward``."""
         if self.saved_for_forward:
             return self.saved_for_forward
-        return tuple(None if s is None else s.unpack(self) for s in self._raw_saved_tensors)
+        return tuple(None if s is None else s.unpack(self) for s in self._kept())
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -199,7 +200,11 @@ class BackwardCFunction(Node, FunctionCtx):
         return self.saved_tensors
 
     @property
-    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+    def _raw_saved_tensors(self) -> tuple[SavedBase, ...]:
+        """What was kept, still packed: hooks can be put on each."""
+        return tuple(SavedNone() if s is None else s for s in self._kept())
+
+    def _kept(self) -> Any:
         if self.saved is None:
             raise RuntimeError(FREED)
         return self.saved

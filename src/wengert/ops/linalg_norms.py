@@ -52,7 +52,7 @@ def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: An
     return slope * F.masked_fill(g / F.pow(norm, ord - 1), nothing, 0)
 
 
-@operator(grad=dict(input=_vector_norm_back), wirtinger=True)
+@operator(grad=dict(input=_vector_norm_back), wirtinger=True, shows=("keepdim",))
 def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=None):
     """``sum(abs(input) ** ord) ** (1 / ord)`` of all elements or over ``dim`` (an int or several).
 

@@ -112,7 +112,7 @@ def _svd(A: Any, full: bool) -> Any:
         ) from e
 
 
-@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"))
+@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",))
 def linalg_svd(A: Array, full_matrices=True, *, driver=None):
     """``(U, S, Vh)`` with ``A = U @ diag(S) @ Vh``, singular values in descending order.
 

@@ -169,7 +169,7 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
 
 @operator(
     grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
-    aux=("index", "scale"), places=(), node="NllLossBackward0",
+    aux=("index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
 )  # fmt: skip
 def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
@@ -231,7 +231,7 @@ def cross_entropy_grad(F, g, log_p, index, scale):
             g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale
         )
     ),
-    aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0",
+    aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
 )  # fmt: skip
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: one array of probabilities is kept, not two."""

@@ -30,6 +30,8 @@ value is needed (without it, for any), so that the others do not hold it in memo
 tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in each
 of them alone (a product). Forward mode needs neither, but is faster for knowing.
 
+``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
+
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. ``by_example=True`` if it looks at the numbers
 of its arguments (in a mapped function it is then called for each example).
@@ -96,9 +98,9 @@ class Operator:
         self.aliases = options.get("aliases", ())
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)
-        self._rules(grad, options.get("wrt"), options.get("keeps", {}))
+        self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()))
 
-    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]]) -> None:
+    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]], shows: tuple[str, ...] = ()) -> None:
         wanted: dict[str, tuple[int, ...]]
         self.joint: Any = None
         self.rules: tuple[Any, ...] = ()
@@ -116,6 +118,8 @@ class Operator:
             for i, (_, names) in enumerate(self.rules):
                 for n in names:
                     wanted[n] = (*wanted.get(n, ()), i)
+        for n in shows:
+            wanted.setdefault(n, tuple(range(len(self.wrt))))
         arrays = {*self.tensors, *(() if self.outputs is ... else self.outputs), *self.aux}
         # saved: values under version control, in the order of the node's memory; consts: everything else
         self.saved = tuple(n for n in wanted if n in arrays)

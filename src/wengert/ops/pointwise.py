@@ -175,6 +175,7 @@ def div(input: Array, other: Array):
     inplace=True,
     node="DivBackward2",
     places=(),
+    shows=("rounding_mode",),
 )
 def div_rounded(input: Array, other: Array, rounding_mode):
     """``input / other`` rounded towards zero (``"trunc"``) or down (``"floor"``); integers stay integers."""

@@ -219,7 +219,7 @@ def _even(input: Any, size: int, dim: int) -> list[int]:
     return [min(size, n - i) for i in range(0, n, size)] if n else [0]
 
 
-@operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=())
+@operator(grad=dict(tensor=_split_back), view=True, name="split", node="SplitBackward0", places=(), shows=("split_size",))
 def split(tensor: Array, split_size, dim=0):
     """Views of length ``split_size`` along ``dim``, the last one shorter where it does not divide the dimension."""
     if not tensor.ndim:
@@ -232,7 +232,7 @@ def split(tensor: Array, split_size, dim=0):
     return _cut(tensor, _even(tensor, max(split_size, 1), d), d)
 
 
-@operator(grad=dict(tensor=_split_back), view=True)
+@operator(grad=dict(tensor=_split_back), view=True, shows=("split_sizes",))
 def split_with_sizes(tensor: Array, split_sizes, dim=0):
     """Views of the given lengths along ``dim``, one after another; the lengths add up to that of the dimension."""
     if not tensor.ndim:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..arrays.dtypes import scalar_name
 from ..graph import anomaly
+from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
 from .meta import edge_of, meta_of, requires_grad
 from .spaces import RAW, RECORDED
@@ -114,14 +117,17 @@ class OpNode(Node):
             meta_of(tensor).tangents = dict(tangents[name, index])
 
     def _unpacked(self, packed: Packed, name: str, index: int = 0) -> Any:
+        """What the unpack hook gives back, in the place of what was saved: the same edge, or the same leaf."""
         tensor = packed.unpack(packed.value)
         if not hasattr(tensor, "grad_fn"):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
-        fresh = tensor.detach()
-        fresh._edge = self._edge_to(name, index)
-        self._carry(fresh, name, index)
-        variable = getattr(fresh._edge[0], "variable", None) if fresh._edge is not None else None
-        return variable if variable is not None and variable._data is tensor._data else fresh
+        edge = self._edge_to(name, index)
+        if edge is None and "tangents" not in self.__dict__:
+            return tensor
+        fresh = stand_in(tensor, edge)
+        if fresh is not tensor:
+            self._carry(fresh, name, index)
+        return fresh
 
     def __getattr__(self, name: str) -> Any:
         """``_saved_NAME``: what the node remembers (``self`` for the first argument, as PyTorch has it)."""
@@ -130,6 +136,17 @@ class OpNode(Node):
 
             return saved_attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        from .saved import saved_names
+
+        return [*super().__dir__(), *saved_names(self)]
+
+    def remembered(self, name: str) -> Any:
+        """What is kept under the rule's name ``name``: a tensor, a tuple of them, or a constant."""
+        from .saved import remembered
+
+        return remembered(self, name)
 
     # -- gradients ------------------------------------------------------------------------------------------------
 
@@ -263,14 +280,15 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
             tensors = inputs.get(name) or [None] * len(value)
             counters = [_UNVERSIONED if t is None else t._vc for t in tensors]
             if m.packing is not None:
-                value = [None if a is None else _pack(a, m.packing) for a in value]
+                value = [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensors)]
                 counters = [_UNVERSIONED] * len(value)
             memory += (value, counters, [c[0] for c in counters])
             continue
         tensor = inputs.get(name)
         counter = _UNVERSIONED if tensor is None or name == private else tensor._vc
-        if m.packing is not None and type(value) is np.ndarray:
-            memory += (_pack(value, m.packing), _UNVERSIONED, 0)
+        number = tensor is None and name in op.tensors  # a Python number: nothing to pack
+        if m.packing is not None and type(value) is np.ndarray and not number:
+            memory += (pack(value, m.packing, tensor), _UNVERSIONED, 0)
         else:
             memory += (value, counter, counter[0])
     for name in op.consts:
@@ -290,7 +308,7 @@ def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes) -> dict[str, Pac
     for name in op.saved:
         t = inputs.get(name)
         if t is not None and any(requires_grad(inputs[p]) for p in (op.wrt[i] for i in op.users[name]) if p in inputs):
-            packed[name] = _pack(t._data, m.packing)
+            packed[name] = pack(t._data, m.packing, t)
     return packed
 
 
@@ -298,32 +316,61 @@ def _shape(value: Any) -> Any:
     return [x.shape for x in value] if type(value) is list else np.shape(value) if value is not None else None
 
 
-def _pack(array: np.ndarray, hooks: Any) -> Packed:
-    pack, unpack = hooks
-    given = RAW.wrap(array)
-    from ..graph.modes import no_grad
+def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
+    """Give ``array`` (which is ``tensor``'s, if it is an argument as the user gave it) to saved-tensor hooks."""
+    pack_hook, unpack_hook = hooks
+    given = RAW.wrap(array) if tensor is None or tensor._data is not array else tensor
+    return Packed(call_pack_hook(pack_hook, given), unpack_hook, None)
 
-    with no_grad():
-        value = pack(given)
-    if given._vc[0] != 0:
+
+def call_pack_hook(pack_hook: Any, given: Any) -> Any:
+    """The hook's answer, computed without recording; the hook may not write to what it is given."""
+    counter = given._vc
+    before = modes()
+    version = None if given.is_inference() else counter[0]
+    set_modes(before.with_(grad=False))
+    try:
+        value = pack_hook(given)
+    finally:
+        set_modes(before)
+    if version is not None and counter[0] != version:
         raise RuntimeError(
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place"
             " operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input"
             " to a pack hook."
         )
-    return Packed(value, unpack, None)
+    return value
+
+
+def stand_in(tensor: Any, edge: Any) -> Any:
+    """``tensor``, which an unpack hook gave, in the place of the one that was saved with ``edge``."""
+    leaf = None if edge is None else getattr(edge[0], "variable", None)
+    if leaf is not None and leaf._data is tensor._data:
+        return leaf
+    fresh = tensor.detach()
+    fresh._vc = [0]  # writes to it are no writes to what the hook holds
+    if leaf is None:
+        fresh._edge = edge
+    else:  # a leaf, whose gradients go where those of the saved one go
+        meta = meta_of(fresh)
+        meta.requires_grad, meta.accumulator = True, weakref.ref(edge[0])
+    return fresh
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
+
+
+FREED = (
+    "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+    "backward through the graph a second time or if you need to access saved tensors after calling backward."
+)
 
 
 def freed(node: Node) -> NoReturn:
     """The memory of ``node`` is gone."""
     raise RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-        "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
-        f"after calling backward. (The first step that finds its memory gone: {node.name()}.)"
+        f"freed). {FREED} (The first step that finds its memory gone: {node.name()}.)"
     )
 
 
@@ -334,16 +381,51 @@ def check_versions(node: Node, name: str, arrays: Any, counters: Any, versions: 
             modified(node, name, array, version, counter[0])
 
 
-def modified(node: Node, name: str, array: Any, expected: int, found: int) -> NoReturn:
-    """Say which saved value was overwritten, and what to do."""
-    kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
+class Detached(int):
+    """The version of a tensor that ``detach_()`` took out of its graph: unlike every version that was saved before.
+
+    ``array``: its memory; a view of it, which has the same counter, was not detached.
+    """
+
+    array: Any
+
+    def __ne__(self, other: object) -> bool:
+        return True
+
+    __eq__, __hash__ = int.__eq__, int.__hash__
+
+
+def detached(t: Any) -> None:
+    """Let the graphs that saved ``t`` know that it is going to be taken out of its own, if there are any."""
+    counter = t._vc
+    if type(counter) is list and sys.getrefcount(counter) > 3:  # it, the name here and the call's argument
+        version = Detached(counter[0])
+        version.array = weakref.ref(t._data)
+        counter[0] = version
+
+
+def modified(node: Node, name: str, array: Any, expected: int, found: int) -> None:
+    """Say which saved value was overwritten (or detached), and what to do."""
     op = node.op  # type: ignore[attr-defined]
+    if type(found) is Detached and int(found) == int(expected):
+        if found is not expected and name not in op.outputs and found.array() is array:
+            refuse_detached()
+        return
+    kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
-    origin = f", which is output {edge[1]} of {edge[0].name()}," if edge is not None and edge[0].edges else ""
+    origin = f", which is output {edge[1]} of {edge[0].name().partition('Backward')[0]}," if edge is not None and edge[0].edges else ""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind}]{origin} is at version {found}; expected version {expected} instead. Hint: {node.name()} saved "
+        f"[{kind}]{origin} is at version {int(found)}; expected version {int(expected)} instead. Hint: {node.name()} saved "
         f"{'its result' if name in op.outputs else f'its argument {name!r}'} for its gradient, and an in-place operation has "
         "overwritten it since; use the out-of-place form there, or write to a clone(). enable anomaly detection to find the "
         "operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+    )
+
+
+def refuse_detached() -> NoReturn:
+    """A saved tensor has lost its place on the tape."""
+    raise RuntimeError(
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please use out-of-place "
+        "`.detach()` instead"
     )

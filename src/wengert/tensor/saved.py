@@ -2,77 +2,151 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from .record import OpNode, Packed, freed
+import numpy as np
+
+from .record import FREED, OpNode, Packed, check_versions, freed, modified, node_class, pack
+from .saved_names import names, value
+from .spaces import RAW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def saved_names(node: OpNode) -> list[str]:
+    """The attributes that ``dir(node)`` shows."""
+    op = node.op
+    found = names(op, node.name())
+    return [f"_saved_{n}" for n in found] + [f"_raw_saved_{n}" for n, ours in found.items() if _array(node, ours) is not None]
 
 
 def saved_attribute(node: OpNode, name: str) -> Any:
-    """The value of ``node._saved_x``; ``AttributeError`` if the node has no such memory."""
+    """The value of ``node._saved_x`` or ``node._raw_saved_x``; ``AttributeError`` if the node has no such memory."""
+    raw = name.startswith("_raw_saved_")
+    asked = name.removeprefix("_raw" if raw else "").removeprefix("_saved_")
+    ours = names(node.op, node.name()).get(asked)
+    if ours is None:
+        if asked not in (*node.op.saved, *node.op.consts):
+            raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
+        ours = asked
+    if not raw:
+        return value(node, ours)
+    key = _array(node, ours)
+    if key is None:
+        raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
+    if node.saved is not None and type(node.saved[3 * node.op.saved.index(key)]) is list:
+        return tuple(SavedValue(node, key, i) for i in range(len(node.saved[3 * node.op.saved.index(key)])))
+    return SavedValue(node, key)
+
+
+def _array(node: OpNode, ours: str) -> str | None:
+    """The name under which the node keeps the tensor behind ``ours``, if it is one."""
+    if ours.endswith("#"):
+        return None
+    key = ours.rstrip("*")
+    key = node.op.params[0] if key == "self" and "self" not in node.op.params else key
+    return key if key in node.op.saved else None
+
+
+def remembered(node: OpNode, key: str) -> Any:
+    """What the node keeps under its own name ``key``: a tensor (None where none was needed), a list of them, or a constant."""
     op = node.op
-    if name.startswith("_raw_saved_"):
-        return _raw(node, name.removeprefix("_raw_saved_"))
-    key = _key(node, name.removeprefix("_saved_"))
-    if key in op.saved and node.saved is None:
+    if key not in op.saved:
+        if node.saved is None:
+            return freed(node)
+        kept = node.saved[3 * len(op.saved) + op.consts.index(key)]
+        return RAW.wrap(kept) if isinstance(kept, np.ndarray) else kept
+    if node.saved is None:
         freed(node)
-    if key in op.saved:
-        at = 3 * op.saved.index(key)
-        array, counter, version = node.saved[at : at + 3]
-        if array is None:
-            return None
-        if type(array) is list:
-            return tuple(node._rebuild(key, a, c, j) for j, (a, c) in enumerate(zip(array, counter)))
-        if type(array) is Packed:
-            return node._unpacked(array, key)
-        if counter[0] != version:
-            from .record import modified
-
-            modified(node, key, array, version, counter[0])
-        return node._rebuild(key, array, counter)
-    return node.saved[3 * len(op.saved) + op.consts.index(key)]
+    at = 3 * op.saved.index(key)
+    array, counter, version = node.saved[at : at + 3]
+    if array is None:
+        return None
+    if type(array) is list:
+        check_versions(node, key, array, counter, version)
+        return tuple(None if a is None else _tensor(node, key, a, c, j) for j, (a, c) in enumerate(zip(array, counter)))
+    if type(array) is not Packed and counter[0] != version:
+        modified(node, key, array, version, counter[0])
+    return _tensor(node, key, array, counter)
 
 
-def _key(node: OpNode, asked: str) -> str:
-    op = node.op
-    for key in (asked, "input" if asked == "self" else asked, f"{asked}_shape"):
-        if key in op.saved or key in op.consts:
-            return key
-    raise AttributeError(f"'{node.name()}' object has no attribute '_saved_{asked}'")
+def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) -> Any:
+    if type(array) is Packed:
+        return node._unpacked(array, key, index)
+    if key in node.op.aux or not hasattr(array, "dtype"):
+        return RAW.wrap(array)
+    return node._rebuild(key, array, counter, index)
 
 
 class SavedTensor:
-    """A saved value that hooks can still be put on: ``node._raw_saved_x.register_hooks(pack, unpack)``."""
+    """Something kept for a backward, on which hooks can still be put."""
 
-    def __init__(self, node: OpNode, key: str) -> None:
-        self._node, self._key = node, key
+    __slots__ = ()
 
-    def register_hooks(self, pack: Any, unpack: Any) -> None:
-        """Replace the saved value by ``pack(value)``; ``unpack`` gives it back when the gradient is computed."""
-        node, at = self._node, 3 * self._node.op.saved.index(self._key)
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is SavedTensor:
+            raise TypeError("SavedTensor: No constructor defined!")
+        return object.__new__(cls)
+
+    def register_hooks(self, *hooks: Any) -> None:
+        """``register_hooks(pack_hook, unpack_hook)``: replace the value by ``pack_hook(value)``.
+
+        ``unpack_hook`` gives it back when the gradient is computed. Raises ``RuntimeError`` if there are hooks already,
+        if nothing is kept (None), or if it was freed.
+        """
+        if len(hooks) != 2 or not all(callable(h) for h in hooks):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported: "
+                f"(self, pack_hook: Callable, unpack_hook: Callable). Invoked with: {', '.join(map(repr, hooks))}"
+            )
+        self._register(*hooks)
+
+    def _register(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
+        refuse_hooks("none")
+
+
+def refuse_hooks(why: str) -> NoReturn:
+    """Say why no hooks can be put on a saved tensor: it is ``"freed"``, ``"none"``, or has hooks (``"hooked"``)."""
+    raise RuntimeError(
+        {
+            "freed": "Calling register_hooks on a saved tensor after it has been freed. " + FREED,
+            "none": "Calling register_hooks on a saved tensor with value None is forbidden",
+            "hooked": "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a "
+            "time.",
+        }[why]
+    )
+
+
+class SavedNone(SavedTensor):
+    """The place of a tensor that is not there."""
+
+    __slots__ = ()
+
+
+class SavedValue(SavedTensor):
+    """A value in the memory of an operator's node."""
+
+    __slots__ = ("_index", "_key", "_node")
+
+    def __init__(self, node: OpNode, key: str, index: int | None = None) -> None:
+        self._node, self._key, self._index = node, key, index
+
+    def _register(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
+        node, at, i = self._node, 3 * self._node.op.saved.index(self._key), self._index
         if node.saved is None:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call"
-                " .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need"
-                " to access saved variables after calling backward."
-            )
-        array = node.saved[at]
-        if array is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        if type(array) is Packed:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
-            )
-        from .record import _pack, node_class
-
+            refuse_hooks("freed")
+        array, counters, versions = node.saved[at : at + 3]
+        kept = array if i is None else array[i]
+        if kept is None:
+            refuse_hooks("none")
+        if type(kept) is Packed:
+            refuse_hooks("hooked")
+        packed: Any = pack(kept, (pack_hook, unpack_hook))
+        fresh: tuple[Any, Any, Any] = (packed, [0], 0)
+        if i is not None:
+            fresh = tuple([*row[:i], new, *row[i + 1 :]] for row, new in zip((array, counters, versions), fresh))  # type: ignore[assignment]
+        node.saved = (*node.saved[:at], *fresh, *node.saved[at + 3 :])
         general = node_class(node.op)
-        packed = _pack(array, (pack, unpack))
-        node.saved = (*node.saved[:at], packed, [0], 0, *node.saved[at + 3 :])
-        if type(node) is not general:
+        if type(node) is not general:  # the written-out class takes what is saved for arrays
             node.__class__ = general
-
-
-def _raw(node: OpNode, asked: str) -> SavedTensor:
-    key = _key(node, asked)
-    if key not in node.op.saved:
-        raise AttributeError(f"'{node.name()}' object has no attribute '_raw_saved_{asked}'")
-    return SavedTensor(node, key)

@@ -16,6 +16,7 @@ from ..graph.node import HookDict, _register
 from . import call
 from .errors import warn_once
 from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
+from .record import detached
 from .types import CPU, Size, contiguous_format, strided
 
 if TYPE_CHECKING:
@@ -364,7 +365,7 @@ class Tensor(Methods):
     def _version(self) -> int:
         if self._vc is INFERENCE_VERSION:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._vc[0]
+        return int(self._vc[0])
 
     @property
     def _base(self) -> Tensor | None:
@@ -448,6 +449,8 @@ class Tensor(Methods):
                 "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
             )
         hooks = self._backward_hooks
+        if self._edge is not None:
+            detached(self)
         self._edge = None
         if hooks is not None:
             meta_of(self).hooks = hooks

@@ -1,0 +1,282 @@
+"""PyTorch's names for what nodes remember: ``node._saved_self`` and its kin.
+
+Most follow from the declarations: an argument or result that a rule asked for has its own name (``input`` is ``self``),
+and the remembered shape of an argument is ``ARGUMENT_sym_sizes``. The table holds the operators where PyTorch's list is
+another. What we do not keep, because the gradient needs less, has no attribute.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..ops.operator import Operator
+    from .record import OpNode
+
+# Operator (or node): names in PyTorch. ``theirs=ours`` renames, ``theirs:value`` is a constant, a final ``*`` makes
+# a tuple, ``#`` a Python number.
+TABLE = {
+    "AddmmBackward0": "alpha beta mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
+    "MmBackward0": "mat2 mat2=other mat2_sym_sizes mat2_sym_sizes=other_sym_sizes mat2_sym_strides mat2_sym_strides=other_sym_strides self"
+    " self_sym_sizes self_sym_strides",
+    "linear": "alpha:1 beta:1 mat1=input mat1_sym_sizes=input_sym_sizes mat1_sym_strides=input_sym_strides mat2=transposed",
+    "attention": "attn_mask=mask dropout_p:0.0 is_causal=causal key query scale value",
+    "FmodBackward0": "",
+    "RemainderBackward0": "",
+    "square": "exponent:2 self",
+    "PowBackward0": "exponent# self",
+    "PowBackward1": "exponent result self",
+    "PowBackward2": "exponent result self#",
+    "elu": "alpha input_scale:1 scale:1 self",
+    "celu": "alpha self",
+    "selu": "alpha:1.6732632423543772 input_scale:1 scale:1.0507009873554805 self",
+    "relu6": "max_val:6 min_val:0",
+    "PreluKernelBackward0": "self weight",
+    "div": "other rounding_mode:None self",
+    "VdotBackward0": "other=tensor self",
+    "masked_scale": "other=scaled_mask self:None",
+    "masked_select": "mask",
+    "polar": "result",
+    # reductions and scans
+    "SumBackward0": "self_sym_sizes",
+    "SumBackward1": "dim* keepdim self_sym_sizes",
+    "MeanBackward0": "self_sym_numel self_sym_sizes",
+    "MeanBackward1": "dim* keepdim self_sym_numel self_sym_sizes",
+    "ProdBackward0": "result self",
+    "ProdBackward1": "dim keepdim result self",
+    "VarBackward0": "correction dim* keepdim self",
+    "StdBackward0": "correction dim* keepdim result self",
+    "VarMeanBackward0": "correction dim* keepdim self",
+    "StdMeanBackward0": "correction dim* keepdim result0=std self",
+    "LinalgVectorNormBackward0": "dim* keepdim ord result self",
+    "LogsumexpBackward0": "dim* keepdim result self",
+    "AmaxBackward0": "dim* keepdim result self",
+    "AminBackward0": "dim* keepdim result self",
+    "MaxBackward0": "dim indices keepdim self_sym_sizes",
+    "MinBackward0": "dim indices keepdim self_sym_sizes",
+    "CummaxBackward0": "dim indices",
+    "CumminBackward0": "dim indices",
+    "CdistBackward0": "p:2.0 result x1 x2",
+    # indexing
+    "SelectBackward0": "dim=key_dim index=key_index self_sym_sizes",
+    "basic_index": "dim=key_dim end=key_end self_sym_sizes start=key_start step=key_step",
+    "narrow": "dim end=narrow_end self_sym_sizes start step:1",
+    "IndexBackward0": "indices* self_sym_sizes",
+    "IndexPutBackward0": "accumulate indices*",
+    "gather": "dim index sparse_grad",
+    "take": "index",
+    "put": "accumulate index",
+    "scatter": "dim index",
+    "scatter_add": "dim index",
+    "scatter_total": "dim include_self index reduce",
+    "select_scatter": "dim index",
+    # shapes
+    "cat": "dim",
+    "stack": "dim",
+    "split": "dim self_sym_sizes split_size",
+    "split_with_sizes": "dim self_sym_sizes split_sizes*",
+    "as_strided": "size* storage_offset stride*",
+    "pad_reflect1": "padding=pad*",
+    "pad_replicate1": "padding=pad*",
+    "flip": "dims*",
+    "roll": "dims* shifts*",
+    "permute": "dims*",
+    "repeat": "repeats* self_sym_sizes",
+    "unfold_columns": "dilation* kernel_size=kernel* padding* self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride*",
+    "fold_columns": "dilation* kernel_size=kernel* padding* stride*",
+    # layers
+    "convolution_forward": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:False weight",
+    "conv_input": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:True weight",
+    "max_pool_windows": "result1=indices",
+    "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* padding* stride*",
+    "batch_norm_channels": "eps input result1=mean result2=rstd weight",
+    "layer_norm_over": "input normalized_shape=normalized result1=mean result2=rstd weight",
+    "embedding_rows": "indices padding_idx scale_grad_by_freq=by_frequency sparse:False weight_sym_argsize_0",
+    # losses
+    "nll": "ignore_index reduction target weight",
+    "cross_entropy_index": "ignore_index reduction target weight",
+    # linear algebra
+    "linalg_inv": "inverse=result",
+    "linalg_cholesky": "L=result upper",
+    "linalg_qr": "Q R mode",
+    "linalg_svd": "S S_sym_argsize_minus_1 U Vh full_matrices",
+    "linalg_solve": "A left result",
+    "pinv_within": "result self=A",
+    "linalg_matrix_exp": "self=A",
+    "linalg_lstsq": "b=B self=A solution",
+    "linalg_solve_triangular": "left result self=A unitriangular upper",
+    "transform_real": "dim=dims* onesided",
+    "transform_to_real": "dim=dims*",
+    "sparse_dense": "",
+}
+
+REDUCTIONS = ("none", "mean", "sum")
+
+Names = dict[str, str]  # PyTorch's name: where the value comes from
+
+
+@functools.cache
+def names(op: Operator, node: str) -> Names:
+    """PyTorch's names (without ``_saved_``) of what a node of this name and operator remembers."""
+    row = TABLE.get(op.name, TABLE.get(node))
+    if row is None:
+        found = {}
+        for key in (*op.saved, *op.consts):
+            shape = key.endswith("_shape")
+            theirs = key.removesuffix("_shape")
+            theirs = "self" if theirs == "input" else theirs
+            found[f"{theirs}_sym_sizes" if shape else theirs] = key
+        return found
+    found = {}
+    for entry in row.split():
+        theirs, ours = entry.rstrip("*#"), entry
+        if "=" in entry:
+            theirs, ours = entry.split("=")
+        elif ":" in entry:
+            theirs, ours = entry.split(":")
+            ours = ":" + ours
+        if theirs not in found and _known(op, ours.rstrip("*#")):
+            found[theirs] = ours
+    return found
+
+
+def _known(op: Operator, ours: str) -> bool:
+    if ours.startswith(":") or ours in DERIVED:
+        return True
+    if match := SIZES.fullmatch(ours):
+        return _own(op, match[1]) in op.params
+    return _own(op, ours) in (*op.saved, *op.consts)
+
+
+def _own(op: Operator, name: str) -> str:
+    return op.params[0] if name == "self" and "self" not in op.params else name
+
+
+SIZES = re.compile(r"(\w+?)_sym_(sizes|strides|numel|argsize_(?:minus_)?\d+)")
+
+
+def value(node: OpNode, ours: str) -> Any:
+    """The value behind a name of ``names``; arrays that a node holds are looked up by ``node.remembered``."""
+    if ours.startswith(":"):
+        import ast
+
+        return ast.literal_eval(ours[1:])
+    many, number = ours.endswith("*"), ours.endswith("#")
+    ours = ours.rstrip("*#")
+    if ours in DERIVED:
+        found = DERIVED[ours](node)
+    elif match := SIZES.fullmatch(ours):
+        found = _size(node, _own(node.op, match[1]), match[2])
+    else:
+        found = node.remembered(_own(node.op, ours))
+    if ours == "reduction" and found in REDUCTIONS:
+        return REDUCTIONS.index(found)
+    if number and getattr(found, "ndim", 1) == 0 and not found.requires_grad:
+        return found.item()
+    if isinstance(found, list) or (many and found is not None):
+        return tuple(found) if isinstance(found, (list, tuple)) else (found,)
+    return found
+
+
+def _size(node: OpNode, param: str, what: str) -> Any:
+    if what == "strides":
+        tensor = node.remembered(param)
+        if tensor is not None:
+            return tuple(tensor.stride())
+        steps, step = [], 1
+        for n in reversed(shape_of(node, param)):
+            steps.append(step)
+            step *= n
+        return tuple(reversed(steps))
+    shape = shape_of(node, param)
+    if what == "sizes":
+        return tuple(shape)
+    if what == "numel":
+        count = 1
+        for n in shape:
+            count *= n
+        return count
+    at = int(what.rpartition("_")[2])
+    return shape[-at if "minus" in what else at]
+
+
+def shape_of(node: OpNode, param: str) -> tuple[int, ...]:
+    """The shape of an argument: remembered, of the saved array, or known by where its gradient goes."""
+    op = node.op
+    if f"{param}_shape" in op.consts:
+        return node.remembered(f"{param}_shape")  # type: ignore[no-any-return]
+    if param in op.wrt:
+        edge = node.edges[op.wrt.index(param)]
+        if edge is not None:
+            return edge[0].shape if edge[0].outputs == 1 else edge[0].shape[edge[1]]  # type: ignore[no-any-return]
+    tensor = node.remembered(param)
+    return () if tensor is None else tuple(tensor.shape)
+
+
+def _key(node: OpNode) -> tuple[int, Any]:
+    """The first part of a subscript that is not ``:``, and the dimension that it is about."""
+    dim = 0
+    shape = shape_of(node, "input")
+    key = node.remembered("key")
+    for i, part in enumerate(key):
+        if part is Ellipsis:
+            dim = len(shape) - sum(p is not None for p in key[i + 1 :])
+        elif part is not None:
+            if isinstance(part, int) or part != slice(None):
+                return dim, part
+            dim += 1
+    return 0, slice(None)
+
+
+def _slice(node: OpNode, at: int) -> int:
+    part = _key(node)[1]
+    shape = shape_of(node, "input")
+    if isinstance(part, int):
+        return part
+    given = (part.start, part.stop, part.step)[at]
+    default = (0, 2**63 - 1, 1)[at]
+    return default if given is None or not shape else given
+
+
+def _convolved(node: OpNode) -> Any:
+    if "bias" not in node.op.wrt:
+        return (0,)
+    edge = node.edges[node.op.wrt.index("bias")]
+    return (0,) if edge is None else edge[0].shape
+
+
+DERIVED: dict[str, Callable[[Any], Any]] = {
+    "transposed": lambda node: None if (w := node.remembered("weight")) is None else w.detach().t(),
+    "scaled_mask": lambda node: _mask(node),
+    "key_dim": lambda node: _key(node)[0],
+    "key_index": lambda node: _key(node)[1],
+    "key_start": lambda node: _slice(node, 0),
+    "key_end": lambda node: _slice(node, 1),
+    "key_step": lambda node: _slice(node, 2),
+    "narrow_end": lambda node: node.remembered("start") + node.remembered("length"),
+    "bias_sizes": _convolved,
+    "zeros": lambda node: (0,) * len(node.remembered("stride")),
+    "normalized": lambda node: tuple(shape_of(node, "input")[d] for d in _dims(node)),
+}
+
+
+def _dims(node: OpNode) -> list[int]:
+    dims, ndim = node.remembered("dims"), len(shape_of(node, "input"))
+    return sorted(d % ndim for d in ((dims,) if isinstance(dims, int) else dims))
+
+
+def _mask(node: OpNode) -> Any:
+    import numpy as np
+
+    from .spaces import RAW
+
+    mask, scale = node.remembered("mask"), node.remembered("scale")
+    mask = getattr(mask, "_data", mask)
+    shape, dtype = node.shape, node.dtype
+    if mask.shape != shape:  # kept in bits
+        mask = np.unpackbits(mask.view(np.uint8), count=int(np.prod(shape))).reshape(shape)
+    return RAW.wrap((mask * scale).astype(dtype))
