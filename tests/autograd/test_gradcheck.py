@@ -304,6 +304,123 @@ def test_batched_gradients_are_not_random(torch):
         torch.autograd.gradcheck(Rolls.apply, (x,), check_batched_grad=True)
 
 
+# -- forward mode -----------------------------------------------------------------------------------------------------
+
+
+def forward_ad(torch):
+    from importlib import import_module
+
+    return import_module(f"{torch.__name__}.autograd.forward_ad")
+
+
+@both_modes
+def test_forward_mode(torch, fast):
+    ad = forward_ad(torch)
+
+    def spoilt(x, y):
+        if ad._current_level >= 0:
+            value, tangent = ad.unpack_dual(y)
+            y = ad.make_dual(value, tangent * 1.1)
+        return x + y, y
+
+    reals = doubles(torch, 0.5, 2.0), doubles(torch, 1.0, -1.0)
+    z, w = (doubles(torch, 1 + 2j, 0.3 - 1j, dtype=torch.complex128) for _ in range(2))
+    for x, y in (reals, (z, reals[1]), (z, w)):
+        assert torch.autograd.gradcheck(lambda x, y: (x + y, y), (x, y), check_forward_ad=True, fast_mode=fast)
+        with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0 with respect to input 1"):
+            torch.autograd.gradcheck(spoilt, (x, y), check_forward_ad=True, fast_mode=fast)
+    assert torch.autograd.gradcheck(lambda x: torch.view_as_real(torch.resolve_conj(x * 1j)), reals[0], check_forward_ad=True, fast_mode=fast)
+    assert torch.autograd.gradgradcheck(lambda x: x.sin() * x, reals[0], check_fwd_over_rev=True, fast_mode=fast)
+    with pytest.raises(RuntimeError, match="Numerical gradient for function expected to be zero|mismatch"):
+        torch.autograd.gradcheck(lambda x: x.detach() * 1, reals[0], check_forward_ad=True, fast_mode=fast)
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_how_often_tangents_are_asked_for(torch, both):
+    ad = forward_ad(torch)
+    calls, wanting = [], []
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            if ad._current_level >= 0:
+                wanting.extend((x.requires_grad, y.requires_grad))
+            return x.clone(), y.clone()
+
+        @staticmethod
+        def jvp(ctx, x, y):
+            calls.append(1)
+            return x, y
+
+    x, y = doubles(torch, 1.0), doubles(torch, 2.0).requires_grad_(both)
+    found = []
+    for undefined, batched in ((False, False), (True, False), (True, True)):
+        calls.clear()
+        assert torch.autograd.gradcheck(
+            Twice.apply, (x, y), check_forward_ad=True, check_backward_ad=False, check_undefined_grad=undefined, check_batched_forward_grad=batched
+        )
+        found.append(len(calls))
+    assert found == ([2, 6, 12] if both else [1, 2, 5])
+    assert wanting and not any(wanting)
+
+
+@both_modes
+@pytest.mark.parametrize("forward", [True, False])
+@pytest.mark.parametrize("backward", [True, False])
+def test_only_the_modes_asked_for_are_run(torch, forward, backward, fast):
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, in_forward, in_backward):
+            ctx.fails = in_forward, in_backward
+            return x * 2
+
+        @staticmethod
+        def vjp(ctx, g):
+            if ctx.fails[1]:
+                raise RuntimeError("backward fails")
+            return 2 * g, None, None
+
+        @staticmethod
+        def jvp(ctx, t, _1, _2):
+            if ctx.fails[0]:
+                raise RuntimeError("forward fails")
+            return 2 * t
+
+    x = doubles(torch, 1.0, 2.0)
+    options = {"check_forward_ad": forward, "check_backward_ad": backward, "check_undefined_grad": backward, "fast_mode": fast}
+    for fails in ((False, False), (True, False), (False, True), (True, True)):
+        if not (forward or backward):
+            with pytest.raises(AssertionError, match="Expected at least one of"):
+                torch.autograd.gradcheck(Fails.apply, (x, *fails), **options)
+        elif (fails[1] and backward) or (fails[0] and forward):
+            with pytest.raises(RuntimeError, match="backward fails" if fails[1] and backward else "forward fails"):
+                torch.autograd.gradcheck(Fails.apply, (x, *fails), **options)
+        else:
+            assert torch.autograd.gradcheck(Fails.apply, (x, *fails), **options)
+
+
+def test_batched_tangents(torch):
+    x = doubles(torch, 1.0, 2.0)
+    options = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False, "check_batched_forward_grad": True}
+    assert torch.autograd.gradcheck(lambda a, b: (a.clone(), a + b), (x, 1), **options)
+    assert torch.autograd.gradcheck(lambda a, b: a.clone(), (x, x.clone()), **options)
+
+    class Rolls(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            torch.randn_like(t)
+            return t * 2
+
+    with pytest.raises(RuntimeError, match="vmap: We do not yet support calling random operations inside of vmap"):
+        torch.autograd.gradcheck(Rolls.apply, (x,), **options)
+    with pytest.raises(AssertionError, match="requires check_forward_ad to be True"):
+        torch.autograd.gradcheck(Rolls.apply, (x,), check_batched_forward_grad=True)
+
+
 # -- sparse tensors ---------------------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ UnpackedDualTensor(primal=tensor(5.), tangent=tensor(2.))
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..graph.modes import _Mode, modes
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+
+_level: ContextVar[int] = ContextVar("forward_ad_level", default=-1)  # also within a custom forward, which levels do not see
 
 
 class _DualLevel(Level):
@@ -50,6 +54,7 @@ def enter_dual_level() -> int:
     if _current() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _DualLevel().__enter__()
+    _level.set(0)
     return 0
 
 
@@ -66,6 +71,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     current.__exit__()
+    _level.set(-1)
 
 
 class dual_level(_Mode):
@@ -112,3 +118,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if current is None:
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(current.primal(tensor), current.tangent(tensor))
+
+
+def __getattr__(name: str) -> int:
+    """``_current_level``: 0 within a level, -1 outside; scripts ask for it to know whether they run forward mode."""
+    if name == "_current_level":
+        return _level.get()
+    raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")
