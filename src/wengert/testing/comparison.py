@@ -156,7 +156,8 @@ def _compare_leaves(actual: Any, expected: Any, options: dict[str, Any]) -> None
     elif all(isinstance(x, (int, float, complex, np.number, bool, np.bool_)) for x in pair):
         _compare_numbers(actual, expected, options)
     elif all(isinstance(x, np.ndarray) for x in pair) or _tensors(pair, options["allow_subclasses"]):
-        _compare_tensors(*(x if isinstance(x, Tensor) else _wrapped(x) for x in pair), options)
+        a, b = (x if isinstance(x, Tensor) else _wrapped(x) for x in pair)
+        _compare_tensors(a, b, options)
     else:
         raise _Mismatch(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.", TypeError)
 
@@ -221,22 +222,22 @@ def _sparse(t: Tensor) -> bool:
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) -> None:
-    facts = [("shape", actual.shape, expected.shape, True)]
+    facts: list[tuple[str, Any, Any, bool]] = [("shape", actual.shape, expected.shape, True)]
     facts.append(("device", actual.device, expected.device, options["check_device"]))
     facts.append(("dtype", actual.dtype, expected.dtype, options["check_dtype"]))
     facts.append(("layout", actual.layout, expected.layout, options["check_layout"]))
     if options["check_stride"] and not (_sparse(actual) or _sparse(expected)):
         facts.append(("stride()", actual.stride(), expected.stride(), True))
-    for name, a, b, wanted in facts:
-        if wanted and a != b:
-            raise _Mismatch(f"The values for attribute '{name}' do not match: {a!s} != {b!s}.")
+    for name, here, there, wanted in facts:
+        if wanted and here != there:
+            raise _Mismatch(f"The values for attribute '{name}' do not match: {here!s} != {there!s}.")
     rtol, atol = _tolerances([_dtype(actual), _dtype(expected)], options)
     equal_nan = options["equal_nan"]
     if _sparse(actual) and _sparse(expected):
         _compare_sparse(actual, expected, rtol, atol, equal_nan)
         return
-    a, b = (t.to_dense() if _sparse(t) else t for t in (actual, expected))
-    _close_arrays(_array(a), _array(b), rtol, atol, equal_nan, "Tensor-likes")
+    x, y = (t.to_dense() if _sparse(t) else t for t in (actual, expected))
+    _close_arrays(_array(x), _array(y), rtol, atol, equal_nan, "Tensor-likes")
 
 
 def _compare_sparse(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:

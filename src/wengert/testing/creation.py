@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import dtype as dtype_class
 from ..tensor import types
 from ..tensor.creation import empty
 from ..tensor.functions import function
 from ..tensor.random import FUNCTIONS
-from ..tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
 
 __all__ = ["make_tensor"]
 
@@ -64,11 +66,11 @@ def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, dev
         first, last = _interval(low, high, facts.min, facts.max + 1, 0 if unsigned else -9, 10, dtype)
         start, stop = math.floor(first) if low is None or first == math.floor(first) else math.ceil(first), math.ceil(last)
         return FUNCTIONS["randint"](start, min(stop, 2**63 - 1), size, device=device, dtype=dtype)
-    facts = types.finfo(dtype)
-    first, last = _interval(low, high, facts.min, facts.max, -9, 9, dtype)
+    limits = types.finfo(dtype)
+    first, last = _interval(low, high, limits.min, limits.max, -9, 9, dtype)
     x = empty(size, dtype=dtype, device=device)
     parts = function("view_as_real")(x) if kind == "c" else x
-    if last - first > facts.max:  # the width itself would overflow
+    if last - first > limits.max:  # the width itself would overflow
         parts.uniform_(first / 2, last / 2).mul_(2)
     else:
         parts.uniform_(first, last)
