@@ -6,7 +6,8 @@ from typing import Any
 
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ..tensor import Tensor
-from ..tensor.backward import backward, grad
+from ..tensor import backward as _backward
+from ..tensor.overrides import overridable
 from . import graph
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck  # at once: imported later, the module would take the function's place here
@@ -14,6 +15,8 @@ from .gradcheck import gradcheck, gradgradcheck  # at once: imported later, the 
 __all__ = [
     "Function", "Variable", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_grad_enabled",
 ]  # fmt: skip
+
+backward, grad = overridable(_backward.backward), overridable(_backward.grad)
 
 _LAZY = {
     "forward_ad": ("forward_ad", None), "functional": ("functional", None),

@@ -9,6 +9,7 @@ from typing import Any
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
+from ..ops.operator import TABLE
 from ..tensor.call import attach_view, check_writable, concerned, within
 from ..tensor.meta import INFERENCE_VERSION, edge_of, rebase, requires_grad
 from ..tensor.tensor import Tensor
@@ -158,7 +159,7 @@ def _alias(o: Any, m: Any) -> Any:
     """A view of all of an input, of the input's class."""
     alias = object.__new__(type(o))
     alias._data, alias._edge, alias._meta, alias._vc = o._data, None, None, o._vc
-    attach_view(alias, o, _ALIAS, (), m, "custom")
+    attach_view(alias, o, TABLE["alias"], (), m, "custom")
     return alias
 
 
@@ -188,19 +189,6 @@ def _save(node: Any, m: Any) -> None:
         row.append(SavedTensor(t, own, m.packing, weak=own is None and id(t) in dirty))
     node.saved = tuple(row)
     node.dirty_tensors = node.non_differentiable = ()
-
-
-class _Alias:
-    """The view step of an input that a custom Function returned as it is."""
-
-    name, outputs = "alias", ("result",)
-
-    @staticmethod
-    def forward(a: Any) -> Any:
-        return a[...]
-
-
-_ALIAS = _Alias()
 
 
 def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with_context: bool) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..tensor import PLACES
+from ..tensor.overrides import overridable
 from ._multihead import FUNCTIONS as _WHOLE
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 globals().update(PLACES["functional"])
 for _f in _WHOLE:
-    globals()[_f.__name__] = _f
+    globals()[_f.__name__] = overridable(_f)
 # Functions that PyTorch offers both here and at the top.
 _SHARED = ("relu", "tanh", "sigmoid", "softmax", "log_softmax", "dropout", "prelu", "selu", "celu", "rrelu", "threshold", "pdist",
            "cosine_similarity", "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",

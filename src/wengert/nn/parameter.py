@@ -6,6 +6,7 @@ from typing import Any
 
 from wengert.nn._tensors import empty
 from wengert.tensor import Parameter, Tensor
+from wengert.tensor.overrides import disabled
 
 __all__ = [
     "Buffer",
@@ -15,6 +16,12 @@ __all__ = [
     "UninitializedTensorMixin",
     "is_lazy",
 ]
+
+
+_ALLOWED = frozenset((
+    "__get__", "__set__", "__delete__", "copy_", "is_complex", "is_floating_point", "half", "float", "double", "char", "short", "int", "long",
+    "bfloat16", "cuda", "cpu", "to", "get_device", "requires_grad_", "detach", "detach_", "type",
+))  # fmt: skip
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]
@@ -70,6 +77,18 @@ class UninitializedTensorMixin:
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
             "before calling `module.share_memory()`."
+        )
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Only attributes, and conversions to another type or place, can be asked for."""
+        name = getattr(func, "__name__", str(func))
+        if name in _ALLOWED:
+            return disabled(func, types, args, kwargs)
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or explicitly "
+            f"manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch to "
+            "initialize the parameters before calling torch functions"
         )
 
     def __repr__(self) -> str:

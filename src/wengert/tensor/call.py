@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Tensor_: Any = None
 PLAIN: set[type] = set()
 Batched_: Any = None  # the tensors of mapped functions (see ``batching``), once somebody maps one
+KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}  # and PLAIN: never override anything
+prepare: Any = None  # of the module ``overrides``: what is done to a new subclass of Tensor
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 
 

@@ -174,6 +174,7 @@ METHODS: dict[str, Any] = {
         to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_, share_memory_, pin_memory,
     )
 } | {"type": type_}  # fmt: skip
+type_.__name__ = type_.__qualname__ = "type"
 _NAMES = {
     "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "cfloat": dt.complex64, "cdouble": dt.complex128,
     "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool_,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes
 from ..ops.operator import TABLE, Composite, Operator
+from .call import KNOWN
 from .spaces import RECORDED
 
 if TYPE_CHECKING:
@@ -74,8 +75,17 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 def _composite(op: Composite) -> Callable[..., Any]:
     define = op.define if not op.by_example else _by_example(op.define)
+    public = bool(op.places)
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        for v in args:
+            if type(v) not in KNOWN and public:
+                from .overrides import ask, owners_of
+
+                owners = owners_of((*args, *kwargs.values()))
+                if owners:
+                    return ask(call, owners, args, kwargs)
+                break
         out = kwargs.pop("out", None)
         observers = modes().observers
         if observers:

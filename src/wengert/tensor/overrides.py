@@ -1,86 +1,116 @@
-"""``__torch_function__``: tensor subclasses and tensor-likes that take a call into their own hands."""
+"""``__torch_function__``: tensor subclasses and tensor-likes that take a call into their own hands.
+
+Plain tensors pay nothing for it. A subclass of Tensor gets ``Overriding`` among its bases, whose methods and
+properties ask ``__torch_function__`` before they do what Tensor's do; functions ask when an argument is of a type
+that they do not know.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import TYPE_CHECKING, Any
 
-from .call import PLAIN
-from .tensor import Tensor
+from ..graph.modes import change, modes
+from . import call as _call
+from .call import KNOWN, PLAIN
+from .tensor import Parameter, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class DeclinedError(TypeError):
+    """Every ``__torch_function__`` that was asked answered ``NotImplemented``."""
 
 
 def dispatch(name: str, args: Any, kwargs: Any) -> Any:
-    """Ask the arguments' ``__torch_function__``, subclasses first; ``NotImplemented`` if none of them has one."""
-    owners = owners_of(args)
+    """Ask the arguments' ``__torch_function__`` about operator ``name``; ``NotImplemented`` if none of them has one."""
+    owners = owners_of(args, primitive=True)
     if not owners:
         return NotImplemented
     from .functions import function, inplace_function
 
     func = inplace_function(name[:-1]) if name.endswith("_") else function(name)
-    return ask(func, owners, _trimmed(args, func), kwargs)
+    args, keywords = _as_written(args, func)
+    return ask(func, owners, args, keywords | kwargs)
 
 
 def ask(func: Any, owners: list[Any], args: Any, kwargs: Any) -> Any:
     """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline."""
     types = tuple(type(o) for o in owners)
     for owner in owners:
-        answer = type(owner).__torch_function__(func, types, args, kwargs)
+        answer = owner.__torch_function__(func, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
-    raise TypeError(
-        f"no implementation found for 'torch.{func.__name__}' on types that implement __torch_function__: "
-        f"{list(types)}"
+    asked = "\n".join(f"  - tensor subclass {t}" for t in types)
+    raise DeclinedError(
+        f"Multiple dispatch failed for '{name_of(func)}'; all __torch_function__ handlers returned NotImplemented:\n\n{asked}\n\n"
+        "A handler that does not know a function should call super().__torch_function__, or give the result itself."
     )
 
 
-def owners_of(args: Any) -> list[Any]:
-    """The arguments that override operators, subclasses before their bases, otherwise in order."""
+def name_of(func: Any) -> str:
+    """A function's address, for messages."""
+    return f"torch.{getattr(func, '__name__', func)}"
+
+
+def owners_of(args: Any, primitive: bool = False) -> list[Any]:
+    """The arguments that override operators, subclasses before their bases, otherwise in order.
+
+    ``primitive``: the question is about one operator of the table, which kinds of tensor with operators of their own
+    (sparse ones) answer; anything else they leave to the operators that it is made of.
+    """
     owners: list[Any] = []
+    kinds: list[type] = []
     for v in args:
         for x in v if type(v) in (list, tuple) else (v,):
-            kind = type(x)
-            if kind in PLAIN or not hasattr(kind, "__torch_function__") or kind in [type(o) for o in owners]:
+            kind: Any = type(x)
+            if kind in KNOWN or kind in kinds or not hasattr(kind, "__torch_function__"):
                 continue
-            if isinstance(x, type) or (isinstance(x, Tensor) and kind.__torch_function__ is _disabled):
+            if kind.__torch_function__ is disabled:
                 continue
-            at = next((i for i, o in enumerate(owners) if issubclass(kind, type(o))), len(owners))
+            if not primitive if hasattr(kind, "_own_operators") else isinstance(x, Tensor) and modes().bare:
+                continue
+            at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
             owners.insert(at, x)
+            kinds.insert(at, kind)
     return owners
 
 
-def _trimmed(args: Any, func: Any) -> Any:
-    """The arguments without trailing ones that have their default, as the user wrote them."""
+def _as_written(args: Any, func: Any) -> tuple[Any, dict[str, Any]]:
+    """The arguments without trailing ones that have their default, keyword-only ones by name."""
     from ..ops.operator import TABLE
 
     op: Any = TABLE.get(func.__name__.rstrip("_"))
     row = list(args)
-    while op is not None and row and len(row) <= len(op.params):
+    if op is None or not hasattr(op, "params") or len(row) > len(op.params):
+        return tuple(row), {}
+    named = {p: v for p, v in zip(op.params[-op.kwonly :], row[-op.kwonly :]) if v is not op.defaults.get(p)} if op.kwonly else {}
+    if op.kwonly:
+        row = row[: -op.kwonly]
+    while row:
         p = op.params[len(row) - 1]
-        if p in op.defaults and row[-1] is op.defaults[p]:
-            row.pop()
-        else:
+        if p not in op.defaults or row[-1] is not op.defaults[p]:
             break
-    return tuple(row)
+        row.pop()
+    return tuple(row), named
 
 
-def _disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    return NotImplemented
+def disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A ``__torch_function__`` that overrides nothing: operators of a class that has it give plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
 
 
 class DisableTorchFunctionSubclass:
     """Inside, subclasses of Tensor are treated as plain tensors."""
 
     def __enter__(self) -> None:
-        self.hidden = set(_all_subclasses(Tensor)) - PLAIN
-        PLAIN.update(self.hidden)
+        self.before = modes().bare
+        change(bare=True)
 
     def __exit__(self, *exc: object) -> None:
-        PLAIN.difference_update(self.hidden)
-
-
-def _all_subclasses(cls: Any) -> Any:
-    for sub in cls.__subclasses__():
-        yield sub
-        yield from _all_subclasses(sub)
+        change(bare=self.before)
 
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -91,44 +121,145 @@ def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: A
         return function(func.__name__)(*args, **kwargs)
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    plain = [_as_plain(a) for a in args]
-    answer = func(*plain, **{k: _as_plain(v) for k, v in kwargs.items()})
-    if func in _KEEP_PLAIN:
-        return answer
-    for original, given in zip(args, plain):
-        if answer is given and isinstance(original, Tensor):
-            return original  # an in-place operation gives its tensor back
-    return _converted(answer, cls)
+    before = modes().bare
+    change(bare=True)
+    try:
+        answer = func(*args, **kwargs)
+        return answer if cls is Tensor or func in UNCONVERTED else converted(answer, cls)
+    finally:
+        change(bare=before)
 
 
-_KEEP_PLAIN: set[Any] = set()
-
-
-def _as_plain(x: Any) -> Any:
-    if isinstance(x, Tensor) and type(x) not in PLAIN:
-        t = object.__new__(Tensor)
-        from .meta import edge_of
-
-        edge_of(x)
-        t._data, t._edge, t._vc = x._data, x._edge, x._vc
-        t._meta = x._meta
-        return t
-    if type(x) in (list, tuple):
-        return type(x)(_as_plain(v) for v in x)
-    return x
-
-
-def _converted(answer: Any, cls: Any) -> Any:
-    if cls is Tensor:
-        return answer
-    if isinstance(answer, Tensor) and not isinstance(answer, cls):
-        t = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = answer._data, answer._edge, answer._meta, answer._vc
-        return t
+def converted(answer: Any, cls: Any) -> Any:
+    """Tensors in a result, as instances of ``cls``."""
+    if isinstance(answer, Tensor):
+        return answer if isinstance(answer, cls) else answer.as_subclass(cls)
     if isinstance(answer, (tuple, list)):
-        row = [_converted(v, cls) for v in answer]
+        row = [converted(v, cls) for v in answer]
         return type(answer)(*row) if hasattr(answer, "_fields") else type(answer)(row)
     return answer
+
+
+UNCONVERTED: set[Any] = {prop.__get__ for prop in (Tensor.grad, Tensor._grad, Tensor._base)}  # type: ignore[attr-defined]
+
+
+# -- functions ----------------------------------------------------------------------------------------------------------
+
+
+def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f`` for the public: arguments of types that it does not know are asked whether they override it."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for v in args:
+            if type(v) not in KNOWN:
+                break
+        else:
+            if not kwargs:
+                return f(*args)
+            for v in kwargs.values():
+                if type(v) not in KNOWN:
+                    break
+            else:
+                return f(*args, **kwargs)
+        owners = owners_of((*args, *kwargs.values()))
+        return ask(call, owners, args, kwargs) if owners else f(*args, **kwargs)
+
+    return call
+
+
+# -- methods and properties -----------------------------------------------------------------------------------------------
+
+# What special methods are called when they are overridden: PyTorch asks about the ordinary method.
+_PUBLIC = {
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
+    "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__mod__": "remainder", "__neg__": "neg",
+    "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
+}  # fmt: skip
+_SPECIAL = frozenset((
+    "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__", "__contains__", "__repr__",
+    "__format__", "__deepcopy__", "__reduce_ex__", "__array__", "__array_wrap__", "__dlpack__", "__invert__", "__eq__", "__and__", "__or__",
+    "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__",
+    "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__", "__rmatmul__", "__floordiv__", "__rfloordiv__",
+    "__ifloordiv__", "__rmod__", "__imod__",
+))  # fmt: skip
+_BINARY = frozenset(n for n in (*_PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq", "ne", "lt", "le", "gt", "ge",
+))  # fmt: skip
+_NEVER = frozenset(("as_subclass", "is_inference"))  # asked of every kind of tensor by our own code
+
+
+class Overriding(Tensor):
+    """What stands between Tensor and its subclasses: each method and property asks ``__torch_function__`` first."""
+
+    __slots__ = ()
+
+
+def _method(name: str, f: Any, func: Any) -> Any:
+    binary = name in _BINARY
+
+    @functools.wraps(f)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        owners = owners_of((self, *args, *kwargs.values()))
+        if not owners:
+            return f(self, *args, **kwargs)
+        try:
+            return ask(func, owners, (self, *args), kwargs)
+        except DeclinedError:
+            if binary:
+                return NotImplemented
+            raise
+
+    return method
+
+
+def _property(prop: property) -> property:
+    def get(self: Any) -> Any:
+        owners = owners_of((self,))
+        return ask(prop.__get__, owners, (self,), {}) if owners else prop.__get__(self)
+
+    def set_(self: Any, value: Any) -> Any:
+        owners = owners_of((self, value))
+        return ask(prop.__set__, owners, (self, value), {}) if owners else prop.__set__(self, value)
+
+    def delete(self: Any) -> Any:
+        owners = owners_of((self,))
+        return ask(prop.__delete__, owners, (self,), {}) if owners else prop.__delete__(self)
+
+    return property(get, set_ if prop.fset else None, delete if prop.fdel else None, prop.__doc__)
+
+
+def _fill() -> None:
+    """Give ``Overriding`` its methods, when the first subclass is made."""
+    for name, value in list(vars(Tensor).items()):
+        public = not name.startswith("_") or name in _SPECIAL or name in _PUBLIC
+        if not public or name in _NEVER:
+            continue
+        if isinstance(value, property):
+            setattr(Overriding, name, _property(value))
+        elif callable(value) and not isinstance(value, (type, staticmethod, classmethod)):
+            if name in _SPECIAL and name in _BINARY:
+                value.__name__ = {"__rtruediv__": "__rdiv__", "__pow__": "pow"}.get(name, name)  # PyTorch's names
+            setattr(Overriding, name, _method(name, value, vars(Tensor).get(_PUBLIC.get(name, ""), value)))
+
+
+def prepare(cls: Any) -> None:
+    """Make a new subclass of Tensor ask its ``__torch_function__``."""
+    if cls is Overriding or cls.__torch_function__ is disabled or "_own_operators" in cls.__dict__ or issubclass(cls, Overriding):
+        return
+    if "add" not in vars(Overriding):
+        _fill()
+    bases: list[Any] = list(cls.__bases__)
+    at = next(i for i, b in enumerate(bases) if issubclass(b, Tensor))
+    bases[at : at + (bases[at] is Tensor)] = [Overriding]
+    cls.__bases__ = tuple(bases)
+
+
+_call.prepare = prepare
+Parameter.__torch_function__ = disabled  # type: ignore[method-assign,assignment]
+
+
+# -- the questions that torch.overrides answers ---------------------------------------------------------------------------
 
 
 def has_torch_function(args: Any) -> bool:
@@ -136,11 +267,11 @@ def has_torch_function(args: Any) -> bool:
     return bool(owners_of(args))
 
 
-def handle_torch_function(func: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Dispatch ``func`` to the ``__torch_function__`` of ``relevant_args``."""
-    return ask(func, owners_of(relevant_args), args, kwargs)
+def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Dispatch ``public_api`` to the ``__torch_function__`` of ``relevant_args``."""
+    return ask(public_api, owners_of(relevant_args), args, kwargs)
 
 
-def is_tensor_like(x: Any) -> bool:
-    """Whether ``x`` is a tensor or overrides operators."""
-    return isinstance(x, Tensor) or hasattr(type(x), "__torch_function__")
+def is_tensor_like(inp: Any) -> bool:
+    """Whether ``inp`` is a tensor or overrides operators."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")

@@ -42,6 +42,7 @@ class SparseTensor(Tensor):
     _data: Any
     layout = sparse_coo
     is_sparse = True
+    _own_operators = True  # it has its own methods, and takes every operator by itself
 
     @staticmethod
     def _wrap(array: Any) -> Any:

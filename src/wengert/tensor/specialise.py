@@ -35,7 +35,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
         asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, next_seq=next_sequence, general=general, inplace=inplace,
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
-        renamed=_renamed, number=dt.of_python, UNSET=UNSET,
+        renamed=_renamed, foreign=_foreign, UNSET=UNSET,
     )  # fmt: skip
     if fast(op) and op.wrt:
         scope["NodeClass"] = fast_node(op)
@@ -58,6 +58,11 @@ def _watch(current: Any) -> None:
 
 
 anomaly.listeners.append(_watch)
+
+
+def _foreign(v: Any) -> bool:
+    """Whether an operand is neither a number nor something that overrides operators."""
+    return dt.of_python(v) is None and not hasattr(type(v), "__torch_function__")
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
@@ -133,7 +138,7 @@ def source(op: Operator, kind: str = "call") -> str:
             add(f"    elif not {v}: {v} = {op.defaults[v]!r}")
     if kind in ("inplace", "augmented"):
         if special:
-            add(f"    if not isinstance({op.params[1]}, Tensor) and number({op.params[1]}) is None: return NotImplemented")
+            add(f"    if not isinstance({op.params[1]}, Tensor) and foreign({op.params[1]}): return NotImplemented")
         else:
             add(f"    if more: {args}, _ = renamed(op, {args}, more)")
         lines += _writing(op, special)
@@ -147,7 +152,7 @@ def source(op: Operator, kind: str = "call") -> str:
         lines += _shortcut(op, kind, args)
     if special:
         other = op.params[0 if kind == "reflected" else 1]
-        add(f"    if not isinstance({other}, Tensor) and number({other}) is None: return NotImplemented")
+        add(f"    if not isinstance({other}, Tensor) and foreign({other}): return NotImplemented")
     add(f"    return general(op, {args})")
     return "\n".join(lines)
 

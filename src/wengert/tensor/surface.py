@@ -8,7 +8,7 @@ from ..ops import load
 from ..ops.operator import TABLE, Operator
 from . import backward as _backward  # noqa: F401  gives Tensor.backward its engine
 from . import conversion, creation, indexing, overloads, random
-from .functions import dunder, function, inplace_function
+from .functions import FUNCTIONS, dunder, function, inplace_function
 from .tensor import Tensor
 
 # namespace -> name -> function; read by the public packages
@@ -21,6 +21,9 @@ _BINARY = {
 }  # fmt: skip
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
+
+
+_WITHOUT_TENSORS = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm"))
 
 
 def assemble() -> None:
@@ -44,19 +47,24 @@ def assemble() -> None:
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
             setattr(Tensor, n, f)
+    from .overrides import overridable
+
+    asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}  # one for each function, wherever it is offered; operators ask by themselves
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
-        PLACES["torch"][n] = f
+        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
     for n, f in overloads.FUNCTIONAL.items():
-        PLACES["functional"][n] = f
+        PLACES["functional"][n] = asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):
         PLACES["torch"][n] = getattr(Tensor, n)
     PLACES["torch"]["fill"] = function("fill")
     for n in ("fill_", "zero_"):
         PLACES["torch"][n] = conversion.METHODS[n]
     for f in creation.FUNCTIONS:
-        PLACES["torch"][f.__name__] = f
+        PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
     cls: Any = Tensor
     cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
+    for special in (cls.__getitem__, cls.__setitem__):
+        special.__name__ = f"__{special.__name__.strip('_')}__"
     for special, name in _BINARY.items():
         if name in TABLE:
             setattr(Tensor, f"__{special}__", dunder(name))

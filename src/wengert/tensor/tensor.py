@@ -73,6 +73,11 @@ class Tensor(Methods):
             raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
         return cls._from(array_of(first, dt.default_float()))
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if call.prepare is not None:
+            call.prepare(cls)
+
     @classmethod
     def _from(cls, array: np.ndarray) -> Any:
         """A tensor of this class around ``array``, not recorded."""
@@ -99,8 +104,11 @@ class Tensor(Methods):
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an instance of ``cls``, with the same history."""
+        from .functions import function
+
+        alias = function("alias")(self)
         t = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = self._data, edge_of(self), None, self._vc
+        t._data, t._edge, t._meta, t._vc = alias._data, alias._edge, alias._meta, alias._vc
         return t
 
     # -- what it is -----------------------------------------------------------------------------------------------
@@ -591,6 +599,7 @@ Tensor._plain_class = Tensor
 Tensor.__module__ = "torch"
 call.Tensor_ = Tensor
 call.PLAIN.add(Tensor)
+call.KNOWN.add(Tensor)
 
 
 class _ParameterMeta(type):
@@ -637,6 +646,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 Parameter.__module__ = "torch.nn.parameter"
 call.PLAIN.add(Parameter)
+call.KNOWN.add(Parameter)
 
 
 def wrap(array: np.ndarray) -> Tensor:

@@ -14,7 +14,7 @@ import numpy as np
 from ...graph.modes import map_levels, modes
 from .. import call
 from ..functions import function
-from ..overrides import _disabled
+from ..overrides import disabled
 from ..tensor import Tensor
 from ..types import contiguous_format
 
@@ -200,7 +200,7 @@ class Batched(Tensor):
     value: Any
     level: Level
 
-    __torch_function__ = _disabled  # type: ignore[assignment]
+    __torch_function__ = disabled  # type: ignore[assignment]
     __hash__ = Tensor.__hash__
 
     # what would have to look at the numbers of one example
