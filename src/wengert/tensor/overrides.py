@@ -178,7 +178,7 @@ _PUBLIC = {
 }  # fmt: skip
 _SPECIAL = frozenset((
     "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__", "__contains__", "__repr__",
-    "__format__", "__deepcopy__", "__reduce_ex__", "__array__", "__array_wrap__", "__dlpack__", "__invert__", "__eq__", "__and__", "__or__",
+    "__format__", "__array__", "__array_wrap__", "__dlpack__", "__invert__", "__eq__", "__and__", "__or__",
     "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__",
     "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__", "__rmatmul__", "__floordiv__", "__rfloordiv__",
     "__ifloordiv__", "__rmod__", "__imod__",
