@@ -2,26 +2,91 @@
 
 from __future__ import annotations
 
+import abc
 import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from ..graph import node as graph_node
 from ..graph.engine import current_walk
-from ..graph.modes import change, modes, set_modes
-from ..graph.node import Node
+from ..graph.handles import RemovableHandle
+from ..graph.modes import _Mode, change, modes, set_modes
 from ..tensor.backward import GradientEdge, get_gradient_edge
+from ..tensor.tensor import Tensor
+from ._mutation import allow_mutation_on_saved_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
-    "GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "register_multi_grad_hook", "save_on_cpu",
-    "saved_tensors_hooks",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+    "RemovableHandle", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
+
+
+class Node(abc.ABC):
+    """Abstract class of all nodes of graphs: ``isinstance(tensor.grad_fn, Node)``."""
+
+    @abc.abstractmethod
+    def name(self) -> str:
+        """The name of the operation, such as ``"MulBackward0"``."""
+        raise NotImplementedError
+
+    @property
+    @abc.abstractmethod
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes that gradients go to, each with the number of its output."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's own facts."""
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node; what it returns replaces ``grad_inputs``.
+
+        >>> import wengert as torch
+        >>> a = torch.tensor([0.0, 0.0, 0.0], requires_grad=True)
+        >>> b = a.clone()
+        >>> handle = b.grad_fn.register_hook(lambda gI, gO: (gO[0] * 2,))
+        >>> b.sum().backward(retain_graph=True)
+        >>> a.grad
+        tensor([2., 2., 2.])
+        >>> handle.remove()
+        """
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before the node; what it returns replaces ``grad_outputs``."""
+        raise NotImplementedError
+
+    @classmethod
+    def __subclasshook__(cls, subclass: type) -> Any:
+        return True if cls is Node and issubclass(subclass, graph_node.Node) else NotImplemented
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Say that ``tensor`` (or each of several) was written to by other means: graphs that saved it will refuse to be walked."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if not t.is_inference():  # they have no version
+            t._vc[0] += 1
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether gradients that arrive on another CUDA stream warn. There is one stream, so that nothing can differ."""
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool, not {type(enabled).__name__}")
 
 
 class saved_tensors_hooks:
     """Inside, every tensor that a graph saves goes through ``pack_hook``, and comes back through ``unpack_hook``.
+
+    Arguments of operations reach ``pack_hook`` as they are, results without their history. It may not write to what it
+    is given. The innermost hooks apply.
 
     >>> import wengert as torch
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -34,45 +99,45 @@ class saved_tensors_hooks:
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+        self._before: list[Any] = []  # one for each time it was entered
 
     def __enter__(self) -> None:
         m = modes()
         if m.no_packing is not None:
             raise RuntimeError(m.no_packing)
-        self.before = m.packing
+        self._before.append(m.packing)
         set_modes(m.with_(packing=(self.pack_hook, self.unpack_hook)))
 
     def __exit__(self, *exc: object) -> None:
-        change(packing=self.before)
+        change(packing=self._before.pop())
 
 
 class save_on_cpu(saved_tensors_hooks):
     """Inside, saved tensors wait on the CPU (as copies) for their backward."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda t: t.clone(), lambda t: t)
+        super().__init__(lambda t: t.detach().clone(), lambda t: t)
 
 
-class disable_saved_tensors_hooks:
-    """Inside, ``saved_tensors_hooks`` raises ``RuntimeError(error_message)``."""
+class disable_saved_tensors_hooks(_Mode):
+    """Inside, ``saved_tensors_hooks`` raises ``RuntimeError(error_message)``. Also a decorator."""
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
+        self._before: list[Any] = []
 
     def __enter__(self) -> None:
         m = modes()
         if m.packing is not None:
             raise RuntimeError(self.error_message)
-        self.before = m.no_packing
+        self._before.append(m.no_packing)
         set_modes(m.with_(no_packing=self.error_message))
 
     def __exit__(self, *exc: object) -> None:
-        change(no_packing=self.before)
+        change(no_packing=self._before.pop())
 
-    def __call__(self, func: Any) -> Any:
-        from ..graph.modes import decorate
-
-        return decorate(lambda: disable_saved_tensors_hooks(self.error_message), func)
+    def clone(self) -> disable_saved_tensors_hooks:
+        return disable_saved_tensors_hooks(self.error_message)
 
 
 class _MultiHandle:

@@ -26,9 +26,10 @@ class Modes:
     ``levels``: the transformations in force, outermost first (forward-mode differentiation); each sees the operators
     that concern it, the innermost first. ``original_views``: views whose base was written to are recorded by the steps
     that made them, not by where they lie in memory. ``bare``: subclasses of Tensor are taken for plain ones.
+    ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``).
     """
 
-    __slots__ = ("bare", "dispatch", "grad", "inference", "levels", "no_packing", "observers", "original_views", "packing")
+    __slots__ = ("bare", "dispatch", "grad", "inference", "levels", "mutation", "no_packing", "observers", "original_views", "packing")
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
@@ -39,13 +40,15 @@ class Modes:
         self.levels: tuple[Any, ...] = ()
         self.original_views = False
         self.bare = False
+        self.mutation: Any = None
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        plain = not (new.packing or new.no_packing or new.observers or new.dispatch or new.levels or new.original_views or new.bare)
+        further = new.packing or new.no_packing or new.observers or new.dispatch or new.levels
+        plain = not (further or new.original_views or new.bare or new.mutation)
         if plain:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]
         return new

@@ -69,6 +69,13 @@ class Node:
         """A dictionary for the user's own facts about this node."""
         return self.__dict__.setdefault("_metadata", {})
 
+    @property
+    def _input_metadata(self) -> list[InputMetadata]:
+        """Of what kind the gradients are that enter."""
+        if self.outputs == 1:
+            return [InputMetadata(self.shape, self.dtype)]
+        return [InputMetadata(*pair) for pair in zip(self.shape, self.dtype)]
+
     def _sequence_nr(self) -> int:
         return -self.seq
 
@@ -87,6 +94,24 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class InputMetadata:
+    """Shape, dtype and device of a gradient that enters a node."""
+
+    __slots__ = ("_dtype", "shape")
+
+    device: Any = None  # set by the tensor floor, which knows devices
+    is_nested_tensor = is_cpp_nested_tensor = is_tensor_subclass = False
+
+    def __init__(self, shape: tuple[int, ...], d: Any) -> None:
+        self.shape, self._dtype = shape, d
+
+    @property
+    def dtype(self) -> Any:
+        from ..arrays.dtypes import of
+
+        return of(self._dtype)
 
 
 class HookDict(dict[Any, Any]):

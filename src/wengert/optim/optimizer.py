@@ -168,6 +168,11 @@ class Optimizer:
                             f"{func} must return None or a tuple of (new_args, new_kwargs), but got {result}."
                         )
                     args, kwargs = result
+            mutation = modes().mutation
+            if mutation is not None:  # parameters that a graph has saved are about to be written to
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        mutation.before_write(p)
             out = _labelled(f"Optimizer.step#{type(self).__name__}.step", func, *args, **kwargs)
             for post_hooks in (self._optimizer_step_post_hooks, _global_optimizer_post_hooks):
                 for hook in tuple(post_hooks.values()) if post_hooks else ():

@@ -328,6 +328,8 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
             raise RuntimeError(_OVERLAP)
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
+        if m.mutation is not None:
+            m.mutation.before_write(t)
         if t._data.shape != a.shape:
             t._data = np.empty(a.shape, t._data.dtype)
         np.copyto(t._data, a, casting="unsafe")
@@ -434,6 +436,8 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
     """
     if not isinstance(t, Tensor_):
         raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
+    if m.mutation is not None:
+        m.mutation.before_write(t)
     if not shared and overlapping(t._data):
         raise RuntimeError(_OVERLAP)
     if not t._data.flags.writeable:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..graph.modes import RECORD, modes
-from ..graph.node import HookDict, _register
+from ..graph.node import HookDict, InputMetadata, _register
 from . import call
 from .errors import warn_once
 from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
@@ -594,6 +594,7 @@ class Tensor(Methods):
         return default_torch_function(cls, func, types, args, kwargs or {})
 
 
+InputMetadata.device = CPU
 run_backward: Any = None  # set by the module ``backward``, which needs this one first
 Tensor._plain_class = Tensor
 Tensor.__module__ = "torch"

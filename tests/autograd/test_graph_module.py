@@ -1,0 +1,100 @@
+"""``torch.autograd.graph``: the abstract node, edges, versions."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+
+def test_every_node_is_a_node(torch):
+    graph = importlib.import_module(f"{torch.__name__}.autograd.graph")
+    node = graph.Node
+    a = torch.rand(3, 3, requires_grad=True)
+    b = a.exp()
+    assert isinstance(b.grad_fn, node) and issubclass(type(b.grad_fn), node)
+    assert node not in type(b.grad_fn).mro()
+    assert isinstance(b.grad_fn.next_functions[0][0], node)
+    for other in (None, 1, node, a):
+        assert not isinstance(other, node)
+    assert issubclass(node, node) and not issubclass(int, node)
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            assert isinstance(ctx, node) or ctx is not None
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            assert isinstance(ctx, node)
+            return g
+
+    out = Same.apply(a)
+    assert isinstance(out.grad_fn, node) and issubclass(type(out.grad_fn), node)
+    out.sum().backward()
+    with pytest.raises(TypeError, match="abstract"):
+        node()
+
+
+def test_what_a_node_tells(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = (x * 2).exp()
+    node = y.grad_fn
+    assert node.name() == "ExpBackward0" and type(node).__name__ == "ExpBackward0"
+    ((below, number),) = node.next_functions
+    assert below.name() == "MulBackward0" and number == 0
+    assert below.next_functions[1] == (None, 0) and below.next_functions[0][0].variable is x
+    assert below.next_functions[0][0].name().endswith("AccumulateGrad")
+    node.metadata["note"] = 1
+    assert y.grad_fn.metadata == {"note": 1}
+    assert y.grad_fn is node
+    assert node._sequence_nr() > below._sequence_nr()
+    assert hash(node) == hash(y.grad_fn) and len({node, y.grad_fn}) == 1
+
+
+def test_input_metadata(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    (info,) = x.exp().grad_fn._input_metadata
+    assert tuple(info.shape) == (2, 3) and info.dtype is torch.float32 and info.device == torch.device("cpu")
+    rows = x.unbind(1)[0].grad_fn._input_metadata
+    assert [tuple(r.shape) for r in rows] == [(2,)] * 3
+
+
+def test_increment_version(torch):
+    increment = torch.autograd.graph.increment_version
+    a, b = torch.ones(2), torch.ones(2)
+    before = a._version
+    increment(a)
+    increment([a, b])
+    assert a._version == before + 2 and b._version == 1
+    x = torch.ones(2, requires_grad=True)
+    y = x * a
+    increment(a)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        y.sum().backward()
+    increment(t for t in (a, b))
+    assert a._version == before + 4
+
+
+def test_gradient_edges(torch):
+    edge = torch.autograd.graph.get_gradient_edge
+    x = torch.ones(2, requires_grad=True)
+    y = x * 3
+    e = edge(y)
+    assert e.node is y.grad_fn and e.output_nr == 0 and isinstance(e, torch.autograd.graph.GradientEdge)
+    (g,) = torch.autograd.grad(y.sum(), edge(x), retain_graph=True)
+    assert g.tolist() == [3.0, 3.0]
+    (g,) = torch.autograd.grad(e, x, grad_outputs=torch.ones(2))
+    assert g.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="not possible to get the gradient edge for a Tensor that does not require gradients"):
+        edge(torch.ones(1))
+
+
+def test_public_names(torch):
+    graph = importlib.import_module(f"{torch.__name__}.autograd.graph")
+    names = ["saved_tensors_hooks", "save_on_cpu", "disable_saved_tensors_hooks", "register_multi_grad_hook", "allow_mutation_on_saved_tensors"]
+    names += ["Node", "GradientEdge", "get_gradient_edge", "increment_version", "set_warn_on_accumulate_grad_stream_mismatch", "RemovableHandle"]
+    for name in names:
+        assert hasattr(graph, name)
+    graph.set_warn_on_accumulate_grad_stream_mismatch(True)
