@@ -24,6 +24,7 @@
 
 int elementwise_init(PyObject *module);
 int fast_init(PyObject *module);
+int memory_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortcuts_methods[], optimizers_methods[], attention_methods[];
 
 /* The functions of these tables take positional arguments and return NotImplemented for what they do not handle

@@ -29,3 +29,5 @@ def _refuse(*args: Any, **kwargs: Any) -> Any:
 
 current_device_index = current_device_idx = set_device_index = set_device_idx = _refuse
 current_stream = set_stream = synchronize = _refuse
+memory_stats = memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = get_memory_info = _refuse
+reset_peak_memory_stats = reset_accumulated_memory_stats = empty_cache = empty_host_cache = get_device_capability = _refuse

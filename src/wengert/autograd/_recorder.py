@@ -282,7 +282,7 @@ class Recorder:
                 box = [g]
                 del g
                 try:
-                    return method(box.pop(), *needs)
+                    return method(box.pop(), *needs) if needs else method(box.pop())
                 finally:
                     self.finish(event)
 
