@@ -83,18 +83,20 @@ newaxis = None
 
 _SUBMODULES = frozenset((
     "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "linalg", "mps", "nn", "optim", "overrides", "profiler",
-    "random", "serialization", "sparse", "special", "testing", "utils", "version", "xpu",
+    "random", "serialization", "sparse", "special", "storage", "testing", "utils", "version", "xpu",
 ))  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
-    "UntypedStorage": ("serialization.storage", "UntypedStorage"), "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
+    "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
     "get_autocast_dtype": ("amp.autocast_mode", "get_autocast_dtype"),
     "is_autocast_cpu_enabled": ("amp.autocast_mode", "is_autocast_cpu_enabled"),
     "get_autocast_cpu_dtype": ("amp.autocast_mode", "get_autocast_cpu_dtype"),
     "is_autocast_cache_enabled": ("amp.autocast_mode", "is_autocast_cache_enabled"),
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
+    "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.storage", "TypedStorage"),
+    **{f"{n}Storage": ("tensor.storage", f"{n}Storage") for n in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")},
 }  # fmt: skip
 
 

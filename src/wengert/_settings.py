@@ -112,7 +112,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether ``obj`` is a storage."""
-    return type(obj).__name__ in ("UntypedStorage", "TypedStorage")
+    return type(obj).__name__.endswith("Storage")
 
 
 def numel(input: Tensor) -> int:

@@ -12,8 +12,8 @@ import pytest
 
 import wengert
 from wengert.serialization import load, save
-from wengert.serialization.storage import window
 from wengert.tensor import Parameter
+from wengert.tensor.storage import window
 
 torch = pytest.importorskip("torch")
 

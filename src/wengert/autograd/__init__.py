@@ -26,6 +26,11 @@ _LAZY = {
     "_record_function_with_args_enter": ("profiler", "_record_function_with_args_enter"),
     "_record_function_with_args_exit": ("profiler", "_record_function_with_args_exit"),
     "anomaly_mode": ("anomaly_mode", None), "function": ("function", None), "grad_mode": ("grad_mode", None),
+    "set_multithreading_enabled": ("grad_mode", "set_multithreading_enabled"),
+    "is_multithreading_enabled": ("grad_mode", "is_multithreading_enabled"),
+    "_force_original_view_tracking": ("grad_mode", "_force_original_view_tracking"),
+    "is_view_replay_enabled": ("grad_mode", "is_view_replay_enabled"),
+    "_unsafe_preserve_version_counter": ("grad_mode", "_unsafe_preserve_version_counter"),
 }  # fmt: skip
 
 

@@ -212,12 +212,14 @@ class set_grad_enabled(_Mode):
     """Recording switched on or off: at once when called, and as a context or decorator."""
 
     def __init__(self, mode: bool) -> None:
+        if type(mode) is not bool:
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
         self.prev = modes()
         self.mode = mode
-        set_modes(self.prev.with_(grad=bool(mode)))
+        set_modes(self.prev.with_(grad=mode))
 
     def __enter__(self) -> None:
-        set_modes(modes().with_(grad=bool(self.mode)))
+        set_modes(modes().with_(grad=self.mode))
 
     def __exit__(self, *exc: object) -> None:
         set_modes(modes().with_(grad=self.prev.grad))
@@ -230,7 +232,7 @@ class set_grad_enabled(_Mode):
         return super().__call__(func)
 
     def __repr__(self) -> str:
-        return f"set_grad_enabled(mode={self.mode})"
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
 
 class inference_mode(_Mode):
@@ -245,13 +247,15 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: Any = True) -> None:
         self.mode = mode if isinstance(mode, bool) else True
+        self.before: list[Modes] = []  # one manager may be entered several times
 
     def __enter__(self) -> None:
-        self.prev = modes()
-        set_modes(self.prev.with_(inference=self.mode, grad=not self.mode))
+        self.before.append(modes())
+        set_modes(self.before[-1].with_(inference=self.mode, grad=not self.mode))
 
     def __exit__(self, *exc: object) -> None:
-        set_modes(modes().with_(inference=self.prev.inference, grad=self.prev.grad))
+        prev = self.before.pop()
+        set_modes(modes().with_(inference=prev.inference, grad=prev.grad))
 
     def clone(self) -> inference_mode:
         return type(self)(self.mode)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..tensor.storage import UntypedStorage
 from . import endianness
 from .container import ALIGNMENT, Reader, Writer
 from .pickler import Storages, dumps
-from .storage import UntypedStorage
 from .unpickler import Unpickler
 
 if TYPE_CHECKING:

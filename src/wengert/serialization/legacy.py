@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..tensor.storage import UntypedStorage
 from . import endianness
 from .archive import storage_identifier
 from .pickler import Storages, dumps
-from .storage import UntypedStorage
 from .unpickler import Unpickler
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .storage import UntypedStorage
+    from ..tensor.storage import UntypedStorage
 
 _ELSEWHERE = ("cuda", "mps", "meta", "hpu", "xpu", "mtia")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from ..arrays import dtypes as dt
 from ..tensor import types
+from ..tensor.storage import UntypedStorage
 from ..tensor.tensor import Parameter, Tensor
 from . import rebuild
 from .names import STORAGE_TYPES, UNTYPED, StorageType, known, torch_name
-from .storage import UntypedStorage
 
 _BY_NAME = (dt.dtype, StorageType, types.memory_format)
 

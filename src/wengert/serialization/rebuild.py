@@ -9,8 +9,8 @@ from typing import Any
 
 from ..arrays import dtypes as dt
 from ..tensor import types
+from ..tensor.storage import UntypedStorage, look_at, window
 from ..tensor.tensor import Parameter, Tensor, wrap
-from .storage import UntypedStorage, look_at, window
 
 
 def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tuple[int, ...], dt.dtype, bool]:

@@ -326,6 +326,7 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
             raise RuntimeError(f"result type {dt.scalar_name(a.dtype)} can't be cast to the desired output type {dt.scalar_name(t._data.dtype)}")
         if overlapping(t._data):
             raise RuntimeError(_OVERLAP)
+        check_normal(t, m)
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
         if m.mutation is not None:
@@ -447,22 +448,25 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
             raise RuntimeError(
                 "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."
             )
-    if t._vc is INFERENCE_VERSION and not m.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
-            " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
     meta = t._meta
-    if not recording:
-        return
-    view = meta.view if meta is not None else None
+    view = meta.view if meta is not None and recording else None
     if view is not None:
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, t))
         if view.base._edge is None and requires_grad(t):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if t._edge is None and meta is not None and meta.requires_grad:
+    if recording and t._edge is None and meta is not None and meta.requires_grad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    check_normal(t, m)
+
+
+def check_normal(t: Tensor, m: Modes) -> None:
+    """Refuse to change an inference tensor outside of inference mode."""
+    if t._vc is INFERENCE_VERSION and not m.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
+            " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
 
 
 def overlapping(a: np.ndarray) -> bool:

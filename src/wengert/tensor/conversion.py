@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..graph.modes import modes
+from .call import bump, check_writable
 from .functions import function, inplace_function
 from .meta import requires_grad
+from .record import undifferentiable
 from .tensor import Tensor
 from .types import device as device_type
 from .types import memory_format as memory_format_type
@@ -149,12 +152,89 @@ def zero_(self: Tensor) -> Tensor:
     return inplace_function("zero")(self)
 
 
-def set_(self: Tensor, source: Any = None, *_: Any) -> Tensor:
-    """Make this tensor look at the memory of ``source``."""
-    if requires_grad(self) and self._edge is not None:
-        raise RuntimeError("set_() on a tensor with history is not allowed: detach() it first")
-    self._data = np.empty(0, self._data.dtype) if source is None else source._data
-    self._vc[0] += 1
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Make this tensor look at the memory of ``source``: a tensor or a storage, whole or from an offset with sizes and strides.
+
+    >>> import wengert as torch
+    >>> torch.zeros(1).set_(torch.arange(4.0).untyped_storage(), 1, (2,), (2,))
+    tensor([1., 3.])
+    """
+    from .storage import look_at, row_major, window
+
+    m = modes()
+    given = source if isinstance(source, Tensor) else None
+    recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))
+    check_writable(self, recording, m, shared=True)
+    if given is not None and given._data.dtype != self._data.dtype:
+        raise RuntimeError(f"Could not set tensor of type {_words(given._data.dtype)} to a tensor of type {_words(self._data.dtype)}")
+    if source is None:
+        array = np.empty(0, self._data.dtype)
+    elif given is not None and size is None:
+        array = given._data
+    else:
+        storage = window(given._data)[0] if given is not None else source.untyped()
+        item = self._data.itemsize
+        shape = (storage.nbytes() // item,) if size is None else tuple(size)
+        array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride), self.dtype)
+    self._data = array
+    bump(self)
+    meta = self._meta
+    if meta is not None:
+        meta.accumulator = None  # which knows the old shape
+    if recording:
+        self._edge = (undifferentiable("set_", self), 0)
+        if meta is not None:
+            meta.view, meta.requires_grad = None, False
+    return self
+
+
+def _words(kind: np.dtype) -> str:
+    name = dt.scalar_name(kind).lower()
+    return {"long": "long int", "int": "int", "bool": "bool", "byte": "unsigned char", "char": "signed char", "short": "short int"}.get(name, name)
+
+
+def storage(self: Tensor) -> Any:
+    """The memory that the tensor looks at, as elements of its type."""
+    from .storage import TypedStorage
+
+    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
+
+
+def untyped_storage(self: Tensor) -> Any:
+    """The memory that the tensor looks at, as bytes.
+
+    >>> import wengert as torch
+    >>> torch.arange(6.0)[2:].untyped_storage().nbytes()
+    24
+    """
+    from .storage import window
+
+    return window(self._data)[0]
+
+
+def storage_type(self: Tensor) -> Any:
+    """The class of the old typed storage of this type."""
+    from . import storage as storages
+
+    return getattr(storages, f"{dt.scalar_name(self._data.dtype)}Storage", storages.TypedStorage)
+
+
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Put ``callable(value)`` in the place of every value."""
+    if requires_grad(self):
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    for at in np.ndindex(self._data.shape):
+        self._data[at] = callable(self._data[at].item())
+    return self
+
+
+def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
+    """Put ``callable(value, other value)`` in the place of every value."""
+    if requires_grad(self) or requires_grad(other):
+        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    values = np.broadcast_to(other._data, self._data.shape)
+    for at in np.ndindex(self._data.shape):
+        self._data[at] = callable(self._data[at].item(), values[at].item())
     return self
 
 
@@ -172,8 +252,9 @@ METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
         to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_, share_memory_, pin_memory,
+        storage, untyped_storage, storage_type, apply_, map_,
     )
-} | {"type": type_}  # fmt: skip
+} | {"type": type_, "_typed_storage": storage}  # fmt: skip
 type_.__name__ = type_.__qualname__ = "type"
 _NAMES = {
     "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "cfloat": dt.complex64, "cdouble": dt.complex128,

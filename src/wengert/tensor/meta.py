@@ -19,6 +19,8 @@ from ..graph.node import HookDict, Node, NodeHooks, next_sequence
 from .spaces import RAW, RECORDED, sole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..graph.node import Edge
     from .tensor import Tensor
 
@@ -167,6 +169,16 @@ def edge_of(t: Tensor) -> Edge | None:
     return (node, 0)
 
 
+def all_inference(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether no normal tensor is among them: operators of inference tensors alone are not recorded, also outside."""
+    return all(t is None or t._vc is INFERENCE_VERSION for t in tensors)
+
+
+def edge_among(t: Tensor, tensors: tuple[Tensor | None, ...]) -> Edge | None:
+    """The edge of an inference tensor as one of the inputs of an operator."""
+    return None if all_inference(tensors) else edge_of(t)
+
+
 def refresh(t: Tensor, view: View) -> None:
     """Bring a view's edge up to date after its base, or another view of it, was written to."""
     now = t._vc[0]
@@ -294,7 +306,12 @@ class AccumulateGrad(Node):
                 if old._edge is not None or not old._data.flags.writeable:
                     meta.grad = RAW.wrap(old._data + g) if old.is_sparse else old + type(variable)._plain_class._wrap(g)
                 else:
-                    K.add(old._data, g, old._data)
+                    try:
+                        K.add(old._data, g, old._data)
+                    except ValueError:  # .data = has given the leaf another shape since
+                        from .errors import broadcast_message
+
+                        raise RuntimeError(broadcast_message([old._data.shape, g.shape])) from None
                     old._vc[0] += 1
         if meta.post_hooks is not None:
             tell(meta.post_hooks, variable)

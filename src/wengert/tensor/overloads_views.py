@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.modes import modes
-from .call import bump, check_writable
+from .call import bump, check_normal, check_writable
 from .functions import function
 from .meta import requires_grad
 from .overloads import METHODS, overload
@@ -31,6 +31,7 @@ def _in_place(name: str) -> Any:
         m = modes()
         meta = self._meta
         recording = m.grad and requires_grad(self)
+        check_normal(self, m)
         check_writable(self, recording, m, shared=True)
         view = meta.view if meta is not None else None
         if recording or view is not None:
@@ -61,6 +62,12 @@ for _name in ("squeeze", "unsqueeze", "t", "transpose", "as_strided"):
 METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
 
 
+@overload("torch", "Tensor")
+def conj(input: Any) -> Any:
+    """The complex conjugate; a real tensor is its own."""
+    return function("conj")(input) if input._data.dtype.kind == "c" else input
+
+
 @overload("Tensor")
 def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
     """Other sizes for the same memory, row by row; more memory, with whatever it holds, where that is too small.
@@ -70,13 +77,18 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
     tensor([[0, 1],
             [2, 3]])
     """
-    if requires_grad(self):
+    m = modes()
+    if self.is_inference():
+        if m.grad:
+            check_normal(self, m)
+    elif requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     shape = shape_of(size)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")
     if shape == self._data.shape:
         return self
+    bump(self)
     strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
     try:
         self._data = self.detach().as_strided(shape, strides)._data

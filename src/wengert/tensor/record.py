@@ -12,7 +12,7 @@ from ..arrays.dtypes import scalar_name
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
-from .meta import edge_of, meta_of, requires_grad
+from .meta import all_inference, edge_of, meta_of, requires_grad
 from .spaces import RAW, RECORDED
 
 if TYPE_CHECKING:
@@ -218,6 +218,31 @@ def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None)
     return type(node_name or op.node_name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
 
 
+class NotImplementedNode(Node):
+    """The history of a result whose operation has no derivative."""
+
+    __slots__ = ("what",)
+
+    def name(self) -> str:
+        return "NotImplemented"
+
+    def raw(self, g: Any) -> Any:
+        raise RuntimeError(f"derivative for {self.what} is not implemented")
+
+    recorded = raw  # type: ignore[assignment]
+
+
+NotImplementedNode.__name__ = "NotImplemented"
+
+
+def undifferentiable(what: str, output: Any) -> Node:
+    """A node for ``output`` that raises when a gradient reaches it."""
+    node = NotImplementedNode()
+    node.what, node.edges, node.saved, node.hooks, node.seq = what, (), None, None, next_sequence()
+    node.shape, node.dtype = output._data.shape, output._data.dtype
+    return node
+
+
 _renamed: dict[tuple[type, str], type] = {}
 
 
@@ -245,6 +270,9 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         else:
             edges.append(edge_of(t) if t is not None else None)
     if not any(e is not None for e in edges):
+        return None
+    given = [x for t in inputs.values() for x in (t if type(t) is list else (t,))]
+    if all_inference(given) and op.name != "clone" and all(p in inputs or values.get(p) is None for p in op.tensors):
         return None
     node = Node.__new__(node_class(op))
     node.edges, node.seq, node.hooks = tuple(edges), next_sequence(), None

@@ -18,7 +18,7 @@ from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
 from .call import PLAIN, UNSET, attach_view, general, inplace, looks_at
 from .errors import explain
-from .meta import edge_of
+from .meta import INFERENCE_VERSION, edge_among, edge_of
 from .record import OpNode, freed, make_class, modified
 from .spaces import RAW
 
@@ -33,7 +33,8 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
 
     scope.update(
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
-        asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, next_seq=next_sequence, general=general, inplace=inplace,
+        asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
+        next_seq=next_sequence, general=general, inplace=inplace,
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
         renamed=_renamed, foreign=_foreign, UNSET=UNSET,
     )  # fmt: skip
@@ -215,8 +216,11 @@ def _recording(op: Operator, number: str | None) -> list[str]:
     live = [p for p in op.wrt if p != number]
     lines = ["            if m is RECORD:"]
     add = lines.append
+    among = ", ".join(p for p in op.tensors if p != number)
     for p in live:
         get = f"{p}._edge if {p}._meta is None else edge_of({p})"
+        if number is None and op.name != "clone":  # numbers count as normal tensors; clone is the way from inference tensors to normal ones
+            get += f" if {p}._vc is not INFERENCE else edge_among({p}, ({among},))"
         add(f"                e_{p} = {f'None if {p} is None else {get}' if p in op.optional else get}")
     add(f"                if {' or '.join(f'e_{p} is not None' for p in live) or 'False'}:")
     add(f"{pad}node = NodeClass(); node.seq = next_seq(); node.hooks = None")

@@ -358,7 +358,8 @@ class Tensor(Methods):
     def data(self) -> Any:
         """The same memory without history and with a version counter of its own: writes to it are not noticed."""
         t = object.__new__(Tensor)
-        t._data, t._edge, t._meta, t._vc = self._data, None, None, [0]
+        t._data, t._edge, t._meta = self._data, None, None
+        t._vc = INFERENCE_VERSION if self._vc is INFERENCE_VERSION else [0]
         return t
 
     @data.setter
@@ -367,7 +368,15 @@ class Tensor(Methods):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if requires_grad(self) and new._data.dtype.kind not in "fcV":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if new.is_sparse is not self.is_sparse:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+            )
         self._data = new._data
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     @property
     def _version(self) -> int:

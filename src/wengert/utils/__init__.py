@@ -9,6 +9,10 @@ def __getattr__(name: str) -> Any:
     import sys
     from importlib import import_module
 
+    if name == "swap_tensors":
+        from ._swap import swap_tensors
+
+        return swap_tensors
     if not name.startswith("_"):
         try:
             return import_module(f"{__name__}.{name}")
@@ -23,4 +27,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from .._missing import submodules
 
-    return sorted({*globals(), *submodules(__name__)})
+    return sorted({*globals(), "swap_tensors", *submodules(__name__)})

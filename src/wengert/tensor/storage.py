@@ -19,8 +19,14 @@ class UntypedStorage:
 
     __slots__ = ("__weakref__", "array")
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: Any = 0, device: Any = None) -> None:
+        if not isinstance(array, np.ndarray):  # a number of bytes, or the bytes
+            array = np.zeros(array, np.uint8) if isinstance(array, int) else np.asarray(array, np.uint8)
         self.array = array
+
+    @property
+    def _cdata(self) -> int:
+        return self.data_ptr()
 
     @property
     def dtype(self) -> dt.dtype:
@@ -30,7 +36,7 @@ class UntypedStorage:
     @property
     def device(self) -> Any:
         """Where the memory is."""
-        from ..tensor.types import CPU
+        from .types import CPU
 
         return CPU
 
@@ -52,6 +58,44 @@ class UntypedStorage:
         """The bytes as numbers."""
         return self.bytes().tolist()
 
+    def fill_(self, value: int) -> UntypedStorage:
+        """Write one byte everywhere."""
+        self.bytes()[...] = value
+        return self
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """Write the bytes of another storage of the same size."""
+        if source.nbytes() != self.nbytes():
+            raise RuntimeError("size does not match")
+        self.bytes()[...] = source.bytes()
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy."""
+        return UntypedStorage(self.array.copy())
+
+    def type(self) -> str:
+        """``"torch.storage.UntypedStorage"``."""
+        return "torch.storage.UntypedStorage"
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory."""
+        return False
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether the memory is page-locked."""
+        return False
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
+
+    def __setitem__(self, key: Any, value: int) -> None:
+        self.bytes()[key] = value
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
     def __getitem__(self, key: Any) -> Any:
         found = self.bytes()[key]
         return UntypedStorage(found) if isinstance(key, slice) else int(found)
@@ -62,7 +106,7 @@ class UntypedStorage:
 
     def cuda(self, device: Any = None) -> UntypedStorage:
         """The storage on a GPU."""
-        from ..tensor.types import on_cpu
+        from .types import on_cpu
 
         on_cpu("cuda" if device is None else device)
         return self
@@ -74,8 +118,142 @@ class UntypedStorage:
         return restored, (plain, self.dtype.name)
 
     def __repr__(self) -> str:
-        return f"<torch.storage.UntypedStorage of {self.nbytes()} bytes on {self.device}>"
+        rows = "".join(f" {b}\n" for b in self.tolist())
+        return f"{rows}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
+
+UntypedStorage.__module__ = "torch.storage"
+
+
+class TypedStorage:
+    """A storage whose elements have a type: the old view of a tensor's memory.
+
+    >>> import wengert as torch
+    >>> torch.tensor([1.0, 2.0]).storage().tolist()
+    [1.0, 2.0]
+    """
+
+    _fixed: dt.dtype | None = None
+    __slots__ = ("_dtype", "_storage")
+
+    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: dt.dtype | None = None, device: Any = None) -> None:
+        kind = self._fixed or dtype or (dt.of(dt.default_float()) if wrap_storage is None else wrap_storage.dtype)
+        if wrap_storage is None:
+            given = args[0] if args else 0
+            wrap_storage = UntypedStorage(np.empty(given, kind.np) if isinstance(given, int) else np.array(given, kind.np).reshape(-1))
+        self._storage, self._dtype = wrap_storage, kind
+
+    @property
+    def _array(self) -> np.ndarray:
+        array = self._storage.array
+        return array if array.dtype == self._dtype.np else array.view(self._dtype.np)
+
+    @property
+    def dtype(self) -> dt.dtype:
+        """The type of the elements."""
+        return self._dtype
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is."""
+        return self._storage.device
+
+    def untyped(self) -> UntypedStorage:
+        """The bytes."""
+        return self._storage
+
+    def __len__(self) -> int:
+        return self._array.size
+
+    size = _size = __len__
+
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self._storage.nbytes()
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._dtype.np.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._storage.data_ptr()
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return self._array.tolist()
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._array[self._place(key)].item()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._array[key if isinstance(key, slice) else self._place(key)] = value
+
+    def _place(self, key: Any) -> int:
+        if not isinstance(key, int):
+            raise RuntimeError(f"can't index a <class 'torch.storage.TypedStorage'> with {type(key)}")
+        if not -len(self) <= key < len(self):
+            raise IndexError(f"index {key} out of range for storage of size {len(self)}")
+        return key
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Write one value everywhere."""
+        self._array[...] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool = False) -> TypedStorage:
+        """Write the elements of another storage, converted."""
+        self._array[...] = source._array
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy."""
+        return TypedStorage(wrap_storage=self._storage.clone(), dtype=self._dtype)
+
+    def type(self) -> str:
+        """The name of the type, such as ``"torch.FloatStorage"``."""
+        return f"torch.{dt.scalar_name(self._dtype.np)}Storage"
+
+    def is_shared(self) -> bool:
+        """Whether other processes see the memory."""
+        return self._storage.is_shared()
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether the memory is page-locked."""
+        return False
+
+    def cpu(self) -> TypedStorage:
+        """The storage itself: it is on the CPU."""
+        return self
+
+    def __repr__(self) -> str:
+        rows = "".join(f" {v}\n" for v in self.tolist())
+        return f"{rows}[torch.storage.TypedStorage(dtype={self._dtype}, device={self.device}) of size {len(self)}]"
+
+
+def _converted(name: str) -> Any:
+    def convert(self: TypedStorage) -> TypedStorage:
+        kind = dt.by_name(name)
+        return TypedStorage(wrap_storage=UntypedStorage(self._array.astype(kind.np)), dtype=kind)
+
+    convert.__doc__ = f"The elements as {name}."
+    return convert
+
+
+for _method, _name in (
+    ("float", "float32"), ("double", "float64"), ("half", "float16"), ("long", "int64"), ("int", "int32"), ("short", "int16"), ("char", "int8"),
+    ("byte", "uint8"), ("bool", "bool"),
+):  # fmt: skip
+    setattr(TypedStorage, _method, _converted(_name))
+    globals()[f"{_method.capitalize()}Storage"] = type(
+        f"{_method.capitalize()}Storage", (TypedStorage,), {"__slots__": (), "_fixed": dt.by_name(_name), "__module__": "torch"}
+    )
+TypedStorage.__module__ = "torch.storage"
 
 _in_use: WeakValueDictionary[Any, UntypedStorage] = WeakValueDictionary()
 

@@ -1,0 +1,34 @@
+"""Two tensors trade places."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Give each tensor all that the other is: memory, gradient, history, attributes and class. References stay valid.
+
+    Raises ``RuntimeError`` for tensors that something refers to weakly.
+
+    >>> import wengert as torch
+    >>> a, b = torch.zeros(2), torch.ones(3)
+    >>> torch.utils.swap_tensors(a, b)
+    >>> a, b
+    (tensor([1., 1., 1.]), tensor([0., 0.]))
+    """
+    for name, t in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefcount(t):
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    kind1, kind2 = type(t1), type(t2)
+    if kind1 is not kind2:
+        t1.__class__, t2.__class__ = kind2, kind1
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+    for slot in ("_data", "_edge", "_meta", "_vc"):
+        one, other = getattr(t1, slot), getattr(t2, slot)
+        setattr(t1, slot, other)
+        setattr(t2, slot, one)
+    for t in (t1, t2):
+        node = t._meta.accumulator() if t._meta is not None and t._meta.accumulator is not None else None
+        if node is not None:
+            node.variable = t
