@@ -146,6 +146,19 @@ def test_the_dictionary_of_hooks(torch):
     assert len(y._backward_hooks) == 0
 
 
+def test_the_dictionary_of_hooks_can_be_replaced(torch):
+    x = torch.ones(1, requires_grad=True)
+    y = x * 1
+    x.register_hook(lambda g: g * 2)
+    x._backward_hooks = None
+    y.backward()
+    assert x.grad.item() == 1.0
+    x._backward_hooks = OrderedDict()
+    x.register_hook(lambda g: g * 2)
+    (x * 1).backward()
+    assert x.grad.item() == 3.0 and len(x._backward_hooks) == 1
+
+
 def test_hooks_are_not_copied(torch):
     x = torch.ones(1, requires_grad=True)
     x.register_hook(lambda g: g * 2)
@@ -228,6 +241,34 @@ def test_post_accumulate_hooks(torch):
     first.remove()
     (x * 4).sum().backward()
     assert len(log) == 1
+
+
+def test_a_gradient_that_a_hook_keeps_is_not_written_to(torch):
+    kept = []
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda g: kept.append(g))
+    (x * 2).sum().backward()
+    (x * 3).sum().backward()
+    assert [g.tolist() for g in kept] == [[2.0, 2.0], [3.0, 3.0]] and x.grad.tolist() == [5.0, 5.0]
+
+
+def test_hooks_that_register_and_remove_hooks(torch):
+    log = []
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+
+    def first(g):
+        log.append("first")
+        y.register_hook(lambda g: log.append("late"))
+        second.remove()
+
+    y.register_hook(first)
+    second = y.register_hook(lambda g: log.append("second"))
+    y.sum().backward(retain_graph=True)
+    assert log[0] == "first" and "second" not in log[:1]
+    log.clear()
+    y.sum().backward()
+    assert log == ["first", "late"] or log == ["first", "late", "late"]
 
 
 def test_post_accumulate_hooks_do_not_run_for_grad(torch):

@@ -142,9 +142,9 @@ class SavedTensor(SavedBase):
 
         maker = None if self.edge is None else self.edge[0]() if self.weak else self.edge[0]
         if self.output is not None and node is not None:
-            origin = f", which is output {self.output} of {node.name().partition('Backward')[0]},"
+            origin = f", which is output {self.output} of {node.operation()},"
         else:
-            origin = f", which is output {self.edge[1]} of {maker.name().partition('Backward')[0]}," if maker is not None and maker.edges else ""
+            origin = f", which is output {self.edge[1]} of {maker.operation()}," if maker is not None and maker.edges else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
             f" [torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"

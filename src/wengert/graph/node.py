@@ -59,6 +59,10 @@ class Node:
         """PyTorch's name of the node, such as ``MulBackward0``."""
         return type(self).__name__
 
+    def operation(self) -> str:
+        """The name in error messages: ``Mul`` for ``MulBackward0``."""
+        return self.name().rpartition("Backward")[0] or self.name()
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that the gradients go to, each with the number of the output that they belong to."""

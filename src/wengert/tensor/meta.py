@@ -219,7 +219,7 @@ def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | Non
 def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
     """PyTorch's text for a write to a view ``t`` that was made where it could not be recorded."""
     what = "its base or another view of its base has been" if indirect else "is being"
-    name, number = ("", 0) if t._edge is None else (t._edge[0].name().partition("Backward")[0], t._edge[1])
+    name, number = ("", 0) if t._edge is None else (t._edge[0].operation(), t._edge[1])
     where = {"no_grad": "no_grad", "inference": "inference"}.get(creation)
     if where is not None:
         head = f"Output {number} of {name} is a view of a view which was created in" if name else "A view was created in"
@@ -268,8 +268,12 @@ def retain(t: Tensor) -> None:
 def tell(hooks: HookDict, leaf: Tensor) -> None:
     """Run a leaf's hooks of after the accumulation, which may change its ``.grad`` but have nothing to answer."""
     for hook in tuple(hooks.values()):
-        if hook(leaf) is not None:
-            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        answer = hook(leaf)
+        if answer is None:
+            continue
+        if not hasattr(answer, "grad_fn"):
+            raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
+        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 _leaf_lock = threading.Lock()
@@ -329,6 +333,9 @@ class AccumulateGrad(Node):
         if meta.post_hooks is not None:
             tell(meta.post_hooks, self.variable)
         return ()
+
+    def _sequence_nr(self) -> int:
+        return 2**64 - 1  # PyTorch's: accumulators run before all else that is pending
 
 
 class CopySlices(Node):

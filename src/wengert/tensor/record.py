@@ -441,7 +441,7 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> No
         return
     kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
-    origin = f", which is output {edge[1]} of {edge[0].name().partition('Backward')[0]}," if edge is not None and edge[0].edges else ""
+    origin = f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges else ""
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind}]{origin} is at version {int(found)}; expected version {int(expected)} instead. Hint: {node.name()} saved "

@@ -85,8 +85,8 @@ class SavedTensor:
     __slots__ = ()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is SavedTensor:
-            raise TypeError("SavedTensor: No constructor defined!")
+        if not args and cls is not SavedNone:
+            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
         return object.__new__(cls)
 
     def register_hooks(self, *hooks: Any) -> None:

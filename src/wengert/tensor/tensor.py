@@ -433,6 +433,22 @@ class Tensor(Methods):
         node, nr = self._edge
         return node.hooks.tensor.get(nr) if node.hooks is not None else None
 
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: Any) -> None:
+        if self._edge is None:
+            meta = meta_of(self)
+            meta.hooks = None if hooks is None else HookDict(hooks)
+            node = meta.accumulator() if meta.accumulator is not None else None
+            if node is None:
+                return
+            nr, hooks = 0, meta.hooks
+        else:
+            node, nr = self._edge
+        if hooks is not None:
+            node._hooks().tensor[nr] = hooks if isinstance(hooks, HookDict) else HookDict(hooks)
+        elif node.hooks is not None:
+            node.hooks.tensor.pop(nr, None)
+
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in its ``.grad`` during ``backward()``."""
         if not requires_grad(self):
