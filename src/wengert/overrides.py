@@ -7,6 +7,13 @@ import inspect
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._function_modes import (  # noqa: F401  the private names are used by libraries
+    BaseTorchFunctionMode,
+    TorchFunctionMode,
+    _get_current_function_mode,
+    _get_current_function_mode_stack,
+    _is_torch_function_mode_enabled,
+)
 from .tensor import Tensor
 from .tensor.overrides import (
     DisableTorchFunctionSubclass,
@@ -21,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "DisableTorchFunctionSubclass", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function",
-    "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property",
+    "BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions", "get_overridable_functions",
+    "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property",
     "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 

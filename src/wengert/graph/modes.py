@@ -21,21 +21,24 @@ class Modes:
 
     ``grad``: operations are recorded. ``inference``: results are inference tensors. ``packing``: the innermost
     saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
-    ``observers``: called around every operation (profilers, autocast, function modes). ``dispatch``: dispatch modes,
-    called around every forward below the tape.
+    ``functions``: function modes, asked before anybody else. ``observers``: called around every operation (profilers,
+    autocast). ``dispatch``: dispatch modes, called around every forward below the tape.
     ``levels``: the transformations in force, outermost first (forward-mode differentiation); each sees the operators
     that concern it, the innermost first. ``original_views``: views whose base was written to are recorded by the steps
     that made them, not by where they lie in memory. ``bare``: subclasses of Tensor are taken for plain ones.
     ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``).
     """
 
-    __slots__ = ("bare", "dispatch", "grad", "inference", "levels", "mutation", "no_packing", "observers", "original_views", "packing")
+    __slots__ = (
+        "bare", "dispatch", "functions", "grad", "inference", "levels", "mutation", "no_packing", "observers", "original_views", "packing",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.grad, self.inference = True, False
         self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.no_packing: str | None = None
         self.observers: tuple[Any, ...] = ()
+        self.functions: tuple[Any, ...] = ()
         self.dispatch: tuple[Any, ...] = ()
         self.levels: tuple[Any, ...] = ()
         self.original_views = False
@@ -47,7 +50,7 @@ class Modes:
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        further = new.packing or new.no_packing or new.observers or new.dispatch or new.levels
+        further = new.packing or new.no_packing or new.functions or new.observers or new.dispatch or new.levels
         plain = not (further or new.original_views or new.bare or new.mutation)
         if plain:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]

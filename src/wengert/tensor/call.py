@@ -39,6 +39,10 @@ _SIMPLE = frozenset((int, float, bool, type(None), str, np.ndarray))
 def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
     """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch."""
     m = modes()
+    if m.functions:
+        from .function_modes import asked
+
+        return asked(op, args, {} if out is None else {"out": out}, m)
     call: Any = compute
     if Batched_ is not None:
         from .batching.dispatch import holds_batched, mapped
@@ -347,6 +351,10 @@ def bump(t: Tensor) -> None:
 def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
     m = modes()
+    if m.functions:
+        from .function_modes import asked
+
+        return asked(op, args, {}, m, inplace=True)
     if Batched_ is not None:
         from .batching.dispatch import holds_batched, mapped_inplace
 

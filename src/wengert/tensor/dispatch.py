@@ -154,7 +154,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "basic_index": ("slice", "Tensor"), "select_index": ("select", "int"), "unsqueeze_index": ("unsqueeze", "default"),
     "layer_norm_over": ("native_layer_norm", "default"), "rms_norm_over": ("_fused_rms_norm", "default"),
     "batch_norm_channels": ("native_batch_norm", "default"), "convolution_forward": ("convolution", "default"),
-    "conv_input": ("convolution_backward", "default"), "conv_weight": ("convolution_backward", "default"),
+    "conv_input": ("convolution_backward", "input"), "conv_weight": ("convolution_backward", "weight"),
     "attention": ("_scaled_dot_product_flash_attention_for_cpu", "default"), "nll": ("nll_loss_forward", "default"),
     "cross_entropy_index": ("cross_entropy_loss", "default"), "embedding_take": ("embedding", "default"), "smooth_l1": ("smooth_l1_loss", "default"),
     "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
@@ -227,7 +227,7 @@ def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
 def run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
     """Ask the innermost mode of ``m``, with the outer ones in force: what it calls reaches them."""
     func = named(op, args, inplace)
-    return ask(func, op, inplace, *_as_called(op, args), m)
+    return ask(func, op, inplace, *as_called(op, args), m)
 
 
 def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes) -> Any:
@@ -255,10 +255,10 @@ _asked = _Asked()  # what modes have been asked to run in this thread, and are s
 
 
 def _below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
-    return m.with_(grad=False, packing=None, observers=(), dispatch=dispatch)
+    return m.with_(grad=False, packing=None, functions=(), observers=(), dispatch=dispatch)
 
 
-def _as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and keyword arguments, without those that have their default."""
     first = len(op.params) - op.kwonly
     kwargs = {p: v for p, v in zip(op.params[first:], args[first:]) if not (p in op.defaults and v is op.defaults[p])}

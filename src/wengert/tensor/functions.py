@@ -78,6 +78,11 @@ def _composite(op: Composite) -> Callable[..., Any]:
     public = bool(op.places)
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.functions and public:
+            from .function_modes import ask_mode
+
+            return ask_mode(call, args, kwargs, m)
         for v in args:
             if type(v) not in KNOWN and public:
                 from .overrides import ask, owners_of
@@ -87,7 +92,7 @@ def _composite(op: Composite) -> Callable[..., Any]:
                     return ask(call, owners, args, kwargs)
                 break
         out = kwargs.pop("out", None)
-        observers = modes().observers
+        observers = m.observers
         if observers:
             answer = _observed(op.name, define, observers)(RECORDED, *args, **kwargs)
         else:

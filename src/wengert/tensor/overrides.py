@@ -151,6 +151,11 @@ def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.functions:
+            from .function_modes import ask_mode
+
+            return ask_mode(call, args, kwargs, m)
         for v in args:
             if type(v) not in KNOWN:
                 break

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["make_tensor"]
 
+_randint: Any = FUNCTIONS["randint"]
+
 
 def make_tensor(
     *shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None, requires_grad: bool = False,
@@ -59,13 +61,13 @@ def make_tensor(
 def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, device: Any) -> Tensor:
     if kind == "b":
         first, last = _interval(low, high, 0, 2, 0, 2, dtype)
-        return FUNCTIONS["randint"](math.floor(first), math.ceil(last), size, device=device, dtype=dtype)
+        return _randint(math.floor(first), math.ceil(last), size, device=device, dtype=dtype)
     if kind == "i":
         facts = types.iinfo(dtype)
         unsigned = facts.min == 0
         first, last = _interval(low, high, facts.min, facts.max + 1, 0 if unsigned else -9, 10, dtype)
         start, stop = math.floor(first) if low is None or first == math.floor(first) else math.ceil(first), math.ceil(last)
-        return FUNCTIONS["randint"](start, min(stop, 2**63 - 1), size, device=device, dtype=dtype)
+        return _randint(start, min(stop, 2**63 - 1), size, device=device, dtype=dtype)
     limits = types.finfo(dtype)
     first, last = _interval(low, high, limits.min, limits.max, -9, 9, dtype)
     x = empty(size, dtype=dtype, device=device)
