@@ -37,8 +37,6 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
 GEMM_TILE(gemm_tile, GEMM_ROWS)
 GEMM_TILE(gemm_row, 1)
 #undef GEMM_TILE
-#undef LOAD
-#undef STORE
 
 /* What is left at the right edge: fewer columns than a tile has. */
 static void F(gemm_edge)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step,

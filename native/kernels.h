@@ -96,12 +96,24 @@ struct attention_head {
 };
 #define ATTENTION_KERNELS(X) X(attention_head) X(attention_grad_head)
 
+/* Convolution of one image, or of one group of its channels. `offset` is where each tap of a window lies in the padded
+ * image, relative to the window; `step` where it lies in windows that were put side by side. */
+struct conv {
+    size channels, filters, height, width, out_height, out_width; /* height and width with the padding */
+    size kernel_height, kernel_width, stride_y, stride_x, pad_y, pad_x;
+    const size *offset, *step;
+};
+#define CONV_KERNELS(X)                                                                                                 \
+    X(conv_image, (REAL * out, const REAL *image, const REAL *weight, const REAL *bias, const struct conv *v, REAL *work)) \
+    X(conv_weight_image, (REAL * grad, const REAL *image, const REAL *g, const struct conv *v, REAL *work))
+
 #define DECLARE_OPTIMIZER(name, columns, constants)                                                                  \
     void (*name##_update_f32)(float *p, const float *g, float *a, float *b, float *c, const float *k, size n); \
     void (*name##_update_f64)(double *p, const double *g, double *a, double *b, double *c, const double *k, size n);
 
 struct kernels {
     const char *name;
+    size gemm_columns_bytes; /* the width of a tile of a matrix product */
     OPTIMIZER_KERNELS(DECLARE_OPTIMIZER)
     ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
 #define DECLARE_ATTENTION(name) void (*name##_f32)(const struct attention_head *h), (*name##_f64)(const struct attention_head *h);
@@ -109,12 +121,12 @@ struct kernels {
 #undef DECLARE_ATTENTION
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
-    ROW_KERNELS(DECLARE_ROW)
+    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #undef REAL
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
-    ROW_KERNELS(DECLARE_ROW)
+    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #undef REAL
 };

@@ -15,8 +15,11 @@
 #include "optimizers.inc.h"
 #include "gemm.inc.h"
 #include "attention.inc.h"
+#include "conv.inc.h"
 #undef REAL
 #undef F
+#undef LOAD
+#undef STORE
 
 #define REAL double
 #define F(name) name##_f64
@@ -25,8 +28,11 @@
 #include "optimizers.inc.h"
 #include "gemm.inc.h"
 #include "attention.inc.h"
+#include "conv.inc.h"
 #undef REAL
 #undef F
+#undef LOAD
+#undef STORE
 
 #define PASTE(a, b) a##b
 #define TABLE(isa) PASTE(kernels_, isa)
@@ -35,6 +41,7 @@
 
 const struct kernels TABLE(ISA) = {
     .name = NAME(ISA),
+    .gemm_columns_bytes = 2 * VECTOR_BYTES,
 #define ENTRY(kernel, nin, cost) .kernel##_f32 = kernel##_loop_f32, .kernel##_f64 = kernel##_loop_f64,
     ELEMENTWISE_KERNELS(ENTRY)
 #undef ENTRY
@@ -46,5 +53,8 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     ATTENTION_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
+    CONV_KERNELS(ENTRY)
 #undef ENTRY
 };

@@ -842,3 +842,50 @@ def test_attention_makes_no_array_of_scores():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2048 * 2048  # bytes; the scores of one head alone would be four times that
+
+
+# -- convolutions -----------------------------------------------------------------------------------------------------
+
+CONVOLUTIONS = {  # x, weight, stride, padding, dilation, groups
+    "plain": ((2, 3, 9, 11), (5, 3, 3, 3), (1, 1), (0, 0), (1, 1), 1),
+    "everything": ((2, 4, 9, 11), (6, 2, 3, 2), (2, 1), (1, 2), (1, 1), 2),
+    "depthwise": ((3, 8, 7, 7), (8, 1, 3, 3), (1, 1), (1, 1), (1, 1), 8),
+    "wide": ((2, 3, 5, 70), (9, 3, 1, 7), (1, 1), (0, 3), (1, 3), 1),
+    "strides": ((2, 3, 30, 40), (17, 3, 5, 5), (2, 3), (2, 0), (1, 1), 1),
+    "dilated": ((1, 2, 20, 20), (33, 2, 3, 3), (1, 1), (2, 2), (2, 2), 1),
+    "all padding": ((1, 2, 3, 3), (4, 2, 2, 2), (1, 1), (3, 3), (1, 1), 1),
+    "one element": ((1, 1, 1, 1), (1, 1, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+    "one axis": ((3, 4, 50), (8, 2, 5), (1,), (2,), (2,), 2),
+    "one axis, stride": ((3, 4, 50), (7, 4, 5), (3,), (1,), (1,), 1),
+}  # fmt: skip
+
+
+@native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions_are_those_of_numpy(case, dtype):
+    x_shape, w_shape, *rest = CONVOLUTIONS[case]
+    rng = np.random.default_rng(18)
+    x, w = rng.standard_normal(x_shape).astype(dtype), rng.standard_normal(w_shape).astype(dtype)
+    bias = rng.standard_normal(w_shape[0]).astype(dtype)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-11
+    want = K.plain("conv")(x, w, bias, *rest)
+    np.testing.assert_allclose(K.conv(x, w, bias, *rest), want, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(K.conv(x[..., ::-1], w, None, *rest), K.plain("conv")(x[..., ::-1], w, None, *rest), rtol=tolerance, atol=tolerance)
+    g = rng.standard_normal(want.shape).astype(dtype)
+    for name, arguments in (("conv_weight", (x, g, w.shape)), ("conv_input", (g, w, x.shape))):
+        want = K.plain(name)(*arguments, *rest)
+        got = getattr(K, name)(*arguments, *rest)
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=10 * tolerance)
+
+
+@native
+def test_convolution_keeps_nan_and_infinities_where_they_are_seen():
+    x = np.zeros((1, 1, 5, 40), np.float32)
+    x[0, 0, 2, 20], x[0, 0, 0, 0] = np.nan, np.inf
+    y = K.conv(x, np.ones((2, 1, 3, 3), np.float32), None, (1, 1), (0, 0), (1, 1), 1)
+    seen = np.zeros((3, 38), bool)
+    seen[:3, 18:21] = True
+    np.testing.assert_array_equal(np.isnan(y[0, 0]), seen)
+    assert np.isinf(y[0, :, 0, 0]).all() and np.isinf(y).sum() == 2

@@ -49,6 +49,7 @@ FAMILIES = {
     ),
     "windows": ("window_counts", "im2col", "col2im", "max_pool", "max_pool_grad"),
     "scatter": ("add_at",),
+    "conv": ("conv", "conv_input", "conv_weight"),
     "attention": ("attention", "attention_grad"),
     "optimizers": ("optimizer_update",),
     "shortcuts": (

@@ -14,6 +14,7 @@ import numpy as np
 from wengert.arrays import _kernels
 from wengert.arrays.plain import arithmetic, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
+from wengert.arrays.plain import conv as _plain_conv
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,28 @@ def attention_grad(
     if found is NotImplemented:
         return _plain_attention.attention_grad(g, query, key, value, mask, causal, scale, needs)
     return (*found, None)
+
+
+def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
+    columns = _plain_conv.pointwise(weight.shape[2:], stride, padding)  # a matrix product: BLAS does that best
+    found = NotImplemented if columns else _kernels.conv(x, weight, bias, stride, padding, dilation, groups)
+    return _plain_conv.conv(x, weight, bias, stride, padding, dilation, groups) if found is NotImplemented else found
+
+
+def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
+    kernel, found = weight.shape[2:], NotImplemented
+    around = tuple([d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation)])
+    if all(s == 1 for s in stride) and min(around) >= 0 and weight.size and not _plain_conv.pointwise(kernel, stride, padding):
+        o, c = weight.shape[:2]  # a convolution with every filter turned around, and filters and channels exchanged
+        turned = weight.reshape(groups, o // groups, c, *kernel).swapaxes(1, 2)[(..., *[slice(None, None, -1)] * len(kernel))]
+        found = _kernels.conv(g, turned.reshape(groups * c, o // groups, *kernel), None, stride, around, dilation, groups)
+    return _plain_conv.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented else found
+
+
+def conv_weight(x: Array, g: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
+    columns = _plain_conv.pointwise(shape[2:], stride, padding)
+    found = NotImplemented if columns else _kernels.conv_weight(x, g, shape, stride, padding, dilation, groups)
+    return _plain_conv.conv_weight(x, g, shape, stride, padding, dilation, groups) if found is NotImplemented else found
 
 
 def softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:

@@ -25,50 +25,6 @@ def _wide(a: Any) -> Any:
     return a.astype(np.float32) if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
 
 
-def _columns(x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    """Windows of ``x`` as ``(N, groups, C / groups * prod(kernel), L)``."""
-    n, c = x.shape[:2]
-    pointwise = all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding)
-    columns = x.reshape(n, c, -1) if pointwise else K.im2col(x, kernel, stride, padding, dilation)
-    return columns.reshape(n, groups, columns.shape[1] // groups, columns.shape[2])
-
-
-def _spatial(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any) -> tuple[int, ...]:
-    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation))
-
-
-def _conv(x: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    out_size = _spatial(x, weight, stride, padding, dilation)
-    o = weight.shape[0]
-    if 0 in x.shape or 0 in weight.shape or 0 in out_size:
-        return np.zeros((x.shape[0], o, *out_size), x.dtype)
-    columns = _columns(_wide(x), weight.shape[2:], stride, padding, dilation, groups)
-    rows = _wide(weight).reshape(groups, o // groups, -1)
-    return np.matmul(rows, columns).reshape(x.shape[0], o, *out_size).astype(x.dtype, copy=False)
-
-
-def _conv_input(g: Any, weight: Any, shape: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    n, o = g.shape[:2]
-    if 0 in g.shape or 0 in weight.shape or 0 in shape:
-        return np.zeros(shape, g.dtype)
-    rows = _wide(weight).reshape(groups, o // groups, -1)
-    columns = np.matmul(rows.swapaxes(1, 2), _wide(g).reshape(n, groups, o // groups, -1))
-    columns = columns.reshape(n, -1, columns.shape[-1])
-    kernel = weight.shape[2:]
-    if all(k == 1 for k in kernel) and all(s == 1 for s in stride) and not any(padding):
-        return columns.reshape(shape).astype(g.dtype, copy=False)
-    return K.col2im(columns, tuple(shape[2:]), kernel, stride, padding, dilation).astype(g.dtype, copy=False)
-
-
-def _conv_weight(x: Any, g: Any, shape: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    n, o = g.shape[:2]
-    if 0 in g.shape or 0 in x.shape or 0 in shape:
-        return np.zeros(shape, g.dtype)
-    columns = _columns(_wide(x), shape[2:], stride, padding, dilation, groups)
-    rows = _wide(g).reshape(n, groups, o // groups, -1)
-    return np.matmul(rows, columns.swapaxes(2, 3)).sum(0).reshape(shape).astype(g.dtype, copy=False)
-
-
 @operator(
     grad=dict(
         input=lambda F, g, weight, input_shape, stride, padding, dilation, groups: F.conv_input(
@@ -83,8 +39,8 @@ def _conv_weight(x: Any, g: Any, shape: Any, stride: Any, padding: Any, dilation
 )  # fmt: skip
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
-    y = _conv(input, weight, stride, padding, dilation, groups)
-    return y if bias is None else np.add(y, bias.reshape((1, -1) + (1,) * (y.ndim - 2)), out=y)
+    wide_bias = None if bias is None else _wide(bias)
+    return K.conv(_wide(input), _wide(weight), wide_bias, stride, padding, dilation, groups).astype(input.dtype, copy=False)
 
 
 @operator(
@@ -98,7 +54,7 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
 )  # fmt: skip
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
-    return _conv_input(input, weight, shape, stride, padding, dilation, groups)
+    return K.conv_input(_wide(input), _wide(weight), tuple(shape), stride, padding, dilation, groups).astype(input.dtype, copy=False)
 
 
 @operator(
@@ -112,7 +68,7 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
 )  # fmt: skip
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
-    return _conv_weight(input, grad, shape, stride, padding, dilation, groups)
+    return K.conv_weight(_wide(input), _wide(grad), tuple(shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
 
 
 # -- what users call --------------------------------------------------------------------------------------------------
