@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import memory
 from ..graph.engine import below
-from ..graph.modes import change, modes
+from ..graph.modes import RECORD, SILENT, Modes, change, modes, set_modes
 from ..graph.node import NodeHooks
 from ..tensor import Tensor
+from ..tensor.call import PLAIN, compute, write
+from ..tensor.functions import function, inplace_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,21 +44,16 @@ _thread = _Thread()
 class Event:
     """Something that is being, or has been, recorded. Times in nanoseconds, ``bytes``: allocated less freed."""
 
-    __slots__ = (
-        "allocated", "bytes", "concrete", "dtypes", "end", "flops", "fwd_thread", "name", "parent", "scope", "seq", "shapes", "stack", "start",
-        "thread", "thread_at_end",
-    )  # fmt: skip
+    end = bytes = flops = fwd_thread = 0
+    seq = -1
+    inputs: Any = None  # what is remembered of the arguments: see ``remember``
+    stack: Any = None
+    allocated: int | None = None
+    start: int
+    thread_at_end: int
 
     def __init__(self, name: str, scope: int, parent: Event | None) -> None:
-        self.name, self.scope, self.parent = name, scope, parent
-        self.thread = self.thread_at_end = _thread.number
-        self.start = self.end = self.bytes = self.flops = 0
-        self.seq, self.fwd_thread = -1, 0
-        self.shapes: Any = None
-        self.dtypes: Any = None
-        self.concrete: Any = None
-        self.stack: Any = None
-        self.allocated: int | None = None
+        self.name, self.scope, self.parent, self.thread = name, scope, parent, _thread.number
 
 
 class Recorder:
@@ -69,6 +66,7 @@ class Recorder:
         self.collecting = True
         self._open = threading.local()  # the events that a thread is in, outermost first
         self._rest = 0  # bytes allocated when the last event ended
+        self._without: tuple[Any, Modes | None] = (None, None)  # the modes last seen, and those without this recorder
         self._makers: dict[int, int] = {}  # sequence number -> the thread of the forward
 
     # -- on and off ---------------------------------------------------------------------------------------------------
@@ -89,6 +87,7 @@ class Recorder:
 
         self.on = False
         self.end = perf_counter_ns()
+        self._without = (None, None)  # the modes refer to this recorder
         observers = modes().observers
         if self in observers:
             change(observers=tuple(o for o in observers if o is not self))
@@ -109,7 +108,7 @@ class Recorder:
         event = Event(name, scope, stack[-1] if stack else None)
         event.seq = seq
         if inputs is not None and self.shapes:
-            describe(event, inputs)
+            event.inputs = remember(inputs)
         if self.stack:
             event.stack = python_stack()
         if self.memory:
@@ -143,6 +142,7 @@ class Recorder:
         """Memory that came or went outside of all events."""
         event = Event("[memory]", FUNCTION, None)
         event.start = event.end = perf_counter_ns()
+        event.thread_at_end = event.thread
         event.bytes, event.allocated = allocated - self._rest, allocated
         self.events.append(event)
 
@@ -154,9 +154,18 @@ class Recorder:
         def recorded(op: Any, args: Any, out: Any, m: Any) -> Any:
             if not (self.on and self.collecting):
                 return call(op, args, out, m)
-            event = self.begin(event_name(op), FUNCTION, args)
+            bare = self._bare(m, args) if out is None and call is compute else None
+            event = self.begin(_names.get(op.name) or event_name(op), FUNCTION, args)
             try:
-                answer = call(op, args, out, m)
+                if bare is None:
+                    answer = call(op, args, out, m)
+                else:
+                    run = direct(op, "call")
+                    set_modes(bare)
+                    try:
+                        answer = run(args)
+                    finally:
+                        set_modes(m)
                 self._made(event, args, answer)
                 return answer
             finally:
@@ -170,9 +179,18 @@ class Recorder:
         def recorded(op: Any, args: Any, m: Any) -> Any:
             if not (self.on and self.collecting):
                 return call(op, args, m)
+            bare = self._bare(m, args) if call is write else None
             event = self.begin(event_name(op) + "_", FUNCTION, args)
             try:
-                answer = call(op, args, m)
+                if bare is None:
+                    answer = call(op, args, m)
+                else:
+                    run = direct(op, "inplace")
+                    set_modes(bare)
+                    try:
+                        answer = run(args)
+                    finally:
+                        set_modes(m)
                 self._made(event, (), answer)
                 return answer
             finally:
@@ -217,6 +235,19 @@ class Recorder:
 
         return recorded
 
+    def _bare(self, m: Modes, args: Any) -> Modes | None:
+        """The modes without this recorder, if the operator can then take its everyday, fast path: times should be its own."""
+        known = self._without
+        if known[0] is not m:
+            bare = m.with_(observers=()) if m.observers == (self,) else m
+            known = self._without = (m, bare if bare is RECORD or bare is SILENT else None)
+        plain = known[1]
+        if plain is not None:
+            for v in args:
+                if type(v) not in PLAIN and type(v) not in _PLAIN_ARGUMENTS:
+                    return None
+        return plain
+
     def _made(self, event: Event, args: Any, answer: Any) -> None:
         """Note the number of the step that an operator has left on the tape."""
         first = answer[0] if isinstance(answer, (tuple, list)) and answer else answer
@@ -248,52 +279,46 @@ class Recorder:
                 self.finish(current[1])
                 current[:] = None, None
 
+        needed = rest[1]
+        method = "recorded" if not space.raw else "raw" if needed is None else "partial"
         timed = []
         try:
             for node in below(edge for edge, _ in roots):
-                timed.append((node, {m: node.__dict__[m] for m in _METHODS if m in node.__dict__}))
-                self._time(node, enter, thread)
+                timed.append((node, node.__dict__.get(method)))
+                self._time(node, method, enter, thread)
             walk(roots, space, *rest)
         finally:
             leave()
             for node, before in timed:
-                for method in _METHODS:
+                if before is None:
                     node.__dict__.pop(method, None)
-                node.__dict__.update(before)
+                else:
+                    node.__dict__[method] = before
                 if isinstance(node.hooks, _Arrival):
                     node.hooks = node.hooks.inner
 
-    def _time(self, node: Node, enter: Callable[[Node], None], thread: int) -> None:
+    def _time(self, node: Node, method: str, enter: Callable[[Node], None], thread: int) -> None:
         """Have the node tell when it is reached and when it works."""
-        # The functions below hand the gradient on without keeping it: a gradient that nobody else sees is not copied.
-        name, seq = shown(node), number(node)
+        # The function hands the gradient on without keeping it: a gradient that nobody else sees is not copied.
+        original = getattr(node, method)
 
-        def begin(g: Any) -> Event:
+        def run(g: Any, *needs: Any) -> Any:
+            if threading.get_ident() != thread:
+                return original(g, *needs)
             enter(node)
-            event = self.begin(name, BACKWARD, g if type(g) is list else (g,), seq)
+            seq = number(node)
+            event = self.begin(shown(node), BACKWARD, g if type(g) is list else (g,), seq)
             event.fwd_thread = self._makers.get(seq, 0)
-            return event
+            box = [g]
+            del g
+            try:
+                return original(box.pop(), *needs) if needs else original(box.pop())
+            finally:
+                self.finish(event)
 
-        def timed(method: Callable[..., Any]) -> Callable[..., Any]:
-            def run(g: Any, *needs: Any) -> Any:
-                if threading.get_ident() != thread:
-                    return method(g, *needs)
-                event = begin(g)
-                box = [g]
-                del g
-                try:
-                    return method(box.pop(), *needs) if needs else method(box.pop())
-                finally:
-                    self.finish(event)
-
-            return run
-
-        node.__dict__.update({method: timed(getattr(node, method)) for method in _METHODS})
+        node.__dict__[method] = run
         if node.hooks is not None:
             node.hooks = _Arrival(node.hooks, enter)
-
-
-_METHODS = ("raw", "partial", "recorded")
 
 
 class _Arrival(NodeHooks):
@@ -348,29 +373,62 @@ def number(node: Node) -> int:
     return -1 if type(node).__name__ == "AccumulateGrad" else node._sequence_nr()
 
 
+# -- the everyday path of an operator -----------------------------------------------------------------------------------
+
+_PLAIN_ARGUMENTS = frozenset((int, float, bool, type(None), str))
+_direct: dict[tuple[str, str], Any] = {}
+
+
+def direct(op: Any, kind: str) -> Callable[[Any], Any]:
+    """The public function of ``op``, or its in-place form, as a function of the tuple of all arguments."""
+    found = _direct.get((op.name, kind))
+    if found is None:
+        f = function(op.name) if kind == "call" else inplace_function(op.name)
+        plain = len(op.params) - op.kwonly
+        if op.variadic:
+            plain = op.params.index(op.variadic) + 1
+        names = op.params[plain:]
+        found = (lambda args: f(*args[:plain], **dict(zip(names, args[plain:])))) if names else (lambda args: f(*args))
+        _direct[op.name, kind] = found
+    return found
+
+
 # -- facts about a call -----------------------------------------------------------------------------------------------
 
 _TYPES = {"f4": "float", "f8": "double", "f2": "c10::Half", "i8": "long int", "i4": "int", "i2": "short int", "i1": "signed char",
           "u1": "unsigned char", "b1": "bool", "c8": "c10::complex<float>", "c16": "c10::complex<double>"}  # fmt: skip
 
 
-def describe(event: Event, inputs: Any) -> None:
-    """Note the shapes and types of the arguments: an empty shape for what is no tensor."""
-    shapes: list[Any] = []
-    dtypes: list[str] = []
-    concrete: list[Any] = []
+def remember(inputs: Any) -> list[Any]:
+    """What ``described`` needs of the arguments, and nothing that would keep an array alive."""
+    row: list[Any] = []
     for v in inputs:
         a = v._data if isinstance(v, Tensor) else v
-        if hasattr(a, "dtype") and hasattr(a, "shape"):
-            shapes.append(list(a.shape))
-            dtypes.append(_TYPES.get(a.dtype.str[1:], str(a.dtype)))
-            concrete.append(None)
+        if hasattr(a, "dtype"):
+            row.append((a.shape, a.dtype))
+        elif isinstance(v, (list, tuple)):
+            row.append("TensorList" if v and isinstance(v[0], Tensor) else "ScalarList")
         else:
-            listed = isinstance(v, (list, tuple))
-            shapes.append([])
-            dtypes.append("" if v is None else ("TensorList" if v and isinstance(v[0], Tensor) else "ScalarList") if listed else "Scalar")
-            concrete.append(v if isinstance(v, (int, float, bool, str)) else None)
-    event.shapes, event.dtypes, event.concrete = shapes, dtypes, concrete
+            row.append([v if isinstance(v, (int, float, bool, str)) else None, "" if v is None else "Scalar"])
+    return row
+
+
+def described(row: list[Any] | None) -> tuple[Any, Any, Any]:
+    """Shapes, types and values of arguments: an empty shape for what is no tensor, a value for what is a number."""
+    if row is None:
+        return [], None, None
+    shapes: list[Any] = []
+    dtypes: list[str] = []
+    values: list[Any] = []
+    for v in row:
+        if type(v) is tuple:
+            shape, dtype, value = list(v[0]), _TYPES.get(v[1].str[1:], str(v[1])), None
+        else:
+            shape, (value, dtype) = [], (None, v) if type(v) is str else v
+        shapes.append(shape)
+        dtypes.append(dtype)
+        values.append(value)
+    return shapes, dtypes, values
 
 
 _OURS = __file__[: -len("autograd/_recorder.py")]

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from .. import ops
 from ..arrays import memory
 from ..graph.modes import modes
-from ._recorder import USER, Recorder
+from ._recorder import USER, Recorder, described
 from .profiler_util import DeviceType, EventList, FunctionEvent, MemRecordsAcc
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ def _events(recorder: Recorder) -> list[FunctionEvent]:
     lines: dict[Any, str] = {}
     for number, e in enumerate(recorder.events, 1):
         stop = e.end if e.end else recorder.end  # still open when the profile ended
+        shapes, dtypes, values = described(e.inputs)
         rows.append(
             FunctionEvent(
                 number,
@@ -196,16 +197,16 @@ def _events(recorder: Recorder) -> list[FunctionEvent]:
                 (e.start - begin) / 1000,
                 (stop - begin) / 1000,
                 fwd_thread=e.fwd_thread,
-                input_shapes=e.shapes or [],
+                input_shapes=shapes,
                 stack=_lines(e, lines),
                 scope=e.scope,
                 cpu_memory_usage=e.bytes if e.end else 0,
-                is_async=e.thread != e.thread_at_end,
+                is_async=e.end != 0 and e.thread != e.thread_at_end,
                 sequence_nr=e.seq,
                 flops=e.flops,
                 trace_name=e.name,
-                concrete_inputs=e.concrete,
-                input_dtypes=e.dtypes,
+                concrete_inputs=values,
+                input_dtypes=dtypes,
                 is_user_annotation=e.scope == USER,
                 allocated=e.allocated,
             )
