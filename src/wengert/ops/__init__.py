@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 FAMILIES = (
@@ -18,6 +19,9 @@ def __getattr__(name: str) -> Any:
         from ..tensor.dispatch import aten
 
         return aten
+    made = sys.modules.get(f"{__name__.rpartition('.')[0]}.tensor.dispatch")
+    if made is not None and name in made.NAMESPACES:  # the user's own, of torch.library
+        return made.NAMESPACES[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -109,6 +109,7 @@ class _Aten:
 
 
 aten = _Aten()
+NAMESPACES: dict[str, Any] = {}  # what stands beside it in torch.ops: operators that users define
 
 
 def _packet(name: str) -> Any:

@@ -507,7 +507,7 @@ class Tensor(Methods):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The array itself: memory is shared. ``force=True`` detaches first."""
-        if requires_grad(self) and not force:
+        if not force and modes().grad and requires_grad(self):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")

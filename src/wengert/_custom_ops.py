@@ -1,0 +1,187 @@
+"""Custom operators: what ``torch.library.custom_op`` makes, and what stands for it in ``torch.ops``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._custom_schema import Schema
+from .autograd.function import Function
+from .graph.modes import modes, no_grad
+from .tensor import Tensor, dispatch
+from .tensor.copying import memory_of
+from .tensor.meta import requires_grad
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+OPERATORS: dict[str, CustomOperator] = {}
+
+
+class Namespace:
+    """``torch.ops.name``: the operators that users have defined under that name."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = f"torch.ops.{name}"
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+
+
+class Packet(dispatch.OpOverloadPacket):
+    """``torch.ops.name.operator``, of one overload, ``default``."""
+
+    def __init__(self, operator: CustomOperator) -> None:
+        self.namespace, name = operator.qualname.split("::")  # type: ignore[misc]
+        super().__init__(name)
+        self.default = dispatch.OpOverload(self, "default")
+        self.default._run, self.default._schema = operator, operator.schema  # type: ignore[attr-defined]
+        self._made.append("default")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"The underlying op of '{self.namespace}.{self._opname}' has no overload name '{name}'")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.default(*args, **kwargs)
+
+
+class CustomOperator:
+    """One operator of the user's: its schema, its kernels by device, and its gradient."""
+
+    def __init__(self, qualname: str, schema: str) -> None:
+        namespace, name = qualname.split("::")
+        self.qualname, self.schema = qualname, Schema(qualname, schema)
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.fake: Callable[..., Any] | None = None
+        self.backward: Callable[..., Any] | None = None
+        self.setup: Callable[..., Any] | None = None
+        self.packet = Packet(self)
+        self.overload = self.packet.default
+        self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_default", (_Recorded,), {"operator": self})
+        OPERATORS[qualname] = self
+        place = dispatch.NAMESPACES.setdefault(namespace, Namespace(namespace))
+        place.__dict__[name] = self.packet
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args, keyword_only = self.schema.bind(args, kwargs)
+        flat, shape = _flatten(args)
+        if modes().grad and any(isinstance(t, Tensor) and requires_grad(t) for t in flat):
+            plan = _Plan(shape, keyword_only)
+            return plan.returned(self.function.apply(plan, *flat))
+        return self.run(args, keyword_only)
+
+    def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
+        """The kernel, below the tape, under the dispatch modes that are active."""
+        m = modes()
+        if m.dispatch:
+            return dispatch.ask(self.overload, self._kernel, False, args, keyword_only, m)
+        return self._kernel(*args, **keyword_only)
+
+    def _kernel(self, *args: Any, **keyword_only: Any) -> Any:
+        run = self.kernels.get("cpu") or self.kernels.get("default")
+        if run is None:
+            raise NotImplementedError(
+                f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for "
+                f"this backend. '{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
+            )
+        with no_grad():
+            answer = run(*args, **keyword_only)
+        named = dict(zip((p.name for p in self.schema.parameters if not p.kwonly), args)) | keyword_only
+        for p in self.schema.parameters:
+            if p.mutated:
+                for t in named[p.name] if p.is_list else (named[p.name],):
+                    if t is not None:
+                        t._vc[0] += 1
+        self._check_fresh(args, answer)
+        return answer
+
+    def _check_fresh(self, args: Any, answer: Any) -> None:
+        """Results must be memory of their own: the tape knows nothing of views that a kernel makes."""
+        seen = {id(memory_of(t)) for t in _flatten(args)[0] if isinstance(t, Tensor)}
+        for t in _flatten(answer if isinstance(answer, tuple) else (answer,))[0]:
+            if not isinstance(t, Tensor):
+                continue
+            if id(memory_of(t)) in seen:
+                raise RuntimeError(
+                    f"{self.qualname.split('::')[1]}: The output of this custom operator (1) must not also be an input to this custom operator "
+                    "and (2) may not alias any inputs to this custom operator or other returns. The most common way to trigger this error is "
+                    "if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output "
+                    "tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
+                )
+            seen.add(id(memory_of(t)))
+
+
+class _Plan:
+    """How flat arguments and results are put together again."""
+
+    def __init__(self, shape: tuple[int | None, ...], keyword_only: dict[str, Any]) -> None:
+        self.shape, self.keyword_only = shape, keyword_only
+        self.output: tuple[int | None, ...] = ()
+        self.single = True
+
+    def taken(self, answer: Any) -> tuple[Any, ...]:
+        """A kernel's answer, flat."""
+        self.single = not isinstance(answer, tuple)
+        flat, self.output = _flatten((answer,) if self.single else answer)
+        return tuple(flat)
+
+    def returned(self, flat: Any) -> Any:
+        row = _unflatten(flat, self.output)
+        return row[0] if self.single else tuple(row)
+
+
+class _Recorded(Function):
+    """The node of a custom operator: its first argument is the plan, the others the flat arguments."""
+
+    operator: CustomOperator
+
+    @staticmethod
+    def forward(ctx: Any, plan: _Plan, *flat: Any) -> Any:
+        operator = ctx._forward_cls.operator
+        args = tuple(_unflatten(flat, plan.shape))
+        answer = operator.run(args, plan.keyword_only)
+        ctx._plan = plan
+        if operator.setup is not None:
+            more = {"keyword_only_inputs": plan.keyword_only} if any(p.kwonly for p in operator.schema.parameters) else {}
+            operator.setup(ctx=ctx, inputs=args, output=answer, **more)
+        return plan.taken(answer)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        operator, plan = ctx._forward_cls.operator, ctx._plan
+        if operator.backward is None:
+            raise RuntimeError(
+                f"Trying to backward through {operator.overload} but no autograd formula was registered. Please use register_autograd to add one."
+            )
+        whole = ctx.needs_input_grad
+        ctx.needs_input_grad = tuple(_unflatten(whole[1:], plan.shape))
+        try:
+            answer = operator.backward(ctx, *_unflatten(grads, plan.output))
+        finally:
+            ctx.needs_input_grad = whole
+        row = answer if isinstance(answer, tuple) else (answer,)
+        if len(row) != len(plan.shape):
+            raise RuntimeError(f"Expected the gradient function of {operator.overload} to return {len(plan.shape)} gradients, got {len(row)}")
+        flat: list[Any] = []
+        for g, n in zip(row, plan.shape):
+            flat.extend([g] if n is None else [None] * n if g is None else g)
+        return (None, *flat)
+
+
+def _flatten(row: Any) -> tuple[list[Any], tuple[int | None, ...]]:
+    """Lists of tensors opened; for each value the length of its list, None where it was none."""
+    flat: list[Any] = []
+    shape: list[int | None] = []
+    for v in row:
+        if isinstance(v, (list, tuple)) and any(isinstance(t, Tensor) for t in v):
+            flat.extend(v)
+            shape.append(len(v))
+        else:
+            flat.append(v)
+            shape.append(None)
+    return flat, tuple(shape)
+
+
+def _unflatten(flat: Any, shape: tuple[int | None, ...]) -> list[Any]:
+    rest = iter(flat)
+    return [next(rest) if n is None else [next(rest) for _ in range(n)] for n in shape]

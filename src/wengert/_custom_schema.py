@@ -1,0 +1,176 @@
+"""The signatures of custom operators, in PyTorch's schema language: ``(Tensor x, float s=2.0, *, int k) -> Tensor``."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import typing
+from collections.abc import Sequence
+from typing import Any, Union
+
+from .tensor import Tensor, device, dtype
+
+_SCALARS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device"}
+
+
+class Parameter:
+    """One parameter: its name, type as written, default, and whether it is keyword-only or written to."""
+
+    def __init__(self, text: str, kwonly: bool) -> None:
+        declared, _, default = text.partition("=")
+        kind, self.name = declared.strip().rsplit(" ", 1)
+        self.mutated = "!" in kind
+        self.type = re.sub(r"\([^)]*\)", "", kind)
+        self.kwonly, self.required = kwonly, not default
+        self.default = _value(default.strip()) if default else None
+        self.is_tensor, self.is_list = self.type in ("Tensor", "Tensor?"), self.type.startswith("Tensor") and "[" in self.type
+
+
+def _value(text: str) -> Any:
+    return ast.literal_eval({"None": "None", "True": "True", "False": "False"}.get(text, text))
+
+
+class Schema:
+    """A parsed signature; ``str()`` gives it back with the operator's name."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text.strip()
+        match = re.fullmatch(r"\((.*)\)\s*->\s*(.*)", self.text, re.DOTALL)
+        if match is None:
+            raise RuntimeError(f"expected a schema such as (Tensor x) -> Tensor, got {text!r}")
+        self.parameters: list[Parameter] = []
+        kwonly = False
+        for part in _split(match[1]):
+            if part == "*":
+                kwonly = True
+            else:
+                self.parameters.append(Parameter(part, kwonly))
+        self.returns = match[2].strip()
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments by position with their defaults, and the keyword-only ones by name; ``RuntimeError`` as in PyTorch."""
+        plain = [p for p in self.parameters if not p.kwonly]
+        if len(args) > len(plain):
+            raise RuntimeError(f"{self.name}() expected at most {len(plain)} argument(s) but received {len(args)} argument(s). Declaration: {self}")
+        given = dict(zip((p.name for p in plain), args))
+        for name, value in kwargs.items():
+            if name in given or all(p.name != name for p in self.parameters):
+                raise RuntimeError(f"Unknown keyword argument '{name}' for operator '{self.name}'. Schema: {self}")
+            given[name] = value
+        for at, p in enumerate(self.parameters):
+            if p.name not in given:
+                if p.required:
+                    raise RuntimeError(f"{self.name}() is missing value for argument '{p.name}'. Declaration: {self}")
+                given[p.name] = p.default
+            elif p.type == "Tensor" and not isinstance(given[p.name], Tensor):
+                value = given[p.name]
+                raise RuntimeError(
+                    f"{self.name}() Expected a value of type 'Tensor' for argument '{p.name}' but instead found type '{type(value).__name__}'.\n"
+                    f"Position: {at}\nValue: {value}\nDeclaration: {self}\nCast error details: Unable to cast {value} to Tensor"
+                )
+        return tuple(given[p.name] for p in plain), {p.name: given[p.name] for p in self.parameters if p.kwonly}
+
+    def __str__(self) -> str:
+        return self.name + self.text
+
+
+def _split(text: str) -> list[str]:
+    """The parameters, at commas that are outside brackets and quotes."""
+    rows, depth, quote, start = [], 0, "", 0
+    for i, c in enumerate(text):
+        if quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'":
+            quote = c
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == "," and not depth:
+            rows.append(text[start:i].strip())
+            start = i + 1
+    rows.append(text[start:].strip())
+    return [r for r in rows if r]
+
+
+def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str | None = None) -> str:
+    """The schema of a function with type annotations; ``mutates_args``: the names of arguments that it writes to, or "unknown".
+
+    >>> import wengert as torch
+    >>> def scale(x: torch.Tensor, by: float = 2.0) -> torch.Tensor:
+    ...     return x * by
+    >>> torch.library.infer_schema(scale, mutates_args=())
+    '(Tensor x, float by=2.0) -> Tensor'
+    """
+    signature = inspect.signature(prototype_function)
+
+    def refuse(what: str) -> ValueError:
+        return ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
+
+    try:
+        hints = typing.get_type_hints(prototype_function)
+    except NameError as e:
+        raise refuse(f"An annotation cannot be evaluated ({e}).") from e
+    rows, star, written = [], False, 0
+    for name, p in signature.parameters.items():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+            raise refuse("We do not support positional-only args, varargs, or varkwargs.")
+        if p.kind is p.KEYWORD_ONLY and not star:
+            star = True
+            rows.append("*")
+        if p.annotation is p.empty:
+            raise refuse(f"Parameter {name} must have a type annotation.")
+        kind = type_name(hints[name])
+        if kind is None:
+            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. The valid types are tensors, numbers, bool, str, dtype, "
+                         "device, their Optional, and lists of them.")  # fmt: skip
+        if kind.startswith("Tensor") and (mutates_args == "unknown" or name in mutates_args):
+            kind = kind.replace("Tensor", f"Tensor(a{written}!)", 1)
+            written += 1
+        elif mutates_args != "unknown" and name in mutates_args:
+            raise refuse(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+        if p.default is p.empty:
+            rows.append(f"{kind} {name}")
+            continue
+        if not isinstance(p.default, (int, float, bool, str, type(None))):
+            raise refuse(f"Parameter {name} has an unsupported default value type {type(p.default)}.")
+        shown = f'"{p.default}"' if isinstance(p.default, str) else p.default
+        rows.append(f"{kind} {name}={shown}")
+    unknown = set(() if mutates_args == "unknown" else mutates_args) - set(signature.parameters)
+    if unknown:
+        raise refuse(f"{unknown} in mutates_args were not found in the function's signature.")
+    if signature.return_annotation is signature.empty:
+        raise refuse("No return type annotation was provided. Please add one.")
+    return f"{op_name or ''}({', '.join(rows)}) -> {_returned(hints['return'], refuse)}"
+
+
+def type_name(annotation: Any) -> str | None:
+    """A Python annotation in the schema language, None where it has no word for it."""
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (list, Sequence) and args:
+        inner = type_name(args[0])
+        return None if inner is None else f"{inner}[]"
+    if origin is Union or type(annotation).__name__ == "UnionType":
+        rest = [a for a in args if a is not type(None)]
+        if len(rest) > 1:
+            name: str | None = "Scalar" if set(rest) <= {int, float, bool} else None
+        else:
+            name = type_name(rest[0])
+        return None if name is None else name + "?" * (len(rest) < len(args))
+    return None
+
+
+def _returned(annotation: Any, refuse: Any) -> str:
+    if annotation is None or annotation is type(None):
+        return "()"
+    if typing.get_origin(annotation) is tuple:
+        row = [type_name(a) for a in typing.get_args(annotation)]
+        if None not in row:
+            return f"({', '.join(str(r) for r in row)})"
+    found = type_name(annotation)
+    if found is None:
+        raise refuse(f"Return has unsupported type {annotation}.")
+    return found

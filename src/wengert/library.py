@@ -1,0 +1,247 @@
+"""``torch.library``: operators of your own, with a place in ``torch.ops``.
+
+>>> import wengert as torch
+>>> @torch.library.custom_op("docs::cube", mutates_args=())
+... def cube(x: torch.Tensor) -> torch.Tensor:
+...     return x * x * x
+>>> cube.register_autograd(
+...     lambda ctx, g: 3 * ctx.saved_tensors[0] ** 2 * g,
+...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+... )
+>>> x = torch.tensor(2.0, requires_grad=True)
+>>> torch.ops.docs.cube(x).backward()
+>>> x.grad
+tensor(12.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from ._custom_ops import OPERATORS, CustomOperator
+from ._custom_schema import infer_schema
+from .tensor import dispatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = [
+    "CustomOpDef", "Library", "custom_op", "define", "impl", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
+]  # fmt: skip
+
+
+class CustomOpDef:
+    """An operator made by ``custom_op``: call it, and register its kernels, its gradient and its fake kernel."""
+
+    def __init__(self, operator: CustomOperator, fn: Callable[..., Any]) -> None:
+        self._operator, self._init_fn = operator, fn
+        self._qualname = operator.qualname
+        self._namespace, self._name = operator.qualname.split("::")
+        self._opoverload = operator.overload
+        self.__name__, self.__doc__ = self._name, fn.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opoverload(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Register what runs on these devices; also a decorator."""
+
+        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+            for device in _devices(device_types):
+                self._operator.kernels[device] = fn
+            return fn
+
+        return register if fn is None else register(fn)
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """Register how the results look (shapes and types) without computing them; ``opcheck`` compares."""
+        self._operator.fake = fn
+        return fn
+
+    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
+        """Register the gradient: ``backward(ctx, *grads)``, and ``setup_context(ctx, inputs, output)`` that keeps what it needs."""
+        if any(p.mutated for p in self._operator.schema.parameters):
+            raise RuntimeError(
+                f"Cannot register autograd formula for non-functional operator {self._qualname} with schema {self._operator.schema}. Please "
+                "create a functional operator and register an autograd formula for that."
+            )
+        self._operator.backward, self._operator.setup = backward, setup_context
+
+
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    device_types: Any = None,
+    schema: str | None = None,
+    tags: Any = None,
+) -> Any:
+    """Make a function an operator ``"namespace::name"``; also a decorator.
+
+    ``mutates_args``: the names of arguments that it writes to, or ``"unknown"``. ``schema``: its signature where it has
+    no annotations.
+    """
+
+    def make(fn: Callable[..., Any]) -> CustomOpDef:
+        _, _ = name.split("::")
+        made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema), fn)
+        made.register_kernel("default" if device_types is None else device_types, fn)
+        return made
+
+    return make if fn is None else make(fn)
+
+
+def _devices(kinds: Any) -> tuple[str, ...]:
+    kinds = ("default",) if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    return tuple("default" if k in ("CompositeImplicitAutograd", "CompositeExplicitAutograd") else k.lower() for k in kinds)
+
+
+def _find(op: Any) -> CustomOperator:
+    """The operator that a name, an overload or a definition stands for."""
+    name = op if isinstance(op, str) else op._qualname if isinstance(op, CustomOpDef) else op.name()
+    found = OPERATORS.get(name)
+    if found is None:
+        raise RuntimeError(f"There is no custom operator {name!r}: define it first, with torch.library.custom_op or torch.library.define")
+    return found
+
+
+def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
+    """Register the gradient of an operator: see ``CustomOpDef.register_autograd``."""
+    CustomOpDef(_find(op), backward).register_autograd(backward, setup_context=setup_context)
+
+
+def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **_: Any) -> Any:
+    """Register how the results of an operator look; also a decorator."""
+
+    def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        _find(op).fake = func
+        return func
+
+    return register if func is None else register(func)
+
+
+impl_abstract = register_fake
+
+
+def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+    """Register what runs for an operator on these devices; also a decorator."""
+    return impl(op, device_types, func)
+
+
+def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
+    """Define an operator ``"namespace::name"`` by its schema; ``impl`` gives it kernels."""
+    CustomOperator(qualname, schema)
+
+
+def impl(qualname: Any, types: Any, func: Callable[..., Any] | None = None, *, lib: Any = None) -> Any:
+    """Register what runs for an operator on these devices; also a decorator. ``impl(library, name, key)`` works too."""
+    if isinstance(qualname, Library):
+        library, name, key = qualname, types, func
+
+        def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+            library.impl(name, f, key)  # type: ignore[arg-type]
+            return f
+
+        return decorate
+    operator = _find(qualname)
+
+    def register(func: Callable[..., Any]) -> Callable[..., Any]:
+        for device in _devices(types):
+            operator.kernels[device] = func
+        return func
+
+    return register if func is None else register(func)
+
+
+class Library:
+    """A group of operators under one namespace."""
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError("Unsupported kind: ", kind)
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._before = set(OPERATORS)
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Define an operator, such as ``"foo(Tensor x) -> Tensor"``; gives its name."""
+        name, bracket, rest = schema.partition("(")
+        CustomOperator(f"{self.ns}::{name.strip()}", bracket + rest)
+        return name.strip()
+
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **_: Any) -> None:
+        """Register what runs for one of its operators."""
+        name = op_name if isinstance(op_name, str) else op_name.name()
+        impl(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key or "default", fn)
+
+    def _destroy(self) -> None:
+        """Forget the operators of the namespace that were defined since the library was made."""
+        for name in [n for n in OPERATORS if n not in self._before and n.startswith(self.ns + "::")]:
+            del OPERATORS[name]
+            dispatch.NAMESPACES[self.ns].__dict__.pop(name.partition("::")[2], None)
+
+
+@contextlib.contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    library = Library(*args, **kwargs)
+    try:
+        yield library
+    finally:
+        library._destroy()
+
+
+def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: Any = None, raise_exception: bool = True,
+            atol: float | None = None, rtol: float | None = None) -> dict[str, str]:  # fmt: skip
+    """Check that an operator keeps to its schema, that its gradient is registered, and that its fake kernel tells the truth.
+
+    Gives the verdict of each test, ``"SUCCESS"`` or the error; ``raise_exception`` raises the first error instead.
+    """
+    operator = _find(op)
+    tests = {"test_schema": _check_schema, "test_autograd_registration": _check_autograd, "test_faketensor": _check_fake}
+    wanted = tests if test_utils is None else [test_utils] if isinstance(test_utils, str) else test_utils
+    verdicts: dict[str, str] = {}
+    for name in wanted:
+        try:
+            tests[name](operator, args, kwargs or {})
+            verdicts[name] = "SUCCESS"
+        except Exception as e:
+            if raise_exception:
+                raise
+            verdicts[name] = f"{type(e).__name__}: {e}"
+    return verdicts
+
+
+def _tensors(values: Any) -> list[Any]:
+    from ._custom_ops import _flatten
+    from .tensor import Tensor
+
+    return [t for t in _flatten(values if isinstance(values, tuple) else (values,))[0] if isinstance(t, Tensor)]
+
+
+def _check_schema(operator: CustomOperator, args: Any, kwargs: Any) -> None:
+    bound, more = operator.schema.bind(args, kwargs)
+    named = dict(zip((p.name for p in operator.schema.parameters if not p.kwonly), bound)) | more
+    before = {p.name: [t._version for t in _tensors((named[p.name],))] for p in operator.schema.parameters}
+    operator(*args, **kwargs)
+    for p in operator.schema.parameters:
+        if not p.mutated and before[p.name] != [t._version for t in _tensors((named[p.name],))]:
+            raise RuntimeError(f"Argument {p.name} is not defined as mutable but was mutated")
+
+
+def _check_autograd(operator: CustomOperator, args: Any, kwargs: Any) -> None:
+    if any(t.requires_grad for t in _tensors(args)) and operator.backward is None:
+        raise RuntimeError(f"{operator.qualname} has no gradient registered, and some of its arguments require one")
+
+
+def _check_fake(operator: CustomOperator, args: Any, kwargs: Any) -> None:
+    if operator.fake is None:
+        raise RuntimeError(f"{operator.qualname} has no fake kernel: register one with register_fake")
+    real, fake = _tensors(operator(*args, **kwargs)), _tensors(operator.fake(*args, **kwargs))
+    for i, (a, b) in enumerate(zip(real, fake, strict=True)):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            raise RuntimeError(f"result {i} is {a.dtype} {list(a.shape)}, its fake kernel says {b.dtype} {list(b.shape)}")
