@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .tensor.sparse import masked_mm as _masked_mm
 from .tensor.sparse import total as _total
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def mm(mat1: Tensor, mat2: Tensor) -> Any:
     tensor([[1.],
             [1.]])
     """
-    return mat1.mm(mat2)
+    return _masked_mm(mat1, mat2)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:

@@ -44,6 +44,12 @@ def test_powers_of_zero(torch):
     assert gradient(torch, lambda x: x**1, [0.0, 0.0]) == [1.0, 1.0]
 
 
+def test_powers_of_negative_numbers_with_complex_exponents(torch):
+    e = torch.tensor([0.3 + 1j, -1 + 0.5j], dtype=torch.complex128, requires_grad=True)
+    base = -torch.ones(2, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda e: torch.pow(base, e), e) and torch.autograd.gradcheck(lambda e: torch.pow(-2.0, e), e)
+
+
 @pytest.mark.parametrize("values", [[[1.0, 2.0], [0.0, 3.0]], [[0.0, 2.0], [0.0, 3.0]], [[0.0, 0.0], [1.0, 3.0]]])
 def test_products_with_zeros(torch, values):
     x = torch.tensor(values, dtype=torch.float64, requires_grad=True)
@@ -171,6 +177,27 @@ def test_gather_with_a_sparse_gradient(torch):
         assert sparse.is_sparse and sparse.to_dense().tolist() == x.grad.tolist()
 
 
+@pytest.mark.parametrize("sparse", [(True, False), (False, True), (True, True)])
+def test_products_with_sparse_matrices(torch, sparse):
+    generator = torch.Generator().manual_seed(1)
+    values = [torch.randn(3, 3, generator=generator, dtype=torch.float64) for _ in range(2)]
+    a, b = (v.to_sparse().requires_grad_() if s else v.clone().requires_grad_() for v, s in zip(values, sparse))
+    a.mm(b).sum().backward()
+    c, d = (v.clone().requires_grad_() for v in values)
+    c.mm(d).sum().backward()
+    assert torch.allclose(a.grad.to_dense(), c.grad) and torch.allclose(b.grad.to_dense(), d.grad)
+
+
+def test_sparse_products_ask_for_all_elements_or_for_the_stored_ones(torch):
+    a = torch.tensor([[0.0, 1.0], [2.0, 0.0]]).to_sparse().requires_grad_()
+    b = torch.ones(2, 1)
+    (a @ b).sum().backward()
+    assert a.grad.layout is torch.strided and a.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+    a.grad = None
+    torch.sparse.mm(a, b).sum().backward()
+    assert a.grad.is_sparse and a.grad.to_dense().tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
 # -- activations in place, decompositions -----------------------------------------------------------------------------
 
 
@@ -213,6 +240,26 @@ def test_sampling_the_nearest_has_gradient_zero(torch):
     grid = torch.zeros(1, 1, 1, 2, requires_grad=True)
     torch.nn.functional.grid_sample(torch.ones(1, 1, 2, 2), grid, mode="nearest", align_corners=False).sum().backward()
     assert grid.grad.tolist() == [[[[0.0, 0.0]]]]
+
+
+# -- numbers of tensors, sizes in place -------------------------------------------------------------------------------
+
+
+def test_numbers_of_tensors(torch):
+    for convert in (int, float, complex):
+        with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+            convert(torch.ones(2))
+    assert complex(torch.tensor(2 + 1j)) == 2 + 1j and float(torch.tensor([2 + 0j])) == 2.0
+    with pytest.raises(RuntimeError, match="value cannot be converted to type double without overflow"):
+        float(torch.tensor(2 + 1j))
+
+
+def test_other_sizes_are_another_version(torch):
+    x, versions = torch.rand(1), []
+    for run in (lambda: x.resize_((1, 2)), lambda: x.resize_as_(torch.ones(3)), lambda: x.resize_((3,)), lambda: x.resize_as_(torch.ones(3))):
+        run()
+        versions.append(x._version)
+    assert versions == [1, 2, 2, 2]
 
 
 # -- tensors of old -----------------------------------------------------------------------------------------------------

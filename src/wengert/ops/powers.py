@@ -37,7 +37,8 @@ def _pow_exponent(F: Any, g: Any, input: Any, exponent: Any, result: Any) -> Any
             return F.where(_not_negative(F, exponent), 0, g * conjugate(F, result * -np.inf))
         log = F.log(F.constant(np.asarray(input, F.dtype_of(result))))
         return g * conjugate(F, result * log)
-    return F.where((input == 0) & _not_negative(F, exponent), 0, g * conjugate(F, result * F.log(input)))
+    base = F.cast(input, F.dtype_of(result)) if F.is_complex(result) and not F.is_complex(input) else input  # log of negative numbers
+    return F.where((input == 0) & _not_negative(F, exponent), 0, g * conjugate(F, result * F.log(base)))
 
 
 def _not_negative(F: Any, x: Any) -> Any:

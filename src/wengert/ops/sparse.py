@@ -94,6 +94,25 @@ def sparse_densed(F, x):
     return x.to_dense()
 
 
+@composite
+def sparse_turned(F, x):
+    """The transpose of a sparse matrix."""
+    return Coo(x.indices[::-1], x.values, x.shape[::-1]) if F.raw else x.t()
+
+
+@operator(
+    grad=dict(
+        input=lambda F, g, dense: F.matmul(g, F.transpose(dense, 0, 1)),
+        dense=lambda F, g, input: F.sparse_times(F.sparse_turned(input), g),
+    ),
+    node="MmBackward0",
+)  # fmt: skip
+def sparse_times(input: Array, dense: Array):
+    """A sparse matrix times a dense one. Its gradient is dense: that of the elements which are not stored counts as well."""
+    rows, columns = input.indices  # type: ignore[attr-defined]  # a Coo
+    return sparse_product.forward(input.values, dense, rows, columns, input.shape[0])  # type: ignore[attr-defined]
+
+
 @operator(
     grad=dict(
         values=lambda F, g, dense, rows, columns: F.sum(F.index_select(g, 0, rows) * F.index_select(dense, 0, columns), 1),

@@ -299,7 +299,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 @by_map("numbers")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
-    return finish(_stream(generator).poisson(input._data))
+    return _without_gradient(finish(_stream(generator).poisson(input._data)), input)
 
 
 @by_map("numbers")

@@ -255,6 +255,7 @@ sparse_made, sparse_taken = _recorded(declared.sparse_made), _recorded(declared.
 sparse_values, sparse_dense = _recorded(declared.sparse_values), _recorded(declared.sparse_dense)
 sparse_found, sparse_product = _recorded(declared.sparse_found), _recorded(declared.sparse_product)
 sparse_look_up, sparse_scattered = _recorded(declared.sparse_look_up), _recorded(declared.sparse_scattered)
+sparse_times = _recorded(declared.sparse_times)
 sparse_clone, sparse_total = _recorded(declared.sparse_clone), _recorded(declared.sparse_total)
 
 
@@ -401,21 +402,31 @@ def _div(a: Any, b: Any) -> Any:
     return like(a, entries(a) / b)
 
 
-def _mm(a: Any, b: Any) -> Any:
+def _mm(a: Any, b: Any, masked: bool = False) -> Any:
+    """The matrix product; ``masked``: the gradient of a sparse factor is asked for at its stored places only."""
     if _is_sparse(a) and b.ndim == 1:
-        return _mm(a, b.unsqueeze(1)).squeeze(1)
+        return _mm(a, b.unsqueeze(1), masked).squeeze(1)
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(f"matrices expected, got {a.ndim}D, {b.ndim}D tensors")
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
     if not _is_sparse(a):
-        return _mm(_permute(b, (1, 0)), a.t()).t()
+        if masked or not (modes().grad and requires_grad(b)):
+            return _mm(_permute(b, (1, 0)), a.t()).t()
+        return function("mm")(a, sparse_dense(b, wrap(b._data.indices), False))
     if len(a._data.indices) != 2:
         raise RuntimeError("mm: expected a tensor whose dimensions are both sparse")
     if _is_sparse(b):
-        return found(_mm(a, b.to_dense()), 2)
+        return found(_mm(a, b.to_dense(), True), 2)
+    if not masked:
+        return sparse_times(a, b)
     rows, columns = a._data.indices
     return sparse_product(entries(a), b, wrap(rows), wrap(columns), a.shape[0])
+
+
+def masked_mm(a: Any, b: Any) -> Any:
+    """``torch.sparse.mm``."""
+    return _mm(a, b, True) if _is_sparse(a) or _is_sparse(b) else a.mm(b)
 
 
 def _addmm(input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:

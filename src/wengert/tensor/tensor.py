@@ -548,13 +548,22 @@ class Tensor(Methods):
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
                 "Consider using tensor.detach() first."
             )
-        return float(self.item())
+        return self._scalar("double").real if self._data.dtype.kind == "c" else float(self._scalar("double"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._scalar("int64_t").real) if self._data.dtype.kind == "c" else int(self._scalar("int64_t"))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._scalar(""))
+
+    def _scalar(self, kind: str) -> Any:
+        """The only element, as a Python number that can become one of that kind ("" for a complex one)."""
+        if self._data.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        value = self.item()
+        if kind and type(value) is complex and value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value
 
     def __index__(self) -> int:
         if self._data.size != 1 or self._data.dtype.kind not in "iub":
