@@ -90,7 +90,6 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
         return self
     bump(self)
     strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
-    bump(self)
     try:
         self._data = self.detach().as_strided(shape, strides)._data
     except RuntimeError:  # out of bounds
