@@ -1,7 +1,7 @@
 """Every operator of the table under ``vmap``, against the same operator called example by example.
 
 The arguments come from ``tests/ops/samples``. Mapped are all tensors at once and each one alone; compared are results,
-gradients, and backwards of several vectors at once (``is_grads_batched``).
+gradients, backwards of several vectors at once (``is_grads_batched``), and tangents along several directions at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .test_declared import ANY_VALUE, SAMPLES, arguments
 DYNAMIC = {"nonzero", "masked_select", "unique", "unique_consecutive", "repeat_interleave", "combinations", "argwhere", "histogram",
            "histogramdd", "nonzero_static"}  # fmt: skip
 LOOKING = {"cov", "gaussian_nll_loss", "repeat_interleave_each", "tensor_split"}  # at the numbers of an argument, as PyTorch does
-NAMES = sorted(n for n in SAMPLES if n not in DYNAMIC | ANY_VALUE | LOOKING)
+NAMES = sorted(n for n in SAMPLES if SAMPLES[n] and n not in DYNAMIC | ANY_VALUE | LOOKING)
 SIZE = 3
 
 
@@ -135,3 +135,29 @@ def test_backward_of_several_vectors_at_once(name):
                 assert not any(r is not None and r.any() for r in rows)
             else:
                 compared(f, torch.stack([torch.zeros_like(f[0]) if r is None else r for r in rows]), f"gradient {i} of {name}")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if getattr(TABLE[n], "wrt", True)])
+def test_tangents_of_several_directions_at_once(name):
+    args, options = arguments(name, 0)
+    where = [p for p in places(args, options) if pick(args, options, p).requires_grad]
+    ins = [pick(args, options, p).detach() for p in where]
+    if not ins:
+        return
+
+    def f(*given):
+        return tuple(r for r in results(name, *with_tensors(args, options, where, given)) if r.is_floating_point() or r.is_complex())
+
+    rng = np.random.default_rng(2)
+    directions = [torch.tensor(rng.standard_normal((2, *x.shape))).to(x.dtype) for x in ins]
+    args, options = with_tensors(args, options, where, ins)
+    expected = [torch.func.jvp(f, tuple(ins), tuple(d[k] for d in directions))[1] for k in range(2)]
+    found = torch.vmap(lambda *row: torch.func.jvp(f, tuple(ins), row)[1])(*directions)
+    for i, (a, *rows) in enumerate(zip(found, *expected)):
+        compared(a, torch.stack(rows), f"tangent {i} of {name}")
+
+
+def pick(args, options, place):
+    key, i = place
+    v = args[key] if isinstance(key, int) else options[key]
+    return v if i is None else v[i]

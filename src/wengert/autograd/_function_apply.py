@@ -10,6 +10,7 @@ from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
+from ..tensor import call as operators
 from ..tensor.call import attach_view, check_writable, concerned, within
 from ..tensor.meta import INFERENCE_VERSION, edge_of, rebase, requires_grad
 from ..tensor.tensor import Tensor
@@ -19,6 +20,10 @@ from ._function_node import SavedTensor
 def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -> Any:
     """Run ``cls.forward`` on ``args`` and record it. ``separate``: the context goes to ``setup_context`` alone."""
     m = modes()
+    if operators.mapping is not None and operators.mapping.holds_batched(args):
+        from ._function_mapped import mapped
+
+        return mapped(cls, separate, args)
     if m.observers and not seen:  # those who watch custom operations have a method ``custom(call)``
         call: Any = apply
         for observer in m.observers:

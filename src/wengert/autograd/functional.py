@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import enable_grad, is_grad_enabled, set_grad_enabled
-from ..tensor import Tensor
+from ..tensor import Tensor, tangents
 from ..tensor.backward import grad
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
@@ -116,8 +116,9 @@ def jacobian(
 ) -> Any:  # fmt: skip
     """The Jacobian of ``func``: for an output of shape ``o`` and an input of shape ``i`` a tensor of shape ``o + i``.
 
-    Tuples of outputs and of inputs give tuples (outputs outside). ``vectorize`` and ``strategy`` are hints that change
-    no value.
+    Tuples of outputs and of inputs give tuples (outputs outside). ``vectorize``: all rows at once, as a batch, rather
+    than one after the other. ``strategy="forward-mode"`` (with ``vectorize``): columns rather than rows, which is quicker
+    where outputs outnumber inputs.
 
     >>> import wengert as torch
     >>> torch.autograd.functional.jacobian(lambda x: x.cumprod(0), torch.tensor([2.0, 3.0]))
@@ -135,22 +136,82 @@ def jacobian(
                 'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). '
                 'Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
-        if not vectorize and not strict:
-            raise NotImplementedError(
-                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
-            )
+        return _jacobian_forward(func, inputs, strict, vectorize)
     with enable_grad():
         call = _Call(func, inputs, "jacobian", create_graph, strict)
         call.run()
-        if strict and (vectorize or strategy == "forward-mode"):
-            raise RuntimeError(
-                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
-                "Please either set `strict=False` or `vectorize=False`."
-            )
-        table = tuple(_jacobian_rows(call, i, output) for i, output in enumerate(call.outputs))
+        if vectorize:
+            if strict:
+                raise RuntimeError(
+                    "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+                    "Please either set `strict=False` or `vectorize=False`."
+                )
+            table = _jacobian_at_once(call)
+        else:
+            table = tuple(_jacobian_rows(call, i, output) for i, output in enumerate(call.outputs))
         if not create_graph:
             table = tuple(tuple(j.detach() for j in row) for row in table)
     return _unpacked(tuple(_unpacked(row, call.several_in) for row in table), call.several_out)
+
+
+def _jacobian_at_once(call: _Call) -> Any:
+    """The Jacobians of all outputs from one backward of a batch: the rows of the identity."""
+    sizes = [o.numel() for o in call.outputs]
+    flat = tuple(o.reshape(-1) for o in call.outputs)
+    seeds = _basis(flat, sizes)
+    pairs = [(o, v) for o, v in zip(flat, seeds) if o.requires_grad]
+    found: Any = (None,) * len(call.inputs)
+    if pairs:
+        found = grad([o for o, _ in pairs], call.inputs, [v for _, v in pairs], None, call.create_graph, allow_unused=True, is_grads_batched=True)
+    total = sum(sizes)
+    columns = [zeros_like(x).expand((total, *x.shape)) if g is None else g for g, x in zip(found, call.inputs)]
+    table, at = [], 0
+    for o, n in zip(call.outputs, sizes):
+        table.append(tuple(c.narrow(0, at, n).reshape(o.shape + x.shape) for c, x in zip(columns, call.inputs)))
+        at += n
+    return tuple(table)
+
+
+def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> Any:
+    """The Jacobians from one forward pass that carries a batch of tangents: the columns of the identity."""
+    if strict:
+        raise RuntimeError(
+            'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
+            'Please either set `strict=False` or `strategy="reverse-mode"`.'
+        )
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+        )
+    from ..tensor.batching import Level as Map
+    from ..tensor.batching import expanded, wrapped
+
+    several_in, row = _row(inputs, "inputs", "jacobian")
+    sizes = [x.numel() for x in row]
+    with Map(sum(sizes)) as mapped, tangents.Level() as level:
+        given = tuple(level.dual(x, wrapped(v, mapped).view(x.shape)) for x, v in zip(row, _basis([x.reshape(-1) for x in row], sizes)))
+        several_out, outputs = _row(func(*given), "outputs", "jacobian")
+        found = [level.tangent(o) for o in outputs]
+        columns = [expanded(zeros_like(level.primal(o)) if t is None else t, mapped) for o, t in zip(outputs, found)]
+    table = []
+    for o, c in zip(outputs, columns):
+        parts, at = [], 0
+        for x, n in zip(row, sizes):
+            parts.append(c.narrow(0, at, n).movedim(0, -1).reshape((*o.shape, *x.shape)))
+            at += n
+        table.append(tuple(parts))
+    return _unpacked(tuple(_unpacked(r, several_in) for r in table), several_out)
+
+
+def _basis(flat: Any, sizes: list[int]) -> list[Tensor]:
+    """The rows of one large identity, cut into a matrix for each of the vectors ``flat``."""
+    found, at = [], 0
+    for v, n in zip(flat, sizes):
+        rows = zeros_like(v.detach()).new_zeros((sum(sizes), n))
+        rows.diagonal(-at).fill_(1)
+        found.append(rows)
+        at += n
+    return found
 
 
 def _jacobian_rows(call: _Call, i: int, output: Tensor) -> Tensors:
@@ -346,7 +407,7 @@ def _unpacked(row: tuple[Any, ...], several: bool) -> Any:
 
 
 def _zeros(row: Tensors) -> Tensors:
-    return tuple(zeros_like(x).requires_grad_() for x in row)
+    return tuple(zeros_like(x, requires_grad=True) for x in row)
 
 
 def _grad(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, retain: bool | None = None) -> tuple[Any, ...]:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 # Filled by the tensor module: the class, and the classes whose operators need no override check.
 Tensor_: Any = None
 PLAIN: set[type] = set()
-Batched_: Any = None  # the tensors of mapped functions (see ``batching``), once somebody maps one
+Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
+mapping: Any = None  # and what is done with them: the module ``batching.dispatch``
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}  # and PLAIN: never override anything
 prepare: Any = None  # of the module ``overrides``: what is done to a new subclass of Tensor
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
@@ -44,14 +45,11 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
 
         return asked(op, args, {} if out is None else {"out": out}, m)
     call: Any = compute
-    if Batched_ is not None:
-        from .batching.dispatch import holds_batched, mapped
-
-        if holds_batched(args):
-            call = mapped
+    if mapping is not None and mapping.holds_batched(args):
+        call = mapping.mapped
     for v in args:
         kind = type(v)
-        if kind in PLAIN or kind in _SIMPLE:
+        if kind in PLAIN or kind in _SIMPLE or kind is Batched_:
             continue
         if any(type(x) not in PLAIN for x in v) if kind is list or kind is tuple else hasattr(kind, "__torch_function__"):
             answer = overridden(op.name, args, {} if out is None else {"out": out})
@@ -355,11 +353,8 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
         from .function_modes import asked
 
         return asked(op, args, {}, m, inplace=True)
-    if Batched_ is not None:
-        from .batching.dispatch import holds_batched, mapped_inplace
-
-        if holds_batched(args):
-            return mapped_inplace(op, args)
+    if mapping is not None and mapping.holds_batched(args):
+        return mapping.mapped_inplace(op, args)
     for v in args:
         if isinstance(v, Tensor_) and type(v) not in PLAIN:
             answer = overridden(op.name + "_", args, {})

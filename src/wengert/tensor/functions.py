@@ -110,11 +110,8 @@ def _by_example(define: Callable[..., Any]) -> Callable[..., Any]:
     def each(*args: Any, **kwargs: Any) -> Any:
         from . import call
 
-        if call.Batched_ is not None:
-            from .batching.dispatch import each_example, holds_batched
-
-            if holds_batched((*args, *kwargs.values())):
-                return each_example(each, args, kwargs)
+        if call.mapping is not None and call.mapping.holds_batched((*args, *kwargs.values())):
+            return call.mapping.each_example(each, args, kwargs)
         return define(*args, **kwargs)
 
     return each

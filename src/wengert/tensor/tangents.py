@@ -396,6 +396,8 @@ def _unrecorded(answer: Any, m: Modes) -> Any:
     if isinstance(answer, tuple):
         rows = [_unrecorded(x, m) for x in answer]
         return type(answer)(*rows) if hasattr(answer, "_fields") else tuple(rows)
+    if type(answer) is call.Batched_:
+        return batching().wrapped(_unrecorded(answer.value, m), answer.level)
     t = call.fresh(answer._data, m)
     if answer._meta is not None and answer._meta.tangents:
         meta_of(t).tangents = {level: _unrecorded(x, m) for level, x in answer._meta.tangents.items()}

@@ -5,6 +5,10 @@ Loaded when somebody first maps a function; see ``batched`` for the tensors and 
 
 from __future__ import annotations
 
+from .. import call
+from . import dispatch
 from .batched import Batched, Level, decomposed, expanded, lowered, mapped_over, plain, raised, without, wrapped
 
 __all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "without", "wrapped"]
+
+call.Batched_, call.mapping = Batched, dispatch

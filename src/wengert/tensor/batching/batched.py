@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...graph.modes import map_levels, modes
-from .. import call
 from ..functions import function
 from ..overrides import disabled
 from ..tensor import Tensor
@@ -249,8 +248,8 @@ class Batched(Tensor):
         level = self.level
 
         def inside(g: Any) -> Any:
-            answer = hook(wrapped(g, level))
-            return None if answer is None else expanded(answer, level)
+            answer = hook(raised(g, [level]))
+            return None if answer is None else lowered(answer, [level])
 
         return self.value.register_hook(inside)
 
@@ -277,4 +276,3 @@ class Batched(Tensor):
 
 
 Batched.__module__ = "torch"
-call.Batched_ = Batched

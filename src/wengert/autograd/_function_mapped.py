@@ -1,0 +1,210 @@
+"""Custom Functions in mapped functions: by their own ``vmap``, or by one made from ``forward`` and ``backward``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..graph.modes import map_levels
+from ..tensor.batching import Batched, Level, decomposed, lowered, raised, wrapped
+from ..tensor.batching.batched import settled
+from ..tensor.functions import function
+from ..tensor.tensor import Tensor
+
+_MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` staticmethod is told of the map."""
+
+    batch_size: int
+    randomness: str
+
+
+class _Below:
+    """Inside, only the maps outside of ``level`` run."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def __enter__(self) -> None:
+        self.before = map_levels.get()
+        map_levels.set(tuple(x for x in self.before if x.number < self.level.number))
+
+    def __exit__(self, *exc: object) -> None:
+        map_levels.set(self.before)
+
+
+def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+    """``cls.apply(*args)`` where some argument is batched."""
+    from .function import Function
+
+    if not separate:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
+            f"staticmethod. {_MORE}"
+        )
+    own = cls.vmap is not Function.vmap
+    if cls.generate_vmap_rule and own:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. Please set "
+            f"generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity. {_MORE}"
+        )
+    if not cls.generate_vmap_rule and not own:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap staticmethod or "
+            f"set generate_vmap_rule=True. {_MORE}"
+        )
+    level = max((x.level for x in _leaves(args) if type(x) is Batched), key=lambda x: x.number)
+    args = tuple(settled(x, level) for x in args)
+    operands = _each(args, lambda x: x.value if _at(x, level) else x)
+    in_dims = _each(args, lambda x: 0 if _at(x, level) else None)
+    with _Below(level):
+        if not own:
+            return _generated(cls, in_dims, level, operands)
+        answer = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *operands)
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        found = f"{len(answer)} returns" if isinstance(answer, tuple) else f"a {type(answer)} instead"
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
+            f"Got {found}"
+        )
+    output, dims = answer
+    if not isinstance(output, (tuple, list)):
+        return _out(output, dims, level)
+    row = [dims] * len(output) if isinstance(dims, int) or dims is None else list(dims)
+    if len(row) != len(output):
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
+            f"Got {len(output)} outputs and {len(row)} out_dims"
+        )
+    return type(output)(_out(x, d, level) for x, d in zip(output, row))
+
+
+def _at(x: Any, level: Level) -> bool:
+    return type(x) is Batched and x.level is level
+
+
+def _leaves(x: Any) -> list[Any]:
+    return [y for v in x for y in _leaves(v)] if type(x) in (tuple, list) else [x]
+
+
+def _each(x: Any, f: Any) -> Any:
+    return type(x)(_each(v, f) for v in x) if type(x) in (tuple, list) else f(x)
+
+
+def _out(x: Any, dim: int | None, level: Level) -> Any:
+    if dim is None or not isinstance(x, Tensor):
+        return x
+    return wrapped(function("movedim")(x, dim, 0) if dim else x, level)
+
+
+# -- a rule made from forward and backward -------------------------------------------------------------------------------
+
+
+class _Context:
+    """What the user's methods take for their context: the tensors that go through it are batched where they were."""
+
+    _level: Level
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+        self._kept: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for ``backward``."""
+        self._kept = tuple(type(t) is Batched for t in tensors)
+        self._ctx.save_for_backward(*[t.value if type(t) is Batched else t for t in tensors])
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``."""
+        self._kept = tuple(type(t) is Batched for t in tensors)
+        self._ctx.save_for_forward(*[t.value if type(t) is Batched else t for t in tensors])
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which inputs were changed in place."""
+        self._ctx.mark_dirty(*[t.value if type(t) is Batched else t for t in tensors])
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which outputs have no gradient."""
+        self._ctx.mark_non_differentiable(*[t.value if type(t) is Batched else t for t in tensors])
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether undefined gradients arrive as zeros."""
+        self._ctx.set_materialize_grads(value)
+
+    @property
+    def needs_input_grad(self) -> Any:
+        """Which arguments want a gradient."""
+        return self._ctx.needs_input_grad
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors kept."""
+        return tuple(raised(t, [self._level]) if b else t for t, b in zip(self._ctx.saved_tensors, self._kept))
+
+
+def _generated(cls: Any, in_dims: Any, level: Level, operands: Any) -> Any:
+    """The operation on the values, as a Function of its own: each of its methods is the user's, mapped."""
+    from .function import Function
+
+    out_batched: list[bool] = []
+    several: list[bool] = []
+
+    def given(values: Any, batched: Any, inner: Level) -> list[Any]:
+        return [raised(v, [inner]) if b and isinstance(v, Tensor) else v for v, b in zip(values, batched)]
+
+    def outputs_of(output: Any) -> tuple[Any, ...]:
+        return tuple(output) if isinstance(output, (tuple, list)) else (output,)
+
+    def mapped_args(values: Any, dims: Any, inner: Level) -> Any:
+        if type(dims) in (tuple, list):
+            return type(dims)(mapped_args(v, d, inner) for v, d in zip(values, dims))
+        return values if dims is None else raised(values, [inner])
+
+    class Vmapped(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            with Level(level.size, level.randomness) as inner:
+                output = cls.forward(*mapped_args(values, in_dims, inner))
+            several[:] = [isinstance(output, (tuple, list))]
+            out_batched[:] = [_at(o, inner) for o in outputs_of(output)]
+            return tuple(o.value if b else o for o, b in zip(outputs_of(output), out_batched))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            proxy = ctx.proxy = _Context(ctx)
+            with Level(level.size, level.randomness) as inner:
+                shown = given(output, out_batched, inner)
+                cls.setup_context(proxy, mapped_args(inputs, in_dims, inner), tuple(shown) if several[0] else shown[0])
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            method = cls.backward if cls.backward is not Function.backward else cls.vjp
+            with Level(level.size, level.randomness) as inner:
+                ctx.proxy._level = inner
+                row = outputs_of(method(ctx.proxy, *given(grads, out_batched, inner)))
+                found: list[Any] = []
+                for g, d in zip(row, in_dims):
+                    if g is None:
+                        found.append(None)
+                    elif d is None:  # an argument that is the same for all examples collects from each
+                        found.append(function("sum")(lowered(g, [inner]), 0) if inner in decomposed(g)[1] else g)
+                    else:
+                        found.append(lowered(g, [inner]))
+            return tuple(found)
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            with Level(level.size, level.randomness) as inner:
+                ctx.proxy._level = inner
+                batched = [d is not None for d in in_dims]
+                row = outputs_of(cls.jvp(ctx.proxy, *given(tangents, batched, inner)))
+                return tuple(lowered(t, [inner]) if b and t is not None else t for t, b in zip(row, out_batched))
+
+    Vmapped.__name__ = Vmapped.__qualname__ = f"Vmapped{cls.__name__}"
+    Vmapped._backward_cls.__name__ = f"{cls.__name__}Backward"
+    row = outputs_of(Vmapped.apply(*operands))
+    results = [wrapped(o, level) if b else o for o, b in zip(row, out_batched)]
+    return tuple(results) if several[0] else results[0]
