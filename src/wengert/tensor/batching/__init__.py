@@ -12,3 +12,4 @@ from .batched import Batched, Level, decomposed, expanded, lowered, mapped_over,
 __all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "without", "wrapped"]
 
 call.Batched_, call.mapping = Batched, dispatch
+call.KNOWN.add(Batched)
