@@ -648,3 +648,82 @@ def test_swapping_data_is_not_noticed(torch):
     a.data = torch.tensor([5.0])
     y.sum().backward()
     assert a.grad.tolist() in ([4.0], [10.0])
+
+
+def test_contexts_that_are_left_or_entered_by_a_hook(torch, hooks):
+    def leaving(x):
+        first.__exit__()
+        return x
+
+    first, second = hooks(same, leaving), hooks(same, same)
+    for _ in range(3):
+        with second:
+            first.__enter__()
+            torch.randn(3, 3, requires_grad=True).sin().sum().backward()
+
+    def scope():
+        def entering(x):
+            weak().__enter__()
+            return x
+
+        inner = hooks(same, entering)
+        weak = weakref.ref(inner)
+        for _ in range(3):
+            with hooks(same, same):
+                inner.__enter__()
+                torch.randn(3, 3, requires_grad=True).sin().sum().backward()
+        return weakref.ref(entering)
+
+    gc.disable()
+    try:
+        assert scope()() is None
+    finally:
+        gc.enable()
+
+
+def test_hooks_that_copy_get_the_results_of_in_place_operations(torch, hooks):
+    x = torch.randn(4, requires_grad=True)
+    with hooks(lambda v: v.clone(), same):
+        y = x.clone()
+        y.exp_()
+        y.mul_(x)
+        y.relu_()
+        z = torch.nn.functional.leaky_relu_(y * 1)
+    z.sum().backward()
+    got, x.grad = x.grad, None
+    torch.nn.functional.leaky_relu((x.exp() * x).relu()).sum().backward()
+    assert torch.allclose(got, x.grad)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "lstm", "conv", "attention"])
+def test_hooks_that_copy_change_no_gradient_of_a_module(torch, hooks, kind):
+    torch.manual_seed(0)
+    nn = torch.nn
+    if kind == "mlp":
+        model, args = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 2)), (torch.randn(5, 3),)
+    elif kind == "lstm":
+        model, args = nn.LSTM(3, 4), (torch.randn(2, 1, 3),)
+    elif kind == "conv":
+        model, args = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(inplace=True), nn.MaxPool2d(2)), (torch.randn(2, 2, 6, 6),)
+    else:
+        model, args = nn.MultiheadAttention(4, 2), (torch.randn(3, 1, 4),) * 3
+
+    def gradients():
+        model.zero_grad()
+        out = model(*args)
+        (out[0] if isinstance(out, tuple) else out).square().sum().backward()
+        return [p.grad.clone() for p in model.parameters()]
+
+    plain = gradients()
+    with hooks(lambda v: v.detach().numpy().copy(), lambda a: torch.from_numpy(a)):
+        hooked = gradients()
+    assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(plain, hooked))
+
+
+def test_hooks_and_gradcheck(torch, hooks):
+    def f(x):
+        with hooks(lambda v: v.clone(), same):
+            return (x.sin() * x.exp()).tanh()
+
+    x = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(f, x) and torch.autograd.gradgradcheck(f, x)

@@ -102,6 +102,8 @@ class saved_tensors_hooks:
         self._before: list[Any] = []  # one for each time it was entered
 
     def __enter__(self) -> None:
+        if not (callable(self.pack_hook) and callable(self.unpack_hook)):
+            raise TypeError(f"saved_tensors_hooks takes two functions, not {self.pack_hook!r} and {self.unpack_hook!r}")
         m = modes()
         if m.no_packing is not None:
             raise RuntimeError(m.no_packing)
@@ -109,7 +111,7 @@ class saved_tensors_hooks:
         set_modes(m.with_(packing=(self.pack_hook, self.unpack_hook)))
 
     def __exit__(self, *exc: object) -> None:
-        change(packing=self._before.pop())
+        change(packing=self._before.pop() if self._before else None)
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -127,6 +129,8 @@ class disable_saved_tensors_hooks(_Mode):
         self._before: list[Any] = []
 
     def __enter__(self) -> None:
+        if not isinstance(self.error_message, str):
+            raise TypeError(f"disable_saved_tensors_hooks takes a message (a string), not {type(self.error_message).__name__}")
         m = modes()
         if m.packing is not None:
             raise RuntimeError(self.error_message)

@@ -16,7 +16,7 @@ from ..ops.operator import TABLE
 from ..ops.strided import look, memory_of, start_of
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
-from .record import PACKED, pack_inputs, record, rename
+from .record import PACKED, pack_inputs, packed, record, rename
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,7 +75,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if level is not None:
             return within(m, level, level.run, op, args, out)
     inputs, raw = convert(op, args)
-    packed = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
+    early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
     if m.dispatch:
         from .dispatch import dispatched
 
@@ -118,8 +118,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             for name, t in zip(op.outputs, results):
                 values[name] = t._data
         if live:
-            if packed:
-                values[PACKED] = packed
+            if early:
+                values[PACKED] = early
             node = record(op, inputs, values, live, m)
             if node is not None:
                 for i, t in enumerate(live):
@@ -150,11 +150,17 @@ def within(m: Modes, level: Any, run: Callable[..., Any], *args: Any) -> Any:
 
 
 def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
-    """Saved outputs are checked against the version counter of the tensor that the user got."""
+    """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that they are written."""
+    packing = modes().packing
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved:
             at = 3 * op.saved.index(name)
-            if type(node.saved[at]) is np.ndarray:
+            array = node.saved[at]
+            if type(array) is not np.ndarray:
+                continue
+            if packing is not None:
+                node.saved = (*node.saved[:at], *packed(array, packing), *node.saved[at + 3 :])
+            else:
                 node.saved = (*node.saved[: at + 1], t._vc, t._vc[0], *node.saved[at + 3 :])
 
 

@@ -294,10 +294,10 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
     """The node's memory: see ``OpNode``."""
     memory: list[Any] = []
     lists = bool(op.tensor_lists)
-    packed = values.get(PACKED, ())
+    early = values.get(PACKED, ())
     for name in op.saved:
-        if name in packed:
-            memory += (packed[name], _UNVERSIONED, 0)
+        if name in early:
+            memory += (early[name], _UNVERSIONED, 0)
             continue
         value = values.get(name)
         kept = value is not None and (lists or any(edges[i] is not None for i in op.users[name]))
@@ -315,8 +315,8 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
         tensor = inputs.get(name)
         counter = _UNVERSIONED if tensor is None or name == private else tensor._vc
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
-        if m.packing is not None and type(value) is np.ndarray and not number:
-            memory += (pack(value, m.packing, tensor), _UNVERSIONED, 0)
+        if m.packing is not None and type(value) is np.ndarray and not number and not _is_result(op, name):
+            memory += packed(value, m.packing, tensor)  # results are packed when they are written, see version_results
         else:
             memory += (value, counter, counter[0])
     for name in op.consts:
@@ -330,14 +330,14 @@ def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes) -> dict[str, Pac
     Hooks see them before the forward runs, as in PyTorch: a hook that raises (a recomputation that has all it needs)
     spares the work.
     """
-    packed: dict[str, Packed] = {}
+    early: dict[str, Packed] = {}
     if op.tensor_lists or (op.promote and len({t._data.dtype for t in inputs.values()}) > 1):
-        return packed
+        return early
     for name in op.saved:
         t = inputs.get(name)
         if t is not None and any(requires_grad(inputs[p]) for p in (op.wrt[i] for i in op.users[name]) if p in inputs):
-            packed[name] = pack(t._data, m.packing, t)
-    return packed
+            early[name] = pack(t._data, m.packing, t)
+    return early
 
 
 def _shape(value: Any) -> Any:
@@ -349,6 +349,15 @@ def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
     pack_hook, unpack_hook = hooks
     given = RAW.wrap(array) if tensor is None or tensor._data is not array else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook, None)
+
+
+def _is_result(op: Operator, name: str) -> bool:
+    return op.outputs is not ... and name in op.outputs
+
+
+def packed(array: np.ndarray, hooks: Any, tensor: Any = None) -> tuple[Any, Any, int]:
+    """``array`` in the keeping of hooks, as an entry of a node's memory."""
+    return pack(array, hooks, tensor), _UNVERSIONED, 0
 
 
 def call_pack_hook(pack_hook: Any, given: Any) -> Any:
@@ -436,7 +445,7 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> No
     """Say which saved value was overwritten (or detached), and what to do."""
     op = node.op  # type: ignore[attr-defined]
     if type(found) is Detached and int(found) == int(expected):
-        if found is not expected and name not in op.outputs and found.array() is array:
+        if found is not expected and not _is_result(op, name) and found.array() is array:
             refuse_detached()
         return
     kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
@@ -445,7 +454,7 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> No
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind}]{origin} is at version {int(found)}; expected version {int(expected)} instead. Hint: {node.name()} saved "
-        f"{'its result' if name in op.outputs else f'its argument {name!r}'} for its gradient, and an in-place operation has "
+        f"{'its result' if _is_result(op, name) else f'its argument {name!r}'} for its gradient, and an in-place operation has "
         "overwritten it since; use the out-of-place form there, or write to a clone(). enable anomaly detection to find the "
         "operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
     )
