@@ -242,3 +242,237 @@ def test_the_diagonal_is_filled(torch):
         torch.zeros(3).fill_diagonal_(1)
     with pytest.raises(RuntimeError, match="all dimensions of input must be of equal length"):
         torch.zeros(2, 2, 3).fill_diagonal_(1)
+
+
+MULTIPLE = "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace"
+
+
+@pytest.mark.parametrize(
+    ("cut", "name"), [(lambda x: x.unbind(), "Unbind"), (lambda x: x.split(2), "Split"), (lambda x: x.chunk(2), "Split"),
+                      (lambda x: x.split([1, 3]), "SplitWithSizes"), (lambda x: tuple(x), "Unbind")],
+)  # fmt: skip
+def test_one_of_several_views(torch, cut, name):
+    x = torch.ones(4, 4, requires_grad=True) * 1
+    parts = cut(x)
+    assert all(p._is_view() and p._base is x for p in parts)
+    with pytest.raises(RuntimeError, match=f"Output 1 of {name} is a view and is being modified inplace. {MULTIPLE}"):
+        parts[1].mul_(2)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match=f"Output 0 of {name} is a view and its base or another view of its base has been modified inplace"):
+        parts[0].sum()
+    plain = torch.zeros(4, 4)
+    parts = cut(plain)
+    parts[0].add_(1)
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
+        parts[1].mul_(torch.ones(1, requires_grad=True))
+    assert plain[0].tolist() == [1.0] * 4
+
+
+def test_unsafe_cuts_are_free(torch):
+    x = torch.ones(4, requires_grad=True)
+    for parts in (torch.unsafe_split(x * 1, 2), torch.unsafe_chunk(x * 1, 2), (x * 1).unsafe_split_with_sizes([2, 2])):
+        x.grad = None
+        assert not parts[0]._is_view()
+        parts[0].mul_(3)
+        sum(p.sum() for p in parts).backward()
+        assert x.grad.tolist() == [3.0, 3.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+@pytest.mark.parametrize("make", [lambda x: x.view_as(x), lambda x: x.unbind()[0]])
+def test_views_made_under_no_grad(torch, requires_grad, make):
+    x = torch.ones(2, 2, requires_grad=requires_grad).clone()
+    with torch.no_grad():
+        view = make(x)
+    assert view._is_view() and view._base is x
+    if not requires_grad:
+        view.add_(1)
+        return
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode enabled"):
+        view.add_(1)
+    with pytest.raises(RuntimeError, match="is a view of a view which was created in no_grad mode and is being modified inplace"):
+        view.view(-1).add_(1)
+    with torch.no_grad():
+        view.add_(1)
+    with pytest.raises(RuntimeError, match="was created in no_grad mode and its base or another view of its base has been modified"):
+        view.grad_fn
+
+
+def test_views_are_recorded_anew(torch):
+    x = torch.arange(16.0).view(4, 4).clone().requires_grad_() * 1
+    views = {
+        "Slice": x[1:3], "Select": x[0], "T": x.t(), "Transpose": x.transpose(0, 1), "View": x.view(16), "Diagonal": x.diagonal(),
+        "Unsqueeze": x[None], "Permute": x.permute(1, 0), "Expand": x[:1].expand(3, 4), "Unfold": x.unfold(0, 2, 1), "Alias": x[...],
+        "AsStrided": x.as_strided((2, 2), (1, 1)),
+    }  # fmt: skip
+    for name, v in views.items():
+        assert type(v.grad_fn).__name__ == f"{name}Backward0" and v._base is x
+    x.mul_(2)
+    for v in views.values():
+        assert type(v.grad_fn).__name__ == "AsStridedBackward0" and v.grad_fn.next_functions[0][0] is x.grad_fn
+    views["Slice"].mul_(3)
+    assert type(x.grad_fn).__name__ == "CopySlices" and type(views["View"].grad_fn).__name__ == "AsStridedBackward0"
+
+
+def test_recorded_by_their_own_steps_on_request(torch):
+    def write(x):
+        out = x.clone().view(-1)
+        out.add_(1)
+        return type(out.grad_fn).__name__
+
+    x = torch.ones(2, 2, requires_grad=True)
+    with torch.autograd._force_original_view_tracking(True):
+        assert write(x) == "ViewBackward0" and torch.autograd.is_view_replay_enabled()
+    assert write(x) == "AsStridedBackward0" and not torch.autograd.is_view_replay_enabled()
+    torch.autograd._force_original_view_tracking(True)
+    try:
+        assert write(x) == "ViewBackward0"
+    finally:
+        torch.autograd._force_original_view_tracking(False)
+    assert not torch.autograd.is_view_replay_enabled()
+
+
+def test_complex_and_real_views(torch):
+    w = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    base = w * 1
+    parts = torch.view_as_real(base)
+    parts[..., 0].mul_(3)
+    (base.real.sum() + 5 * base.imag.sum()).backward()
+    assert w.grad.tolist() == [3 + 5j, 3 + 5j]
+
+
+@pytest.mark.parametrize(
+    "layout", [lambda x: x * 1, lambda x: (x * 1).t(), lambda x: (x * 1).repeat(2, 1)[::2]]
+)
+@pytest.mark.parametrize("cut", [lambda t: t[1:, ::2], lambda t: t.t()[0], lambda t: t.diagonal(), lambda t: t.unsqueeze(1)[:, :, 1:]])
+def test_second_derivatives_through_written_views(torch, layout, cut):
+    def f(x, y):
+        base = layout(x)
+        cut(base).mul_(y)
+        other = base[:2]
+        base.sin_()
+        return base * 1, other
+
+    x = torch.linspace(0.1, 1.2, 12, dtype=torch.float64).view(3, 4).requires_grad_()
+    y = torch.tensor(1.7, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(f, (x, y))
+    assert torch.autograd.gradgradcheck(f, (x, y))
+
+
+@pytest.mark.parametrize(
+    ("name", "args"), [("t_", ()), ("transpose_", (0, 1)), ("squeeze_", ()), ("unsqueeze_", (0,)), ("as_strided_", ((3, 2), (1, 3)))]
+)
+@pytest.mark.parametrize("first", ["base", "view"])
+def test_another_shape_after_a_view_was_taken(torch, name, args, first):
+    w = torch.arange(1.0, 7.0, dtype=torch.float64).view(2, 3).requires_grad_()
+
+    def f(w):
+        base = w * 1
+        other = base[0]
+        getattr(base, name)(*args)
+        (base if first == "base" else other).mul_(3)
+        (other if first == "base" else base).mul_(2)
+        return base, other
+
+    base, other = f(w)
+    assert base._version == 3 and other._version == 3
+    assert torch.autograd.gradcheck(f, (w,))
+    assert torch.autograd.gradgradcheck(f, (w,))
+
+
+def test_overwritten_values_have_zero_gradients(torch):
+    w = torch.ones(2, requires_grad=True)
+    for write in (lambda y: y.zero_(), lambda y: y.fill_(3), lambda y: y.copy_(torch.ones(2)), lambda y: y.normal_()):
+        w.grad = None
+        y = w * 2
+        write(y)
+        y.sum().backward()
+        assert w.grad.tolist() == [0.0, 0.0]
+
+
+def test_integers_take_values_alone(torch):
+    w = torch.tensor([1.5, 2.5], requires_grad=True)
+    x = torch.zeros(2, dtype=torch.int64)
+    x.copy_(w)
+    x[0] = w[1]
+    assert x.tolist() == [2, 2] and not x.requires_grad
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        x.add_(w)
+    with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
+        x.index_put_((torch.tensor([0]),), w[:1])
+
+
+def test_writes_to_expanded_tensors(torch):
+    def fresh():
+        return torch.zeros(1, 3).expand(2, 3)
+
+    overlap = "more than one element of the written-to tensor refers to a single memory location"
+    for write in (lambda y: y.add_(1), lambda y: y.copy_(torch.ones(2, 3)), lambda y: y.clamp_(0), lambda y: torch.add(y, 1, out=y)):
+        with pytest.raises(RuntimeError, match=overlap):
+            write(fresh())
+    for write in (lambda y: y.fill_(1), lambda y: y[0].fill_(1), lambda y: y.__setitem__(0, torch.ones(3))):
+        y = fresh()
+        write(y)
+        assert y.tolist() == [[1.0] * 3] * 2
+    y = torch.ones(1, 3).expand(2, 3)
+    y.zero_()
+    assert y.sum() == 0
+
+
+def test_views_of_views_that_are_leaves(torch):
+    v = torch.zeros(4)[:2].requires_grad_()
+    assert v.is_leaf and v._is_view()
+    for t in (v, v[0], v.view(2)):
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+            t.add_(1)
+    with pytest.raises(RuntimeError, match="Can't detach views in-place. Use detach.. instead"):
+        v.detach_()
+
+
+def test_changing_requires_grad(torch):
+    y = torch.ones(2, requires_grad=True) * 2
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):
+        y.requires_grad_(False)
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):
+        y.requires_grad = False
+    with pytest.raises(RuntimeError, match="only Tensors of floating point"):
+        torch.arange(3).requires_grad_()
+    with pytest.raises(RuntimeError, match="requires_grad must be a bool"):
+        y.requires_grad = 1
+    with pytest.raises(TypeError, match="argument 'requires_grad' .position 1. must be bool, not str"):
+        torch.ones(1).requires_grad_("yes")
+    base = torch.zeros(4)
+    part = base[:2].requires_grad_()
+    assert part.is_leaf and part.requires_grad and not base.requires_grad
+
+
+def test_a_view_may_be_the_only_user_of_its_base(torch):
+    w = torch.ones(3, requires_grad=True)
+    view = torch.zeros(3)[1:]
+    view.mul_(w[1:])
+    view.add_(w[:2])
+    assert view._base.requires_grad
+    view.sum().backward()
+    assert w.grad.tolist() == [1.0, 1.0, 0.0]
+
+
+def test_nodes_of_writes_are_named_as_in_pytorch(torch):
+    def name(write):
+        y = torch.ones(2, 2, requires_grad=True) * 1
+        write(y)
+        return type(y.grad_fn).__name__
+
+    assert name(lambda y: y.fill_(1)) == "FillBackward2" and name(lambda y: y.fill_(torch.tensor(1.0))) == "FillBackward3"
+    assert name(lambda y: y.zero_()) == "ZeroBackward0" and name(lambda y: y.copy_(torch.ones(2))) == "CopyBackwards"
+    assert name(lambda y: y.t_()) == "TBackward1" and name(lambda y: y.unsqueeze_(0)) == "UnsqueezeBackward1"
+    assert name(lambda y: y.__setitem__(0, 1)) == "CopySlices" and name(lambda y: y.__setitem__(torch.tensor([0]), 1)) == "IndexPutBackward0"
+
+
+def test_broadcast_sources(torch):
+    x = torch.zeros(2)
+    with pytest.raises(RuntimeError, match=r"output with shape \[2\] doesn't match the broadcast shape \[2, 2\]"):
+        x.copy_(torch.ones(2, 2))
+    x[:] = torch.ones(1, 1, 2)
+    assert x.tolist() == [1.0, 1.0]
+    with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 0 with size 2"):
+        x[torch.tensor([5])]

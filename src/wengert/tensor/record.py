@@ -223,6 +223,8 @@ class NotImplementedNode(Node):
 
     __slots__ = ("what",)
 
+    what: str
+
     def name(self) -> str:
         return "NotImplemented"
 

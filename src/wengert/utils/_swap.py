@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ..tensor.meta import AccumulateGrad
+
 
 def swap_tensors(t1: Any, t2: Any) -> None:
     """Give each tensor all that the other is: memory, gradient, history, attributes and class. References stay valid.
@@ -28,7 +30,23 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         one, other = getattr(t1, slot), getattr(t2, slot)
         setattr(t1, slot, other)
         setattr(t2, slot, one)
-    for t in (t1, t2):
-        node = t._meta.accumulator() if t._meta is not None and t._meta.accumulator is not None else None
+    for t in (t1, t2):  # graphs from before lead to a tensor that is another now
+        meta = t._meta
+        node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
         if node is not None:
-            node.variable = t
+            node.__class__, meta.accumulator = _Poisoned, None
+
+
+class _Poisoned(AccumulateGrad):
+    __slots__ = ()
+
+    def raw(self, g: Any) -> Any:
+        raise RuntimeError(
+            "Trying to execute AccumulateGrad node that was poisoned by swap_tensors: the graph was made before its leaf was swapped for "
+            "another tensor. Compute it again after the swap."
+        )
+
+    recorded = raw  # type: ignore[assignment]
+
+
+_Poisoned.__name__ = "AccumulateGrad"

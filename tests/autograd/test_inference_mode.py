@@ -1,0 +1,217 @@
+"""Inference mode: what it makes, and how its tensors mix with others."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+SAVED = "Inference tensors cannot be saved for backward. "
+WRITTEN = "Inplace update to inference tensor outside InferenceMode is not allowed"
+LEAF = "a leaf Variable that requires grad is being used in an in-place operation"
+
+
+def state(t):
+    return t.is_inference(), t.requires_grad, t.is_leaf
+
+
+def inference(torch, requires_grad=False, shape=(1, 2, 3)):
+    with torch.inference_mode():
+        return torch.ones(shape, requires_grad=requires_grad)
+
+
+def test_the_switch(torch):
+    assert not torch.is_inference_mode_enabled()
+    with torch.inference_mode():
+        assert torch.is_inference_mode_enabled() and not torch.is_grad_enabled()
+        with torch.inference_mode(False):
+            assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
+            assert state(torch.ones(1, requires_grad=True) * 2) == (False, True, False)
+        with torch.enable_grad():
+            assert torch.is_inference_mode_enabled()
+        assert torch.is_inference_mode_enabled()
+    with torch.no_grad(), torch.inference_mode(False):
+        assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
+
+
+def test_decorators(torch):
+    @torch.inference_mode()
+    def called(x):
+        return x * x
+
+    @torch.inference_mode
+    def bare(x):
+        return x * x
+
+    @torch.inference_mode(mode=False)
+    def normal(x):
+        return x * x
+
+    for requires_grad in (True, False):
+        x = torch.ones(1, 2, 3, requires_grad=requires_grad)
+        assert state(called(x)) == state(bare(x)) == (True, False, True)
+        assert state(normal(x)) == (False, requires_grad, not requires_grad)
+
+
+def test_creation(torch):
+    with torch.inference_mode():
+        for make in (lambda: torch.zeros(2), lambda: torch.tensor([1.0]), lambda: torch.rand(2), lambda: torch.ones(2).clone(),
+                     lambda: torch.arange(3), lambda: torch.zeros(2)[0], lambda: torch.nn.Linear(2, 2).bias):  # fmt: skip
+            assert make().is_inference()
+        assert torch.ones(2, requires_grad=True).requires_grad
+        with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
+            torch.ones(2)._version
+    assert not torch.ones(2).is_inference() and torch.is_inference(inference(torch))
+
+
+def test_a_graph_from_before(torch):
+    a = torch.ones(1, 2, 3, requires_grad=True).clone()
+    out = a * a
+    with torch.inference_mode():
+        a.add_(2)
+    assert not a.is_inference()
+    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace operation"):
+        out.backward(torch.ones_like(out))
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_inference_tensors_inside(torch, requires_grad):
+    with torch.inference_mode():
+        c = torch.ones(1, 2, 3, requires_grad=requires_grad)
+        assert state(c * c) == state(c + c.view(-1).sum()) == state(c.view(-1)) == (True, False, True)
+        c.mul_(2)
+        c.transpose_(0, 2)
+        c.resize_(1)
+        assert state(c) == (True, requires_grad, True)
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_inference_tensors_outside(torch, requires_grad):
+    c = inference(torch, requires_grad)
+    for out in (c + c, c * c, c.sin()):
+        assert state(out) == (False, False, True)
+    view = c.view(-1)
+    assert state(view) == (True, False, True) and not view._is_view() and view.grad_fn is None
+    for write in (lambda: c.mul_(2), lambda: c.add_(1), lambda: c.transpose_(0, 2), lambda: c[0].zero_(), lambda: view.add_(1)):
+        with pytest.raises(RuntimeError, match=f"{WRITTEN}|{LEAF}"):
+            write()
+        with torch.no_grad(), pytest.raises(RuntimeError, match=WRITTEN):
+            write()
+    normal = c.clone()
+    assert state(normal)[:2] == (False, requires_grad)
+    normal.add_(1)
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_normal_tensors_inside(torch, requires_grad):
+    s = torch.ones(1, 2, 3, requires_grad=requires_grad)
+    a, b = s.clone(), s.clone()
+    with torch.inference_mode():
+        assert state(a * 2) == state(a.view(-1).sin()) == (True, False, True)
+        a.mul_(2)
+        a.transpose_(0, 2)
+        assert state(a) == (False, requires_grad, not requires_grad) and a._version == 2
+        view = a.transpose(0, 2).view(-1)
+        assert not view.is_inference() and view._version == 2 and view._is_view()
+        view.mul_(2)
+        assert a._version == 3
+        out = torch.empty(1, 2, 3)
+        torch.add(s, s, out=out)
+        assert out.is_inference()
+        torch.add(out, out, out=b)
+        assert not b.is_inference() and b.requires_grad == requires_grad
+    a.add_(1)
+    with torch.no_grad():
+        view.mul_(2)
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_mixes(torch, requires_grad):
+    s, c = torch.ones(1, 2, 3, requires_grad=requires_grad), inference(torch, requires_grad)
+    out = c.add(s)
+    assert state(out) == (False, requires_grad, not requires_grad)
+    a = s.clone()
+    if requires_grad:
+        out.backward(torch.ones_like(out))
+        assert c.grad.tolist() == s.grad.tolist() == [[[1.0] * 3] * 2]
+        for use in (lambda: c * s, lambda: a.mul_(c), lambda: s * c, lambda: s.reshape(2, 3) @ c.view(3, 2)):
+            with pytest.raises(RuntimeError, match=SAVED):
+                use()
+        with torch.no_grad():
+            assert state(c * s) == (False, False, True)
+    else:
+        assert state(c * s) == (False, False, True)
+        a.mul_(c)
+    for write in (lambda: c.mul_(s), lambda: c.add_(s)):
+        with pytest.raises(RuntimeError, match=LEAF if requires_grad else WRITTEN):
+            write()
+    with torch.inference_mode():
+        a.mul_(c)
+        c.mul_(a)
+        assert not a.is_inference() and c.is_inference()
+    assert not s.view_as(c).is_inference() and c.view_as(s).is_inference()
+
+
+def test_views_made_inside(torch):
+    for requires_grad in (True, False):
+        a = torch.ones(1, 2, 3, requires_grad=requires_grad).clone()
+        with torch.inference_mode():
+            view = a.view(-1)
+        deep = view.view(2, 3)
+        if not requires_grad:
+            view.add_(2)
+            deep.add_(2)
+            a.add_(2)
+            continue
+        with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"):
+            view.add_(2)
+        with pytest.raises(RuntimeError, match="is a view of a view which was created in inference mode and is being modified inplace"):
+            deep.add_(2)
+        a.add_(2)
+        with pytest.raises(RuntimeError, match="inference mode and its base or another view of its base has been modified inplace"):
+            view.grad_fn
+        with torch.no_grad():
+            view.add_(2)
+
+
+def test_what_may_be_saved(torch):
+    i, w = inference(torch, shape=(2, 2)), torch.ones(2, 2, requires_grad=True)
+    for fine in (lambda: w + i, lambda: w - i, lambda: torch.cat([w, i]), lambda: w.expand_as(i), lambda: w.clone().copy_(i), lambda: w * i.clone()):
+        assert fine().requires_grad
+    for refused in (lambda: w * i, lambda: i @ w, lambda: i / w, lambda: torch.nn.functional.linear(i, w), lambda: w.clone().mul_(i),
+                    lambda: torch.nn.functional.mse_loss(w, i)):  # fmt: skip
+        with pytest.raises(RuntimeError, match=SAVED):
+            refused()
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+
+    with pytest.raises(RuntimeError, match=SAVED):
+        Product.apply(w, i)
+
+
+def test_requiring_gradients(torch):
+    i = inference(torch)
+    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
+        i.requires_grad_()
+    assert i.requires_grad_(False) is i
+    with torch.inference_mode():
+        assert i.requires_grad_().requires_grad
+        x = torch.ones(2, requires_grad=True)
+        with pytest.raises(RuntimeError, match="does not require grad"):
+            (x * 2).sum().backward()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    assert not copy.deepcopy(inference(torch)).is_inference()
+    j = inference(torch)
+    assert j.detach().is_inference() and j.data.is_inference() and not j.contiguous().clone().is_inference()
+    torch.autograd.graph.increment_version(j)
