@@ -184,6 +184,7 @@ def test_tensors_trade_places(torch):
     assert a.shape == (3,) and b.shape == (2,) and b.note == "first" and not hasattr(a, "note")
     with pytest.raises(RuntimeError, match="AccumulateGrad node that was poisoned by swap_tensors"):
         y.backward()
+    del y
     (b * 3).sum().backward()
     assert a.grad is None and b.grad.tolist() == [3.0, 3.0]
     torch.utils.swap_tensors(a, b)
