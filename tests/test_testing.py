@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -145,3 +147,100 @@ def test_tensors_that_cannot_be_made(torch):
     refused("is not supported by torch.testing.make_tensor", TypeError, dtype="float")
     with pytest.warns(FutureWarning, match="low==high"):
         assert torch.testing.make_tensor(2, dtype=torch.float32, device="cpu", low=2, high=2).tolist() == [2, 2]
+
+
+OWN_KIND_OF_FILE = """
+import torch
+from torch.autograd import Function
+from torch.testing import make_tensor
+from torch.testing._internal.common_cuda import TEST_CUDA
+from torch.testing._internal.common_device_type import deviceCountAtLeast, dtypes, dtypesIfCUDA, instantiate_device_type_tests, onlyCUDA, skipMeta
+from torch.testing._internal.common_dtype import floating_types_and
+from torch.testing._internal.common_methods_invocations import mask_not_all_zeros
+from torch.testing._internal.common_utils import (
+    TestCase, disable_gc, gradcheck, gradgradcheck, instantiate_parametrized_tests, parametrize, run_tests, skipIfTorchDynamo, slowTest, subtest,
+)
+
+class TestGeneral(TestCase):
+    def test_equal(self):
+        self.assertEqual(torch.ones(2), torch.ones(2))
+        self.assertEqual(torch.ones(2)[0], 1)
+        self.assertEqual(torch.ones(2), [1, 1])
+        self.assertEqual([torch.ones(1), 2, "a", None], [torch.ones(1), 2, "a", None])
+        self.assertEqual({"a": 1}, {"a": 1.0})
+        self.assertEqual(float("nan"), float("nan"))
+        self.assertEqual(torch.ones(2), torch.ones(2) + 0.1, atol=0.2, rtol=0)
+        self.assertNotEqual(torch.ones(2), torch.zeros(2))
+        for x, y in ((torch.ones(2), torch.ones(2).double()), (torch.ones(2), torch.ones(3)), (1, 2), ([1, 2], [1]), ("a", "b")):
+            with self.assertRaises(AssertionError):
+                self.assertEqual(x, y)
+
+    def test_random_numbers_begin_anew(self):
+        first = torch.rand(1)
+        self.setUp()
+        self.assertEqual(first, torch.rand(1))
+
+    def test_gradients(self):
+        x = torch.randn(3, dtype=torch.double, requires_grad=True)
+        self.assertTrue(gradcheck(torch.sin, (x,)) and gradgradcheck(torch.sin, (x,)))
+
+    @parametrize("flag", [True, False])
+    @parametrize("x,y", [(1, 2), subtest((3, 4), name="large")])
+    def test_parameters(self, flag, x, y):
+        self.assertIsInstance(flag, bool)
+        self.assertEqual(y, x + 1)
+
+    @skipIfTorchDynamo("reason")
+    def test_decorated(self):
+        with disable_gc():
+            self.assertNotWarn(lambda: torch.ones(1))
+
+    @slowTest
+    def test_slow(self):
+        self.fail()
+
+class TestDevices(TestCase):
+    @dtypes(torch.float32, torch.float64)
+    @dtypesIfCUDA(torch.half)
+    def test_types(self, device, dtype):
+        self.assertIs(torch.ones(1, device=device, dtype=dtype).dtype, dtype)
+
+    @dtypes(*floating_types_and(torch.half))
+    def test_family(self, device, dtype):
+        self.assertEqual(make_tensor(2, device=device, dtype=dtype).dtype, dtype)
+
+    @onlyCUDA
+    def test_elsewhere(self, device):
+        self.fail()
+
+    @skipMeta
+    def test_device(self, device):
+        self.assertEqual(device, "cpu")
+        self.assertTrue(mask_not_all_zeros((2, 2)).any())
+
+    @deviceCountAtLeast(2)
+    def test_two(self, devices):
+        self.fail()
+
+    @parametrize("k", [1, 2])
+    def test_both(self, device, k):
+        self.assertIn(k, (1, 2))
+
+instantiate_parametrized_tests(TestGeneral)
+instantiate_device_type_tests(TestDevices, globals())
+
+if __name__ == "__main__":
+    run_tests()
+"""
+
+
+@pytest.mark.parametrize("program", [["-m", "wengert", "run"], []], ids=["wengert", "torch"])
+def test_files_of_pytorchs_own_kind_run(program, tmp_path):
+    if not program:
+        pytest.importorskip("torch.testing._internal.common_device_type")
+    (tmp_path / "test_own.py").write_text(OWN_KIND_OF_FILE)
+    done = subprocess.run([sys.executable, *program, "test_own.py", "-v"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 0 and "OK (skipped=3)" in done.stderr, done.stderr
+    ran = {line.split()[0] for line in lines if line.endswith("... ok")}
+    assert {"test_parameters_flag_True_large", "test_types_cpu_float32", "test_both_k_1_cpu", "test_family_cpu_float16"} <= ran and len(ran) == 16

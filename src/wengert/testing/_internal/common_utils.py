@@ -1,0 +1,311 @@
+"""``TestCase`` and what else PyTorch's test files take from ``torch.testing._internal.common_utils``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import itertools
+import os
+import random
+import re
+import subprocess
+import sys
+import unittest
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arrays.dtypes import get_default_dtype as _get_default_dtype
+from ...arrays.dtypes import set_default_dtype as _set_default_dtype
+from ...autograd.gradcheck import gradcheck as _gradcheck
+from ...autograd.gradcheck import gradgradcheck as _gradgradcheck
+from ...tensor.creation import from_numpy, tensor
+from ...tensor.random import fork_rng, manual_seed
+from ...tensor.tensor import Tensor
+from ..comparison import assert_close
+from ..creation import make_tensor
+
+__all__ = ["TestCase", "freeze_rng_state", "gradcheck", "gradgradcheck", "make_tensor", "parametrize", "run_tests"]
+
+IS_WINDOWS, IS_MACOS, IS_LINUX = (sys.platform == p for p in ("win32", "darwin", "linux"))
+IS_FBCODE = IS_SANDCASTLE = IS_JETSON = IS_ARM64 = IS_PPC = IS_CI = TEST_CUDA = TEST_MPS = TEST_XPU = TEST_MULTIGPU = TEST_SCIPY = TEST_MKL = False
+TEST_WITH_ROCM = TEST_WITH_TORCHDYNAMO = TEST_WITH_TORCHINDUCTOR = TEST_WITH_CROSSREF = TEST_WITH_ASAN = TEST_WITH_TSAN = TEST_WITH_UBSAN = False
+TEST_NUMPY = TEST_WITH_LAPACK = True
+TEST_WITH_SLOW = os.environ.get("PYTORCH_TEST_WITH_SLOW") == "1"
+TEST_WITH_SLOW_GRADCHECK = os.environ.get("PYTORCH_TEST_WITH_SLOW_GRADCHECK") == "1"
+SEED = 1234
+
+
+def set_rng_seed(seed: int | None = None) -> None:
+    """Seed our generator, Python's and NumPy's."""
+    seed = SEED if seed is None else seed
+    manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)
+
+
+@contextlib.contextmanager
+def freeze_rng_state(*args: Any) -> Iterator[None]:
+    """Inside, random numbers are drawn as ever; afterwards the generator is where it was."""
+    with fork_rng(enabled=True):
+        yield
+
+
+@contextlib.contextmanager
+def disable_gc() -> Iterator[None]:
+    """No collection of cycles inside."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def set_default_dtype(dtype: Any) -> Iterator[None]:
+    """Another default dtype inside."""
+    before = _get_default_dtype()
+    _set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        _set_default_dtype(before)
+
+
+@contextlib.contextmanager
+def set_warn_always_context(new_val: bool) -> Iterator[None]:
+    """Warnings are always given inside; here they always are."""
+    yield
+
+
+# -- which tests run --------------------------------------------------------------------------------------------------
+
+
+def _unchanged(test: Any) -> Any:
+    return test
+
+
+def _unchanged_with(*args: Any, **kwargs: Any) -> Any:
+    return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else _unchanged
+
+
+skipIfNoLapack = skipIfMPS = skipIfXpu = skipIfRocm = skipIfCrossRef = skipIfSlowGradcheckEnv = skipIfNoSciPy = _unchanged
+skipIfTorchDynamo = skipIfTorchInductor = xfailIfTorchDynamo = skipIfRocmArch = markDynamoStrictTest = _unchanged_with
+skipCUDAMemoryLeakCheckIf = skipCUDANonDefaultStreamIf = dontSuppressWarnings = _unchanged_with
+skipIfWindows = unittest.skipIf(IS_WINDOWS, "does not run on Windows")
+slowTest = unittest.skipIf(not TEST_WITH_SLOW, "test is slow; run with PYTORCH_TEST_WITH_SLOW to enable test")
+
+
+class subtest:
+    """One value of ``parametrize``, with a name and decorators of its own."""
+
+    def __init__(self, arg_values: Any, name: str | None = None, decorators: Sequence[Any] = ()) -> None:
+        self.arg_values, self.name, self.decorators = arg_values, name, tuple(decorators)
+
+
+class parametrize:
+    """Decorator: one test for each value. ``arg_str``: the parameter, or several with commas between."""
+
+    def __init__(self, arg_str: str, arg_values: Any, name_fn: Callable[..., str] | None = None) -> None:
+        self.names, self.values, self.name_fn = [n.strip() for n in arg_str.split(",") if n.strip()], list(arg_values), name_fn
+
+    def __call__(self, test: Any) -> Any:
+        inner: Any = getattr(test, "parametrize_cases", lambda: [("", {})])
+
+        def cases() -> Iterator[tuple[str, dict[str, Any]]]:
+            for (i, value), (name, given) in itertools.product(enumerate(self.values), inner()):
+                own, arguments = self._case(i, value)
+                yield "_".join(n for n in (own, name) if n), {**given, **arguments}
+
+        test.parametrize_cases = cases
+        return test
+
+    def _case(self, i: int, value: Any) -> tuple[str, dict[str, Any]]:
+        name = value.name if isinstance(value, subtest) else None
+        value = value.arg_values if isinstance(value, subtest) else value
+        row = [value] if len(self.names) == 1 else list(value)
+        if name is None:
+            name = self.name_fn(*row) if self.name_fn is not None else "_".join(f"{n}_{_named(v, i)}" for n, v in zip(self.names, row))
+        return name, dict(zip(self.names, row))
+
+
+def _named(value: Any, i: int) -> str:
+    simple = isinstance(value, (bool, int, float, str, type(None)))
+    return re.sub(r"\W", "_", str(value)) if simple else getattr(value, "__name__", str(i))
+
+
+def instantiate_parametrized_tests(cls: Any) -> Any:
+    """Make the tests that ``parametrize`` describes."""
+    for name, test in list(vars(cls).items()):
+        cases = getattr(test, "parametrize_cases", None)
+        if cases is None:
+            continue
+        delattr(cls, name)
+        for case, given in cases():
+            made = with_arguments(test, given)
+            made.__name__ = f"{name}_{case}"
+            setattr(cls, made.__name__, made)
+    return cls
+
+
+def with_arguments(test: Any, given: dict[str, Any]) -> Any:
+    """A test method that passes ``given`` to ``test``."""
+
+    @functools.wraps(test)
+    def run(self: Any) -> Any:
+        return test(self, **given)
+
+    del run.__wrapped__  # type: ignore[attr-defined]  # its parameters are not those of a test
+    return run
+
+
+def run_tests(argv: Any = None) -> None:
+    """Run the tests of the main program."""
+    unittest.main(argv=argv)
+
+
+def scoped_load_inline(test: Any) -> Any:
+    """Tests that compile C++ against PyTorch's own library have nothing to link with."""
+    return unittest.skip("C++ extensions are written against another library")(test)
+
+
+# -- gradients --------------------------------------------------------------------------------------------------------
+
+
+def gradcheck(fn: Any, inputs: Any, **kwargs: Any) -> bool:
+    """``torch.autograd.gradcheck``, fast and with batched gradients unless the test says otherwise."""
+    return _gradcheck(fn, inputs, **{"check_batched_grad": True, "fast_mode": not TEST_WITH_SLOW_GRADCHECK, **kwargs})
+
+
+def gradgradcheck(fn: Any, inputs: Any, grad_outputs: Any = None, **kwargs: Any) -> bool:
+    """``torch.autograd.gradgradcheck``, fast and with batched gradients unless the test says otherwise."""
+    return _gradgradcheck(
+        fn, inputs, grad_outputs, **{"check_batched_grad": True, "fast_mode": not TEST_WITH_SLOW_GRADCHECK, **kwargs}
+    )  # fmt: skip
+
+
+# -- the test case ----------------------------------------------------------------------------------------------------
+
+
+class TestCase(unittest.TestCase):
+    """``unittest.TestCase`` whose ``assertEqual`` knows tensors, and whose tests begin with the same random numbers."""
+
+    longMessage = True
+    precision = 0.0
+    rel_tol = 0.0
+
+    def setUp(self) -> None:
+        set_rng_seed()
+
+    def assertEqual(  # type: ignore[override]
+        self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, equal_nan: bool = True,
+        exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
+        exact_is_coalesced: bool = False,
+    ) -> None:  # fmt: skip
+        """Tensors, arrays and numbers up to rounding, containers item by item, everything else by ``==``."""
+        options = {"atol": atol, "rtol": rtol, "equal_nan": equal_nan, "check_dtype": exact_dtype, "check_stride": exact_stride}
+        self._equal(x, y, {**options, "check_layout": exact_layout, "check_device": exact_device, "msg": msg})
+
+    def _equal(self, x: Any, y: Any, options: dict[str, Any]) -> None:
+        msg = options["msg"]
+        if isinstance(x, Tensor) or isinstance(y, Tensor):
+            self._equal_tensors(x, y, options)
+        elif isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+            self._equal_tensors(from_numpy(np.array(x)), from_numpy(np.array(y)), {**options, "check_dtype": False})
+        elif isinstance(x, str) or isinstance(y, str):
+            super().assertEqual(x, y, msg)
+        elif isinstance(x, Mapping) and isinstance(y, Mapping):
+            super().assertEqual(set(x), set(y), msg)
+            for key in x:
+                self._equal(x[key], y[key], options)
+        elif isinstance(x, Sequence) and isinstance(y, Sequence):
+            super().assertEqual(len(x), len(y), msg)
+            for a, b in zip(x, y):
+                self._equal(a, b, options)
+        elif _number(x) and _number(y):
+            self._equal_numbers(x, y, options)
+        else:
+            super().assertEqual(x, y, msg)
+
+    def _equal_tensors(self, x: Any, y: Any, options: dict[str, Any]) -> None:
+        relaxed = dict(options)
+        if not (isinstance(x, Tensor) and isinstance(y, Tensor)):  # a number or a list stands for a tensor of any type
+            relaxed["check_dtype"] = False
+            x, y = (v if isinstance(v, Tensor) else tensor(v) for v in (x, y))
+            if x.shape != y.shape and 0 in (x.dim(), y.dim()) and x.numel() == y.numel() == 1:
+                x, y = x.reshape(()), y.reshape(())
+        self._close(x, y, relaxed)
+
+    def _equal_numbers(self, x: Any, y: Any, options: dict[str, Any]) -> None:
+        if isinstance(x, (bool, np.bool_)) or isinstance(y, (bool, np.bool_)):
+            super().assertEqual(x, y, options["msg"])
+        else:
+            exact = all(isinstance(v, (int, np.integer)) for v in (x, y))
+            kind: Any = int if exact else complex if any(isinstance(v, (complex, np.complexfloating)) for v in (x, y)) else float
+            self._close(kind(x), kind(y), {**options, "check_dtype": False})
+
+    def _close(self, x: Any, y: Any, options: dict[str, Any]) -> None:
+        options = dict(options)
+        msg, atol, rtol = options.pop("msg"), options.pop("atol"), options.pop("rtol")
+        if (atol is None) != (rtol is None):
+            atol, rtol = atol or 0.0, rtol or 0.0
+        elif atol is None and (self.precision or self.rel_tol):
+            atol, rtol = max(self.precision, 1e-5), max(self.rel_tol, 1.3e-6)
+        text: Any = None if msg is None else lambda found: f"{found}\n{msg(found) if callable(msg) else msg}"
+        assert_close(x, y, atol=atol, rtol=rtol, msg=text, **options)
+
+    def assertNotEqual(  # type: ignore[override]
+        self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, **kwargs: Any
+    ) -> None:  # fmt: skip
+        """The opposite of ``assertEqual``."""
+        with self.assertRaises(AssertionError, msg=msg):
+            self.assertEqual(x, y, msg, atol=atol, rtol=rtol, **kwargs)
+
+    def assertEqualIgnoreType(self, *args: Any, **kwargs: Any) -> None:
+        """``assertEqual`` that does not mind the dtype."""
+        self.assertEqual(*args, **{"exact_dtype": False, **kwargs})
+
+    def assertEqualBroadcasting(self, x: Any, y: Any, *args: Any, **kwargs: Any) -> None:
+        """``assertEqual`` of ``x`` with ``y`` expanded to its shape."""
+        y = y if isinstance(y, Tensor) else tensor([y] if not isinstance(y, (list, tuple)) else list(y), dtype=x.dtype)
+        self.assertEqual(x, y.broadcast_to(x.shape), *args, **kwargs)
+
+    def assertExpectedInline(self, actual: Any, expect: str, skip: int = 0) -> None:
+        """``str(actual)`` is the text that stands in the test."""
+        self.assertMultiLineEqual(str(actual), expect)
+
+    def assertWarnsOnceRegex(self, category: Any, regex: str = "") -> Any:
+        """The block gives exactly such a warning."""
+        return self.assertWarnsRegex(category, regex)
+
+    def assertNotWarn(self, callable: Callable[[], Any], msg: str = "") -> Any:
+        """The call gives no warning."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = callable()
+        self.assertTrue(len(caught) == 0, msg)
+        return result
+
+    def maybeWarnsRegex(self, category: Any, regex: str = "") -> Any:
+        """The block may warn."""
+        return contextlib.nullcontext()
+
+    def assertExpectedRaises(self, exc_type: Any, callable: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """The call raises."""
+        self.assertRaises(exc_type, callable, *args, **kwargs)
+
+    @staticmethod
+    def runWithPytorchAPIUsageStderr(code: str) -> str:
+        """What a program writes to stderr, run under the name torch."""
+        prefix = f"from {__name__.partition('.')[0]}.cli.alias import install; install()\n"
+        done = subprocess.run([sys.executable, "-c", prefix + code], capture_output=True, check=False, timeout=300)
+        return done.stderr.decode("ascii", "replace")
+
+
+def _number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex, np.number, np.bool_))
