@@ -297,11 +297,24 @@ def complex(real: Array, imag: Array):
     return out
 
 
+_said: list[bool] = []
+
+
+def without_imaginary(a: Any) -> Any:
+    """The real parts; said once in a process, for the rest is lost."""
+    if not _said:
+        import warnings
+
+        _said.append(True)
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+    return a.real
+
+
 @operator(grad=dict(input=lambda F, g: g), node="ToCopyBackward0", places=(), linear=True)
 def cast(input: Array, dtype):
     """The values in another type; a complex number loses its imaginary part to a real type."""
     if input.dtype.kind == "c" and dtype.kind not in "cb":
-        input = input.real
+        input = without_imaginary(input)
     return input.astype(dtype)
 
 
@@ -320,7 +333,7 @@ def _overwritten(F: Any, g: Any) -> Any:
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
     if src.dtype != input.dtype:
-        src = src.real.astype(input.dtype) if src.dtype.kind == "c" and input.dtype.kind != "c" else src.astype(input.dtype)
+        src = (without_imaginary(src) if src.dtype.kind == "c" and input.dtype.kind != "c" else src).astype(input.dtype)
     if src.shape == input.shape:
         return src
     if src.ndim > input.ndim:

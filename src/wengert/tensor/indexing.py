@@ -62,7 +62,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inplace_function("index_put")(target, advanced[0], value)
         return
     if isinstance(value, Tensor):
-        if not value._data.ndim:
+        if not value._data.ndim and value._data.dtype.kind != "c":
             inplace_function("fill")(target, value)
             return
         while value._data.ndim > target._data.ndim and value._data.shape[0] == 1:

@@ -80,7 +80,7 @@ def assemble() -> None:
     cls.__pos__ = lambda self: self
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
-    cls.real = property(_real)
+    cls.real = property(_real, lambda self, value: self.real.copy_(value))
     cls.volatile = property(_volatile, _set_volatile)
     cls.imag = property(function("imag"), lambda self, value: self.imag.copy_(value))
 
