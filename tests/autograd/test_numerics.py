@@ -141,6 +141,25 @@ def test_wrong_indices(torch):
         y[torch.tensor([0, 5])] = 1
 
 
+def test_a_number_has_no_elements(torch):
+    x = torch.tensor(1.0, requires_grad=True)
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        x[0]
+    with pytest.raises(IndexError, match=r"slice\(\) cannot be applied to a 0-dim tensor"):
+        x[:]
+    with pytest.raises(IndexError, match="too many indices for tensor of dimension 0"):
+        x[0, 0]
+    assert x[None].shape == (1,) and x[...].shape == ()
+
+
+def test_which_tensor_was_not_used(torch):
+    a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    with pytest.raises(RuntimeError, match="The differentiated Tensor at index 1 appears to not have been used in the graph"):
+        torch.autograd.grad(a * 1, [a, b])
+    with pytest.raises(RuntimeError, match=r"`inputs` argument to `grad\(\)` cannot be empty"):
+        torch.autograd.grad(a * 1, [])
+
+
 def test_repeated_places_add_up(torch):
     i = torch.tensor([0, 0, 2])
     assert gradient(torch, lambda x: x[i], [1.0, 2.0, 3.0]) == [2.0, 0.0, 1.0]

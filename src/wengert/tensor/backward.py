@@ -145,6 +145,8 @@ def grad(
         )
     rows = _row(outputs)
     wanted = _row(inputs)
+    if len(wanted) == 0:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs)
@@ -158,12 +160,12 @@ def grad(
     needed = reachable([e for e, _ in edges], set(captures))
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
     result: list[Any] = []
-    for node, nr in places:
+    for i, (node, nr) in enumerate(places):
         g = captures[node][nr]
         if g is None:
             if not allow_unused:
                 raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
                     "the desired behavior."
                 )
             result.append(Tensor_._wrap(np.zeros(node.shape, node.dtype)) if materialize_grads else None)

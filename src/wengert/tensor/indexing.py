@@ -105,7 +105,7 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
     ndim = t._data.ndim
     used = sum(_consumes(k) for k in row)
     if used > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+        raise IndexError(_too_many(row, ndim))
     if not any(k is Ellipsis for k in row):
         row = (*row, Ellipsis)
     basic: list[Any] = []
@@ -159,6 +159,16 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
         return ((*basic, ...) if meaningful else None), None, last
     masks = [k for k in advanced if k is not None]
     return ((*basic, ...) if meaningful else None), (_as_indices(advanced, t), masks), last
+
+
+def _too_many(row: tuple[Any, ...], ndim: int) -> str:
+    if ndim == 0 and len(row) == 1 and type(row[0]) is slice:
+        return "slice() cannot be applied to a 0-dim tensor."
+    if ndim == 0 and len(row) == 1 and type(row[0]) is int:
+        return (
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    return f"too many indices for tensor of dimension {ndim}"
 
 
 def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
