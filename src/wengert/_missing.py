@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 # Names that PyTorch has and that have a good answer here which no similarity of spelling would find.
 INSTEAD = {
     "compile": "run the function as it is: eager execution is what there is",
-    "jit": "run the function as it is: eager execution is what there is",
 }
 
 

@@ -1,0 +1,137 @@
+"""``jit`` for programs that use it: there is no compiler here, so a scripted or traced function runs as the Python that it is.
+
+>>> import wengert as torch
+>>> @torch.jit.script
+... def double(x):
+...     return x * 2
+>>> double(torch.ones(2))
+tensor([2., 2.])
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from .futures import Future
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance",
+    "optimize_for_inference", "script", "trace", "unused", "wait",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+
+def _deprecated(name: str, instead: str) -> None:
+    warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=3)
+
+
+def script(obj: T, *args: Any, **kwargs: Any) -> T:
+    """``obj`` itself: a function, a class or a module."""
+    _deprecated("script", "switch to `torch.compile` or `torch.export`")
+    if not callable(obj):
+        raise TypeError(f"{type(obj)} is a built-in class")
+    return obj
+
+
+def trace(func: T, example_inputs: Any = None, *args: Any, example_kwarg_inputs: dict[str, Any] | None = None, **kwargs: Any) -> T:
+    """``func`` itself, after it has been called once with the examples, as tracing does.
+
+    Unlike a trace it keeps its control flow, and sees later changes of what it refers to.
+    """
+    _deprecated("trace", "switch to `torch.compile` or `torch.export`")
+    if not callable(func):
+        raise RuntimeError("Could not get name of python class object")
+    if example_kwarg_inputs is not None:
+        func(**example_kwarg_inputs)
+    elif example_inputs is not None:
+        func(*(example_inputs if type(example_inputs) in (tuple, list) else (example_inputs,)))
+    return func
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
+    """``func(*args, **kwargs)``, run at once as PyTorch does outside of scripted code; its result as a future."""
+    _deprecated("fork", "use `torch.compile` instead")
+    future: Future[Any] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future[Any]) -> Any:
+    """The result of a ``fork``."""
+    _deprecated("wait", "use `torch.compile` instead")
+    return future.wait()
+
+
+_fork, _wait = fork, wait
+
+
+def is_scripting() -> bool:
+    """``False``: this is Python."""
+    return False
+
+
+def is_tracing() -> bool:
+    """``False``: this is Python."""
+    return False
+
+
+def annotate(the_type: Any, the_value: T) -> T:
+    """``the_value``, whose type a compiler would want to know."""
+    return the_value
+
+
+def Attribute(value: T, type: Any) -> T:
+    """``value``, whose type a compiler would want to know."""
+    return value
+
+
+def export(fn: T) -> T:
+    """``fn``: a method that a compiler should also compile."""
+    return fn
+
+
+def unused(fn: T) -> T:
+    """``fn``: a method that a compiler should replace by an error."""
+    return fn
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """A function that a compiler should leave in Python, as a decorator with or without arguments."""
+    return drop if callable(drop) else (lambda fn: fn)
+
+
+def freeze(mod: T, preserved_attrs: Any = None, optimize_numerics: bool = True) -> T:
+    """``mod`` itself."""
+    return mod
+
+
+def optimize_for_inference(mod: T, other_methods: Any = None) -> T:
+    """``mod`` itself."""
+    return mod
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether ``obj`` is of a type, also of one such as ``list[int]``, by all its elements."""
+    import builtins
+    from typing import Union, get_args, get_origin
+
+    plain: Any = builtins.isinstance
+    if plain(target_type, tuple):
+        return any(isinstance(obj, t) for t in target_type)
+    origin, parts = get_origin(target_type), get_args(target_type)
+    if origin is None:
+        return (target_type is None and obj is None) or (plain(target_type, type) and plain(obj, target_type))
+    if origin is Union or not plain(origin, type) or origin.__name__ == "UnionType":
+        return any(isinstance(obj, t) for t in parts)
+    if not plain(obj, origin):
+        return False
+    if origin is dict:
+        return all(isinstance(k, parts[0]) and isinstance(v, parts[1]) for k, v in obj.items())
+    if origin is tuple and not (len(parts) == 2 and parts[1] is Ellipsis):
+        return len(obj) == len(parts) and all(isinstance(x, t) for x, t in zip(obj, parts))
+    return all(isinstance(x, parts[0]) for x in obj)
