@@ -728,3 +728,28 @@ def test_kept_results_die_with_the_graph_or_its_use(torch, module):
             assert found[-1]() is None
     finally:
         gc.enable()
+
+
+def test_the_second_run_detaches_what_it_catches(torch, checkpoint):
+    dispatch = importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
+    from contextlib import nullcontext
+
+    class Names(dispatch.TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.names.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    for fn, expected in (
+        (lambda x: x.exp(), ["exp.default", "detach.default"]),
+        (lambda x: x.sin(), ["detach.default"]),
+        (lambda x: x.exp().exp(), ["exp.default", "detach.default", "exp.default", "detach.default"]),
+        (lambda x: x * x, ["detach.default", "detach.default"]),
+    ):
+        mode = Names()
+        x = torch.tensor(1.0, requires_grad=True)
+        checkpoint(fn, x, use_reentrant=False, context_fn=lambda mode=mode: (nullcontext(), mode)).backward()
+        assert mode.names == expected

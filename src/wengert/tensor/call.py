@@ -16,7 +16,7 @@ from ..ops.operator import TABLE
 from ..ops.strided import look, memory_of, start_of
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
-from .record import PACKED, pack_inputs, packed, record, rename
+from .record import PACKED, pack_inputs, packed_result, record, rename
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,7 +159,7 @@ def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
             if type(array) is not np.ndarray:
                 continue
             if packing is not None:
-                node.saved = (*node.saved[:at], *packed(array, packing), *node.saved[at + 3 :])
+                node.saved = (*node.saved[:at], *packed_result(array, packing, t._edge), *node.saved[at + 3 :])
             else:
                 node.saved = (*node.saved[: at + 1], t._vc, t._vc[0], *node.saved[at + 3 :])
 

@@ -362,6 +362,16 @@ def packed(array: np.ndarray, hooks: Any, tensor: Any = None) -> tuple[Any, Any,
     return pack(array, hooks, tensor), _UNVERSIONED, 0
 
 
+def packed_result(array: np.ndarray, hooks: Any, edge: Any) -> tuple[Any, Any, int]:
+    """``packed`` for a result: the hook sees it with its history, which it loses again, lest the node keep itself alive."""
+    given = RAW.wrap(array)
+    given._edge = edge
+    try:
+        return pack(array, hooks, given), _UNVERSIONED, 0
+    finally:
+        given._edge = None
+
+
 def call_pack_hook(pack_hook: Any, given: Any) -> Any:
     """The hook's answer, computed without recording; the hook may not write to what it is given."""
     counter = given._vc
