@@ -626,3 +626,48 @@ def test_inference_tensors_are_not_saved(torch):
         assert f.apply(frozen, vector(torch, 1.0)).is_inference()
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         f.apply(frozen, vector(torch, 1.0))
+
+
+def test_undefined_gradients_of_other_outputs(torch):
+    seen = []
+
+    def forward(ctx, x):
+        index = x.clone()
+        ctx.mark_non_differentiable(index)
+        ctx._materialize_non_diff_grads = False
+        return x.clone(), index, x * 2
+
+    x = vector(torch, 1.0)
+    make(torch, forward, lambda ctx, *g: (g[0], seen.append(g[1:]))[0]).apply(x)[0].backward()
+    assert seen[0][0] is None and seen[0][1].tolist() == [0.0]
+
+
+def test_legacy_instances_and_variables(torch):
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        instance = make(torch, lambda ctx, x: x)()
+    assert instance.saved_tensors == () and instance.next_functions == () and instance.metadata == {}
+    instance.register_hook(lambda *_: None)
+    with pytest.raises(AttributeError):
+        instance._do_backward((), False)
+    with pytest.raises(RuntimeError, match="_grad_fn argument to legacy Variable constructor is no longer supported"):
+        torch.autograd.Variable(torch.zeros(1), _grad_fn=instance)
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        torch.autograd.Variable(torch.zeros(1), volatile=True)
+
+
+def test_ctx_kept_by_a_naughty_user(torch):
+    kept = []
+    f = make(torch, lambda ctx, x: x * 1, lambda ctx, g: (g, kept.append(ctx))[0])
+    f.apply(vector(torch, 1.0)).backward()
+    assert kept[0].name() == "MyBackward" and kept[0].metadata == {}
+    with pytest.raises(RuntimeError, match="a second time"):
+        kept[0].saved_tensors
+
+
+def test_class_is_kept_where_an_input_is_returned(torch):
+    class Sub(torch.Tensor):
+        pass
+
+    for x in (torch.ones(2).as_subclass(Sub), torch.ones(2).as_subclass(Sub).requires_grad_()):
+        assert type(make(torch, lambda ctx, x: x).apply(x)) is Sub
+        assert type(make(torch, lambda x: x, None, lambda ctx, inputs, output: None).apply(x)) is Sub

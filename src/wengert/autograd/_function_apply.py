@@ -68,6 +68,9 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any]:
     given = {id(args[i]): at for at, i in enumerate(places)}
     results = _wire(cls, node if live else None, node, outputs, given, separate, m)
     if live:
+        if not node._materialize_non_diff_grads:
+            plain = {id(t) for t in node.non_differentiable}
+            node.undifferentiated = tuple(i for i, o in enumerate(outputs) if id(o) in plain)
         _save(node, m)
     node.to_save = None
     return (results if several else results[0]), node

@@ -177,6 +177,8 @@ class BackwardCFunction(Node, FunctionCtx):
 
     wants_undefined = True
     materialize_grads = True
+    _materialize_non_diff_grads = True  # False: outputs that are not differentiable get None
+    undifferentiated: tuple[int, ...] = ()  # which those are, once it matters
     to_save: Any = None
     saved_for_forward: tuple[Any, ...] = ()
     dirty_tensors: tuple[Any, ...] = ()
@@ -234,8 +236,10 @@ class BackwardCFunction(Node, FunctionCtx):
         grads = [g] if self.outputs == 1 else g
         shapes, dtypes = ((self.shape,), (self.dtype,)) if self.outputs == 1 else (self.shape, self.dtype)
         given: list[Any] = []
-        for x, shape, dtype in zip(grads, shapes, dtypes):
-            if x is None:
+        for i, (x, shape, dtype) in enumerate(zip(grads, shapes, dtypes)):
+            if x is None and i in self.undifferentiated:
+                given.append(None)
+            elif x is None:
                 given.append(RAW.wrap(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None)
             else:
                 given.append(space.wrap(x))

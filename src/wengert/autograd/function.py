@@ -91,6 +91,13 @@ class Function(_SingleLevelFunction):
             DeprecationWarning,
             stacklevel=2,
         )
+        node = self._node = type(self)._backward_cls()
+        node.edges, node.saved, node.hooks, node.seq = (), (), None, next_sequence()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_node":  # a subclass's __init__ has not called ours
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return getattr(self._node, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
