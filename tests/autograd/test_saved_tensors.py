@@ -727,3 +727,19 @@ def test_hooks_and_gradcheck(torch, hooks):
 
     x = torch.randn(4, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(f, x) and torch.autograd.gradgradcheck(f, x)
+
+
+def test_sparse_tensors_are_saved(torch, hooks):
+    a = torch.sparse_coo_tensor(torch.tensor([[1, 1, 0]]), torch.tensor([1.0, 1.0, 3.0]), requires_grad=True)
+    for context in (torch.autograd.graph.save_on_cpu(), hooks(lambda v: v.clone(), same)):
+        a.grad = None
+        with context:
+            y = a * a
+        assert y.grad_fn.name() == "MulBackward0" and y.grad_fn._saved_self.layout == a.layout
+        assert torch.equal(y.grad_fn._saved_self.to_dense(), a.to_dense())
+        y.to_dense().sum().backward()
+        assert torch.equal(a.grad.to_dense(), 2 * a.detach().to_dense())
+    b = torch.sparse_coo_tensor(torch.tensor([[1]]), torch.tensor([5.0]), (2,), requires_grad=True)
+    a.grad = None
+    (a * b).to_dense().sum().backward()
+    assert a.grad.to_dense().tolist() == [0.0, 5.0] and b.grad.to_dense()[1].item() == 2.0

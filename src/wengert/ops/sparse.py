@@ -94,6 +94,31 @@ def sparse_densed(F, x):
     return x.to_dense()
 
 
+def _common(a: Any, b: Any) -> Any:
+    """The product of a sparse array with another, or with a dense one."""
+    a = a.coalesce()
+    if type(b) is not Coo:
+        return a.with_values(a.values * taken(b, a.indices))
+    b = b.coalesce()
+    _, ours, theirs = np.intersect1d(a.keys(), b.keys(), assume_unique=True, return_indices=True)
+    return Coo(a.indices[:, ours], a.values[ours] * b.values[theirs], a.shape, True)
+
+
+@composite
+def sparse_share(F, g, other):
+    """``g * other`` for a gradient, sparse or dense, and a sparse array."""
+    return _common(other, g) if F.raw else g * other
+
+
+@operator(
+    grad=dict(input=lambda F, g, other: F.sparse_share(g, other), other=lambda F, g, input: F.sparse_share(g, input)),
+    node="MulBackward0",
+)
+def sparse_common(input: Array, other: Array):
+    """The product of two sparse arrays of one shape: stored where both are."""
+    return _common(input, other)
+
+
 @composite
 def sparse_turned(F, x):
     """The transpose of a sparse matrix."""

@@ -317,7 +317,7 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
         tensor = inputs.get(name)
         counter = _UNVERSIONED if tensor is None or name == private else tensor._vc
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
-        if m.packing is not None and type(value) is np.ndarray and not number and not _is_result(op, name):
+        if m.packing is not None and (type(value) is np.ndarray or hasattr(value, "coalesce")) and not number and not _is_result(op, name):
             memory += packed(value, m.packing, tensor)  # results are packed when they are written, see version_results
         else:
             memory += (value, counter, counter[0])

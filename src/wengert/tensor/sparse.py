@@ -257,6 +257,7 @@ sparse_found, sparse_product = _recorded(declared.sparse_found), _recorded(decla
 sparse_look_up, sparse_scattered = _recorded(declared.sparse_look_up), _recorded(declared.sparse_scattered)
 sparse_times = _recorded(declared.sparse_times)
 sparse_clone, sparse_total = _recorded(declared.sparse_clone), _recorded(declared.sparse_total)
+sparse_common = _recorded(declared.sparse_common)
 
 
 def entries(s: Any) -> Tensor:
@@ -388,12 +389,9 @@ def _mul(a: Any, b: Any) -> Any:
         if np.broadcast_shapes(a._data.shape, b._data.shape) != a._data.shape:
             raise RuntimeError(f"mul(sparse, dense): the dense tensor must broadcast to {list(a.shape)}, but has size {list(b.shape)}")
         return like(a, entries(a) * sparse_taken(b.expand(a.shape), wrap(a._data.indices)))
-    a, b = a.coalesce(), b.coalesce()
     if a._data.shape != b._data.shape or a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(f"mul operands have incompatible sizes: {list(a.shape)} and {list(b.shape)}")
-    _, ours, theirs = np.intersect1d(a._data.keys(), b._data.keys(), assume_unique=True, return_indices=True)
-    values = a.values().index_select(0, wrap(ours)) * b.values().index_select(0, wrap(theirs))
-    return made(values, a._data.indices[:, ours], a._data.shape, True)
+    return sparse_common(a, b)
 
 
 def _div(a: Any, b: Any) -> Any:
