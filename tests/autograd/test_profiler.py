@@ -620,3 +620,88 @@ def test_tensorboard(torch, TP, tmp_path):
     (path,) = (tmp_path / "log").iterdir()
     assert path.name.startswith("w.") and path.name.endswith(".pt.trace.json")
     assert "aten::mul" in path.read_text()
+
+
+# -- stacks: PyTorch gives Python frames as events of their own, here each event has its lines ----------------------------
+
+
+def test_stacks(tmp_path):
+    import wengert as torch
+    from wengert.autograd import profiler as P
+
+    x = torch.ones(50, 50, requires_grad=True)
+
+    def first():
+        return x @ x
+
+    def second():
+        return x @ x
+
+    with P.profile(with_stack=True) as prof:
+        loss = (first() + second()).sum()
+        loss.backward()
+    rows = [e for e in prof.function_events if e.name == "aten::matmul"]
+    assert [e.stack[0].split()[-1] for e in rows] == ["first", "second"]
+    assert all(e.stack[0].startswith(__file__) and e.stack[1].endswith("test_stacks") for e in rows)
+    steps = [e for e in prof.function_events if e.name == "MmBackward0"]
+    assert [e.stack for e in steps] == [e.stack for e in reversed(rows)]  # a step shows the lines that made it
+    grouped = prof.key_averages(group_by_stack_n=1)
+    assert [a.count for a in grouped if a.key == "aten::matmul"] == [1, 1]
+    assert [a.count for a in prof.key_averages() if a.key == "aten::matmul"] == [2]
+    assert "Source Location" in grouped.table() and ": second" in grouped.table(max_src_column_width=200)
+    path = tmp_path / "stacks.txt"
+    prof.export_stacks(str(path), "self_cpu_time_total")
+    lines = path.read_text().splitlines()
+    assert any("test_stacks;" in line and line.rsplit(" ", 1)[1].isdigit() for line in lines)
+    with pytest.raises(ValueError, match="metric should be one of"):
+        prof.export_stacks(str(path), "no_such_metric")
+    with P.profile() as prof:
+        pass
+    with pytest.raises(AssertionError, match="with_stack=True"):
+        prof.export_stacks(str(path))
+
+
+def test_a_profile_keeps_no_arrays():
+    import gc
+    import weakref
+
+    import wengert as torch
+    from wengert.autograd import profiler as P
+
+    gc.disable()
+    try:
+        x = torch.ones(4, requires_grad=True)
+        with P.profile(record_shapes=True, with_stack=True) as prof:
+            y = x * 2
+            y.sum().backward()
+        kept = weakref.ref(y), weakref.ref(y.grad_fn)
+        del y
+        assert kept[0]() is None and kept[1]() is None
+        assert prof.function_events
+    finally:
+        gc.enable()
+
+
+def test_pausing():
+    import wengert as torch
+    from wengert.profiler import profile
+
+    with profile() as prof:
+        torch.ones(2) * 2
+        prof.toggle_collection_dynamic(False)
+        torch.ones(2) - 2
+        prof.toggle_collection_dynamic(True)
+        torch.ones(2) / 2
+    assert [n for n in names(prof.events()) if n != "aten::ones"] == ["aten::mul", "aten::div"]
+
+
+def test_events_of_all_cycles():
+    import wengert as torch
+    from wengert.profiler import profile, schedule
+
+    with profile(schedule=schedule(wait=0, warmup=1, active=1, repeat=2), acc_events=True) as prof:
+        for _ in range(4):
+            torch.ones(2) * 2
+            prof.step()
+    assert names(prof.events()).count("aten::mul") == 2
+    assert [a.count for a in prof.key_averages() if a.key == "aten::mul"] == [2]

@@ -316,7 +316,11 @@ class EventList(list[Any]):
 
     def _set_backward_stacktraces(self) -> None:
         """A step of the backward shows the lines that made it."""
-        stacks = {(e.sequence_nr, e.thread): e.stack for e in self if e.sequence_nr >= 0 and e.stack and e.scope != 1}
+        stacks = {
+            (e.sequence_nr, e.thread): e.stack
+            for e in self
+            if e.sequence_nr >= 0 and e.stack and e.scope != 1 and not e.name.startswith("autograd::engine")
+        }
         for event in self:
             around = event
             while around is not None and not (around.scope == 1 or around.name.startswith("autograd::engine")):
