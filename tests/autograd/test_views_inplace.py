@@ -476,3 +476,31 @@ def test_broadcast_sources(torch):
     assert x.tolist() == [1.0, 1.0]
     with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 0 with size 2"):
         x[torch.tensor([5])]
+
+
+def test_a_history_that_cannot_be_had_is_shown_as_invalid(torch):
+    a = torch.ones(1, requires_grad=True)
+    with torch.no_grad():
+        b = a[:]
+        b *= 2
+    assert repr(b) == "tensor([2.], grad_fn=<Invalid>)"
+
+
+def test_strided_views_of_any_layout(torch):
+    x = torch.arange(1.0, 13.0, dtype=torch.float64).requires_grad_()
+    for prepare, size, stride, offset in (
+        (lambda x: x.view(3, 4), (2, 2), (1, 2), 0), (lambda x: x.view(3, 4).t(), (3, 3), (1, 1), 1),
+        (lambda x: x.view(3, 4)[:, 1:], (2, 2), (4, 1), 2), (lambda x: x[:3].expand(2, 3), (2, 2), (0, 1), 0),
+    ):  # fmt: skip
+        assert torch.autograd.gradcheck(lambda x, p=prepare, a=(size, stride, offset): torch.as_strided(p(x) * 1, *a), (x,))
+
+
+def test_written_part_of_an_outside_graph(torch):
+    a = torch.ones(3, 1, requires_grad=True)
+    b = a.clone()
+    c = b.view_as(b)
+    with torch.no_grad():
+        c[0][0] = 2
+    assert b.grad_fn is not None and c.flatten().tolist() == [2.0, 1.0, 1.0]
+    c.sum().backward()
+    assert a.grad.tolist() == [[1.0]] * 3

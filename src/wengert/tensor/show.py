@@ -13,9 +13,13 @@ def show(t: Any) -> str:
     """``repr`` of a tensor, as PyTorch prints it."""
     from .printing import format_tensor
 
-    node = t.grad_fn
+    try:
+        node = t.grad_fn
+        name = None if node is None else node.name()
+    except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
+        name = "Invalid"
     return format_tensor(
-        t._data, default_dtype=dt.default_float(), grad_fn_name=None if node is None else node.name(),
+        t._data, default_dtype=dt.default_float(), grad_fn_name=name,
         requires_grad=node is None and t.requires_grad, prefix="tensor" if type(t) in PLAIN else type(t).__name__,
         tangent=_tangent(t),
     )  # fmt: skip
