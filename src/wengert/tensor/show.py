@@ -20,7 +20,7 @@ def show(t: Any) -> str:
         name = "Invalid"
     return format_tensor(
         t._data, default_dtype=dt.default_float(), grad_fn_name=name,
-        requires_grad=node is None and t.requires_grad, prefix="tensor" if type(t) in PLAIN else type(t).__name__,
+        requires_grad=name is None and t.requires_grad, prefix="tensor" if type(t) in PLAIN else type(t).__name__,
         tangent=_tangent(t),
     )  # fmt: skip
 
