@@ -152,3 +152,64 @@ def test_under_no_grad(torch):
         j = torch.autograd.functional.jacobian(lambda x: x**2, torch.tensor([3.0]))
         _, p = torch.autograd.functional.jvp(lambda x: x**2, torch.tensor([3.0]), torch.tensor([1.0]))
     assert j.item() == 6 and p.item() == 6
+
+
+# -- all at once -------------------------------------------------------------------------------------------------------
+
+FUNCTIONS = {
+    "one": (lambda x: x.exp().sum(0), 1), "several inputs": (lambda x, y: x.sum() * y, 2),
+    "several outputs": (lambda x: (x * x.sum(), x[:1].sin()), 1), "both": (lambda x, y: (x.sum() * y, (x * 2).exp()), 2),
+    "unrelated": (lambda x, y: (x * 1, (y * 2).sum()), 2), "scalar": (lambda x: x.prod(), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_vectorized_jacobians(torch, name, strategy):
+    f, count = FUNCTIONS[name]
+    inputs = (torch.rand(3, dtype=torch.float64), torch.rand(2, dtype=torch.float64))[:count]
+    inputs = inputs if count > 1 else inputs[0]
+    expected = torch.autograd.functional.jacobian(f, inputs)
+    compare(torch, torch.autograd.functional.jacobian(f, inputs, vectorize=True, strategy=strategy), expected)
+
+
+def compare(torch, found, expected):
+    if isinstance(expected, tuple):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected):
+            compare(torch, a, b)
+    else:
+        assert found.shape == expected.shape
+        assert torch.allclose(found, expected)
+
+
+@pytest.mark.parametrize("strategy", ["reverse-mode", "forward-mode"])
+def test_vectorized_hessians(torch, strategy):
+    x, y = torch.rand(3, dtype=torch.float64), torch.rand(2, dtype=torch.float64)
+    for f, inputs in ((lambda x: x.pow(3).sum(), x), (lambda x, y: (x.sum() * y.sin()).sum(), (x, y)), (lambda x: (x * 2).sum(), x)):
+        found = torch.autograd.functional.hessian(f, inputs, vectorize=True, outer_jacobian_strategy=strategy)
+        compare(torch, found, torch.autograd.functional.hessian(f, inputs))
+
+
+def test_vectorized_jacobians_can_be_differentiated(torch):
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    jacobian, hessian = torch.autograd.functional.jacobian, torch.autograd.functional.hessian
+    assert torch.autograd.gradcheck(lambda x: jacobian(lambda z: z.exp() * z.sum(), x, create_graph=True, vectorize=True), x)
+    assert torch.autograd.gradcheck(lambda x: hessian(lambda z: z.pow(3).prod(), x, create_graph=True, vectorize=True), x)
+
+
+def test_what_does_not_go_together(torch):
+    x = torch.rand(3)
+    jacobian = torch.autograd.functional.jacobian
+    with pytest.raises(RuntimeError, match="not supported together"):
+        jacobian(torch.exp, x, strict=True, vectorize=True)
+    with pytest.raises(RuntimeError, match="not supported together"):
+        jacobian(torch.exp, x, strict=True, vectorize=True, strategy="forward-mode")
+    with pytest.raises(NotImplementedError, match="not supported together"):
+        jacobian(torch.exp, x, create_graph=True, vectorize=True, strategy="forward-mode")
+    with pytest.raises(NotImplementedError, match="implemented for `vectorize=True`"):
+        jacobian(torch.exp, x, strategy="forward-mode")
+    with pytest.raises(AssertionError, match="Expected strategy to be either"):
+        jacobian(torch.exp, x, strategy="sideways")
+    with pytest.raises(AssertionError, match="Expected strategy to be either"):
+        torch.autograd.functional.hessian(torch.exp, x, outer_jacobian_strategy="sideways")

@@ -23,6 +23,12 @@ THEIRS = "torch"
 # PyTorch's source is cut into other files than ours. A module that is asked for by a name on the left, or below it, is
 # the module on the right, which has the same public names.
 HOMES = {
+    "_functorch": "func",
+    "_functorch.apis": "func",
+    "_functorch.eager_transforms": "func",
+    "_functorch.functional_call": "func",
+    "_functorch.vmap": "func.mapping",
+    "_vmap_internals": "func.mapping",
     "autograd.profiler_legacy": "autograd.profiler",
     "autograd.variable": "autograd",
     "cuda.amp.autocast_mode": "cuda.amp",

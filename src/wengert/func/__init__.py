@@ -15,9 +15,9 @@ from __future__ import annotations
 from .gradients import debug_unwrap, functionalize, grad, grad_and_value, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
 from .mapping import vmap
-from .modules import functional_call, stack_module_state
+from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "stack_module_state", "vjp", "vmap",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

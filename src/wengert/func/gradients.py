@@ -115,6 +115,17 @@ def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...]) -> li
     return row
 
 
+def tensors_of(inside: Any, api: str) -> list[Tensor]:
+    """The outputs of the user's function, which must be tensors, and some."""
+    outputs = trees.leaves(inside)
+    if not outputs:
+        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {outputs})")
+    for o in outputs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(f"{api}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
+    return outputs
+
+
 def split_aux(answer: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
     """``(output, aux)`` of the user's function."""
     if not has_aux:
@@ -190,10 +201,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
-    outputs = trees.leaves(inside)
+    outputs = tensors_of(inside, "vjp(f, *primals)")
     for o in outputs:
-        if not isinstance(o, Tensor):
-            raise RuntimeError(f"vjp(f, *primals): Expected f(*args) to return only tensors, got unsupported type {type(o)}")
         if not (o.is_floating_point() or o.is_complex()):
             raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
 

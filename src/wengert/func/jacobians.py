@@ -16,7 +16,7 @@ from ..tensor.backward import grad as _grad
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
 from . import trees
-from .gradients import Level, _named, entered, selected, split_aux
+from .gradients import Level, _named, entered, selected, split_aux, tensors_of
 from .mapping import vmap
 
 if TYPE_CHECKING:
@@ -35,9 +35,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     >>> torch.func.jvp(torch.sin, (torch.tensor(0.0),), (torch.tensor(2.0),))
     (tensor(0.), tensor(2.))
     """
-    for name, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, tuple):
-            raise RuntimeError(f"{_JVP}: Expected {name} to be a tuple. E.g. it should be valid to call f(*primals).")
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     if not trees.leaves(primals):
         raise RuntimeError(f"{_JVP}: Expected primals to contain at least one Tensor.")
     if trees.shape(primals) != trees.shape(tangents):
@@ -58,12 +57,10 @@ def _pushed(
     with tangents.Level() as level:
         row = list(args)
         for n in numbers:
-            row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), api), row[n])
+            row[n] = trees.mapped(lambda x: _dual(level, x, next(supply)), row[n])
         answer, aux = split_aux(func(*row, **kwargs), has_aux, api)
         found = []
-        for o in trees.leaves(answer):
-            if not isinstance(o, Tensor):
-                raise RuntimeError(f"{api}: expected f(*args) to return only tensors, got unsupported type {type(o)}")
+        for o in tensors_of(answer, _JVP):
             tangent = level.tangent(o)
             if tangent is None and strict:
                 raise RuntimeError(
@@ -74,10 +71,10 @@ def _pushed(
     return inside, found, aux
 
 
-def _dual(level: tangents.Level, x: Any, tangent: Any, api: str) -> Tensor:
+def _dual(level: tangents.Level, x: Any, tangent: Any) -> Tensor:
     for name, t in (("primals", x), ("tangents", tangent)):
         if not isinstance(t, Tensor):
-            raise RuntimeError(f"{api}: Expected {name} to contain only Tensors, got unsupported type {type(t)}")
+            raise RuntimeError(f"{_JVP}: Expected {name} to only contain Tensors, got {type(t)}")
     if x.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
@@ -101,7 +98,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     with enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside = func(*given)
-        outputs = _tensors(inside, "linearize(f, *primals)")
+        outputs = tensors_of(inside, "linearize(f, *primals)")
         roots = [batching.lowered(o, maps) for o in outputs if o.requires_grad]
         seeds = [zeros_like(r.detach()).requires_grad_() for r in roots]
         level.own.update(map(id, seeds))
@@ -169,7 +166,7 @@ def jacrev(
         with enable_grad():
             given = entered(level, args, numbers)
             inside, aux = split_aux(func(*given, **kwargs), has_aux, "jacrev(f)(*args)")
-            outputs = _tensors(inside, "jacrev(f)(*args)")
+            outputs = tensors_of(inside, "vjp(f, *primals)")
             argument = tuple(given[n] for n in numbers)
             inputs = trees.leaves(argument)
             table = []
@@ -210,7 +207,6 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
 
         def push(*directions: Any) -> Any:
             inside, pushed, aux = _pushed(func, args, numbers, list(directions), False, has_aux, "jacfwd(f)(*args)", kwargs)
-            _tensors(inside, "jacfwd(f)(*args)")
             seen[:] = [inside, aux]
             return tuple(pushed), aux
 
@@ -243,13 +239,3 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
             [1., 0.]])
     """
     return jacfwd(jacrev(func, argnums), argnums)
-
-
-def _tensors(inside: Any, api: str) -> list[Tensor]:
-    outputs = trees.leaves(inside)
-    if not outputs:
-        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {inside})")
-    for o in outputs:
-        if not isinstance(o, Tensor):
-            raise RuntimeError(f"{api}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
-    return outputs

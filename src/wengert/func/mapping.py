@@ -66,6 +66,29 @@ def vmap(
     return wrapped_function
 
 
+def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
+    """PyTorch's older ``vmap``, which lets random numbers be drawn and, if asked to, None come out."""
+
+    def none_aside(*args: Any) -> Any:
+        answer = func(*args)
+        if not allow_none_pass_through or not isinstance(answer, tuple):
+            return answer
+        holes[:] = [x is None for x in answer]
+        return tuple(x for x in answer if x is not None)
+
+    holes: list[bool] = []
+
+    def wrapper(*args: Any) -> Any:
+        del holes[:]
+        answer = vmap(none_aside, in_dims, out_dims, randomness="different")(*args)
+        if not any(holes):
+            return answer
+        rest = iter(answer)
+        return tuple(None if hole else next(rest) for hole in holes)
+
+    return wrapper
+
+
 def _once(func: Any, args: Any, fronts: Any, dims: Any, size: int, kwargs: Any, out_dims: Any, randomness: str) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
     with Level(size, randomness) as level:

@@ -77,3 +77,19 @@ def _stacked_leaf(tensors: list[Any], name: str) -> Any:
     if len(asked) > 1:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     return function("stack")([t.detach() for t in tensors]).requires_grad_(asked.pop())
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let no batch norm below ``root`` keep running statistics, which a mapped function could not update; gives ``root``.
+
+    >>> import wengert as torch
+    >>> torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2)).track_running_stats
+    False
+    """
+    from ..nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

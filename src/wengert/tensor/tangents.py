@@ -117,6 +117,8 @@ class Level:
             if old is not None:
                 old.zero_()
             return
+        if type(new) is call.Batched_ and type(t) is not call.Batched_:
+            old = self._varying(t, new)
         if old is None:
             view = t._meta.view if t._meta is not None else None
             if view is None:
@@ -126,6 +128,21 @@ class Level:
             self.attach(view.base, whole)
             old = self.tangent(t)
         old.copy_(new)  # type: ignore[union-attr]
+
+    def _varying(self, t: Tensor, new: Any) -> Tensor | None:
+        """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can be written there."""
+        b = batching()
+        levels = b.decomposed(new)[1]
+        view = t._meta.view if t._meta is not None else None
+        root = t if view is None else view.base
+        whole = self.tangent(root)
+        if whole is None:
+            whole = RAW.wrap(np.zeros_like(root._data))
+        if any(x not in b.decomposed(whole)[1] for x in levels):
+            self.attach(root, b.raised(b.lowered(whole, levels).clone(), levels))
+            if view is not None and t._meta is not None and t._meta.tangents is not None:
+                t._meta.tangents.pop(self, None)
+        return self.tangent(t)
 
     # -- operators ------------------------------------------------------------------------------------------------
 

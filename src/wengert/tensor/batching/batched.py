@@ -234,9 +234,6 @@ class Batched(Tensor):
     def _version(self) -> int:
         return self.value._version
 
-    def _is_view(self) -> bool:
-        return self.value._is_view()
-
     def is_inference(self) -> bool:
         return self.value.is_inference()
 

@@ -233,13 +233,20 @@ def parts(call: Call) -> Any:
 
 def as_strided(call: Call) -> Any:
     """Steps through the memory of one example; those from example to example stay."""
-    x = call["input"]
-    steps = x.stride()
     from ...ops.strided import geometry
 
-    source = geometry(x._data)
-    start = call["storage_offset"]
-    return call.run(size=(call.size, *call["size"]), stride=(steps[0], *call["stride"]), storage_offset=start, source=source)
+    x, size, stride, start = call["input"], call["size"], call["stride"], call["storage_offset"]
+    steps = x.stride()
+    reach = sum((n - 1) * s for n, s in zip(call.shape("input"), steps[1:]))
+    last = start + sum((n - 1) * s for n, s in zip(size, stride))
+    if x.numel() and prod(size) and (start < 0 or last > reach):
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(size)},{list(stride)},{start})can access memory outside of `tensor`. `result` can access some "
+            f"memory at range [{start}, {last}], but `tensor` can only access some memory at range [0, {reach}]. This is not supported for batched "
+            "tensors. Please rewrite the `as_strided` call in terms of other PyTorch view operations"
+        )
+    whole = geometry(x._data)
+    return call.run(size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start, source=whole)
 
 
 # -- making larger ----------------------------------------------------------------------------------------------------
