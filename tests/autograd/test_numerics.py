@@ -261,12 +261,6 @@ def test_sampling_the_nearest_has_gradient_zero(torch):
     assert grid.grad.tolist() == [[[[0.0, 0.0]]]]
 
 
-def test_transposes_are_named(torch):
-    x = torch.ones(2, 3, requires_grad=True)
-    assert [y.grad_fn.name() for y in (x.T, x.t(), x.mT, x.H)] == ["PermuteBackward0", "TBackward0", "TransposeBackward0", "TransposeBackward0"]
-    assert gradient(torch, lambda x: x.T * torch.tensor([[1.0, 2.0]]), [[1.0], [2.0]]) == [[1.0], [2.0]]
-
-
 # -- numbers of tensors, sizes in place -------------------------------------------------------------------------------
 
 

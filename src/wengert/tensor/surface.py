@@ -91,7 +91,7 @@ def _real(self: Any) -> Any:
 
 def _reverse(self: Any) -> Any:
     """The tensor with its dimensions reversed."""
-    return function("permute")(self, tuple(range(self._data.ndim - 1, -1, -1)))
+    return function("t")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
 
 
 def _matrix(self: Any) -> Any:
