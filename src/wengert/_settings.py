@@ -213,12 +213,17 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_warn_always(b: bool) -> None:
-    """Accepted for compatibility."""
+    """Whether the warnings that come once in a process come every time."""
+    from .tensor import errors
+
+    errors.warn_always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
-    """Always False."""
-    return False
+    """What ``set_warn_always`` was last told."""
+    from .tensor import errors
+
+    return errors.warn_always
 
 
 def typename(obj: Any) -> str:

@@ -41,6 +41,7 @@ class Coo:
 
     __slots__ = ("coalesced", "indices", "shape", "values")
     flags = _Flags
+    strides = None
 
     def __init__(self, indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...], coalesced: bool = False) -> None:
         self.indices, self.values, self.shape, self.coalesced = indices, values, shape, coalesced

@@ -9,6 +9,7 @@ from ..tensor import Tensor
 from ..tensor import backward as _backward
 from ..tensor.overrides import overridable
 from . import graph
+from ._engine import ImperativeEngine
 from .function import Function
 from .gradcheck import gradcheck, gradgradcheck  # at once: imported later, the module would take the function's place here
 
@@ -25,6 +26,7 @@ _LAZY = {
     "_profiler_enabled": ("profiler", "_is_profiler_enabled"), "DeviceType": ("profiler_util", "DeviceType"),
     "_record_function_with_args_enter": ("profiler", "_record_function_with_args_enter"),
     "_record_function_with_args_exit": ("profiler", "_record_function_with_args_exit"),
+    "enforce_grad_layout_policy": ("grad_mode", "enforce_grad_layout_policy"),
     "anomaly_mode": ("anomaly_mode", None), "function": ("function", None), "grad_mode": ("grad_mode", None),
     "set_multithreading_enabled": ("grad_mode", "set_multithreading_enabled"),
     "is_multithreading_enabled": ("grad_mode", "is_multithreading_enabled"),
@@ -41,6 +43,8 @@ class _VariableMeta(type):
 
 class Variable(metaclass=_VariableMeta):
     """The old name of a tensor: ``Variable(data, requires_grad)`` gives a tensor on the same memory."""
+
+    _execution_engine = ImperativeEngine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None, _grad_fn: Any = None) -> Any:
         if _grad_fn is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import _Mode, change, enable_grad, inference_mode, modes, no_grad, set_grad_enabled
+from ..tensor.meta import layout_enforced
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 
 class _Switch(_Mode):
@@ -66,6 +67,19 @@ class set_multithreading_enabled(_Switch):
 def is_multithreading_enabled() -> bool:
     """What ``set_multithreading_enabled`` was last told."""
     return _multithreading
+
+
+class enforce_grad_layout_policy(_Switch):
+    """Whether the gradient that a leaf takes over has the strides of the leaf (if that is dense) or lies row by row (if not).
+
+    On from the beginning. Off, a gradient nobody else holds is taken as it comes. Per thread or task.
+    """
+
+    @staticmethod
+    def _set(mode: bool) -> bool:
+        before = layout_enforced.get()
+        layout_enforced.set(bool(mode))
+        return before
 
 
 class _unsafe_preserve_version_counter(_Mode):

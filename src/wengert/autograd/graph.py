@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
     "RemovableHandle", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
-    "set_warn_on_accumulate_grad_stream_mismatch",
+    "region_activation_memory_budget", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
 
@@ -42,6 +42,19 @@ class Node(abc.ABC):
     @abc.abstractmethod
     def metadata(self) -> dict[str, Any]:
         """A dictionary for the user's own facts."""
+        raise NotImplementedError
+
+    @property
+    @abc.abstractmethod
+    def _input_metadata(self) -> list[Any]:
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def _register_hook_dict(self, tensor: Any) -> None:
+        raise NotImplementedError
+
+    @abc.abstractmethod
+    def _sequence_nr(self) -> int:
         raise NotImplementedError
 
     @abc.abstractmethod
@@ -80,6 +93,19 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """Whether gradients that arrive on another CUDA stream warn. There is one stream, so that nothing can differ."""
     if not isinstance(enabled, bool):
         raise TypeError(f"enabled must be a bool, not {type(enabled).__name__}")
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """What to do about other streams while a CUDA graph is captured. There are none, so that nothing can differ."""
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool, not {type(enabled).__name__}")
+
+
+def region_activation_memory_budget(budget: float) -> Any:
+    """A context for regions of a compiled model. Nothing is compiled, and outside of such a region it raises ``RuntimeError``."""
+    raise RuntimeError(
+        "torch.autograd.graph.region_activation_memory_budget can only be used inside a torch.compile region; it has no effect in eager mode."
+    )
 
 
 class saved_tensors_hooks:

@@ -7,6 +7,8 @@ that was consumed is kept.
 
 from __future__ import annotations
 
+import itertools
+import sys
 import threading
 from functools import partial
 from heapq import heappop, heappush
@@ -16,25 +18,43 @@ from . import anomaly as anomaly_mode
 from .modes import modes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from .node import Edge, Node
 
 
+# How many backwards may be inside each other in one thread: the next one gets a thread of its own, so that however deep
+# they go, Python's recursion limit (which counts per thread) is not met.
+_DEPTH = 20
+
+
 class Walk:
-    """One run of the engine, for those who ask about it from inside a hook."""
+    """One run of the engine, for those who ask about it from inside a hook or a rule."""
 
-    __slots__ = ("__weakref__", "_seen", "captures", "needed", "roots")
+    _seen: set[Node] | None = None  # these three stand on the class: few runs set them
+    _number: int | None = None
+    callbacks: list[Callable[[], Any]] | None = None
 
-    def __init__(self, roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any = None) -> None:
-        self.roots, self.needed, self.captures = roots, needed, captures
-        self._seen: set[Node] | None = None
+    __slots__ = ("__dict__", "__weakref__", "captures", "depth", "needed", "roots")
+
+    def __init__(self, roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any = None, depth: int = 0) -> None:
+        self.roots, self.needed, self.captures, self.depth = roots, needed, captures, depth
 
     def reaches(self, node: Node) -> bool:
         """Whether this run hands a gradient to ``node``."""
         if self._seen is None:
             self._seen = below(e for e, _ in self.roots) if self.needed is None else self.needed.union(self.captures or ())
         return node in self._seen
+
+    @property
+    def number(self) -> int:
+        """A number that no other run has; given when it is first asked for."""
+        if self._number is None:
+            self._number = next(_numbers)
+        return self._number
+
+
+_numbers = itertools.count()
 
 
 class _Current(threading.local):
@@ -49,6 +69,24 @@ def current_walk() -> Walk | None:
     return _current.walk
 
 
+def current_node() -> Node | None:
+    """The node whose rule (or hook) is running in this thread, if any."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code is not _run.__code__:
+        frame = frame.f_back
+    return None if frame is None else frame.f_locals.get("node")
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call ``callback`` when the present run is over, after every gradient has arrived; callbacks may queue further ones."""
+    walk = _current.walk
+    if walk is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    if walk.callbacks is None:
+        walk.callbacks = []
+    walk.callbacks.append(callback)
+
+
 def run(
     roots: list[tuple[Edge, Any]],
     space: Any,
@@ -61,9 +99,18 @@ def run(
     ``space`` is the vocabulary that gradients are computed in: raw arrays, or recorded tensors. ``needed`` limits the
     walk to those nodes. ``captures`` maps a node to ``{output number: None}``; the gradient that arrives there is put
     in, and the walk stops there unless the node is also in ``needed``.
+
+    A rule or a hook may call ``run`` again. What it raises ends the run; the graph can be used afterwards.
     """
     outer = _current.walk
-    _current.walk = Walk(roots, needed, captures)
+    if outer is None:
+        walk = Walk(roots, needed, captures)
+    elif outer.depth < _DEPTH:
+        walk = Walk(roots, needed, captures, outer.depth + 1)
+    else:
+        _in_own_thread(run, roots, space, retain, needed, captures)
+        return
+    _current.walk = walk
     watch = anomaly_mode.current
     before = None if watch is None else watch.enter()
     observers = modes().observers
@@ -80,6 +127,18 @@ def run(
         _current.walk = outer
         if watch is not None:
             watch.leave(before)
+    if walk.callbacks is not None:
+        _finish(walk, walk.callbacks)
+
+
+def _finish(walk: Walk, callbacks: list[Callable[[], Any]]) -> None:
+    outer = _current.walk
+    _current.walk = walk
+    try:
+        for callback in callbacks:  # the list may grow meanwhile
+            callback()
+    finally:
+        _current.walk = outer
 
 
 def _observed(observers: tuple[Any, ...]) -> Any:
@@ -89,6 +148,25 @@ def _observed(observers: tuple[Any, ...]) -> Any:
         if hasattr(observer, "watch"):
             walk = partial(observer.watch, walk)
     return walk
+
+
+def _in_own_thread(work: Callable[..., None], *args: Any) -> None:
+    """Run ``work`` in a fresh thread, in a copy of this one's context; its error is raised here, with its traceback."""
+    from contextvars import copy_context
+
+    context, failed = copy_context(), []
+
+    def body() -> None:
+        try:
+            context.run(work, *args)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=body, name="wengert-backward", daemon=True)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed.pop()
 
 
 def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
@@ -176,14 +254,17 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
 
 
 def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node, i: int) -> Any:
-    """The gradient in the shape and dtype of its tensor: broadcasting and promotion are undone here, for every operator."""
+    """The gradient in the shape and dtype of its tensor: broadcasting and promotion are undone here, for every operator.
+
+    Without a ``dtype`` (a leaf that takes gradients of any) it stays what it is.
+    """
     given = tuple(g.shape)
     if given != shape and not _expands(shape, given):
         raise RuntimeError(
             f"Function {node.name()} returned an invalid gradient at index {i} - got {list(given)} but expected shape "
             f"compatible with {list(shape)}"
         )
-    return space.conform(g, shape, dtype)
+    return space.conform(g, shape, space.dtype_of(g) if dtype is None else dtype)
 
 
 def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

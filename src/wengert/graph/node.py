@@ -81,7 +81,19 @@ class Node:
         return [InputMetadata(*pair) for pair in zip(self.shape, self.dtype)]
 
     def _sequence_nr(self) -> int:
-        return -self.seq
+        return self.__dict__.get("_sequence", -self.seq)
+
+    def _set_sequence_nr(self, sequence_nr: int) -> None:
+        # A label for profilers. The walk goes by ``seq``, which has to agree with the edges.
+        self.__dict__["_sequence"] = sequence_nr
+
+    @property
+    def requires_grad(self) -> bool:
+        return True
+
+    def __call__(self, *grads: Any) -> Any:
+        """The gradients of the inputs for those of the outputs; recorded where operations are. Hooks are not called."""
+        return call(self, grads)
 
     def _hooks(self) -> NodeHooks:
         if self.hooks is None:
@@ -91,6 +103,11 @@ class Node:
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> RemovableHandle:
         """Call ``fn(grad_inputs, grad_outputs)`` after the node has run; a returned tuple replaces ``grad_inputs``."""
         return _register(self._hooks().post, fn)
+
+    def _register_hook_dict(self, tensor: Any) -> None:
+        """Take over the hooks that ``tensor``, an output of this node, keeps in ``_backward_hooks``."""
+        if tensor._backward_hooks is not None:
+            self._hooks().tensor[tensor.output_nr] = tensor._backward_hooks
 
     def register_prehook(self, fn: Callable[[Any], Any]) -> RemovableHandle:
         """Call ``fn(grad_outputs)`` before the node runs; a returned tuple replaces ``grad_outputs``."""
@@ -109,13 +126,17 @@ class InputMetadata:
     is_nested_tensor = is_cpp_nested_tensor = is_tensor_subclass = False
 
     def __init__(self, shape: tuple[int, ...], d: Any) -> None:
-        self.shape, self._dtype = shape, d
+        self.shape, self._dtype = list(shape), d
 
     @property
     def dtype(self) -> Any:
         from ..arrays.dtypes import of
 
-        return of(self._dtype)
+        return None if self._dtype is None else of(self._dtype)
+
+
+# How a node is called as a function. Put in from above, where tensors are known.
+call: Any = None
 
 
 class HookDict(dict[Any, Any]):

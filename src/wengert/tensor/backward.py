@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.dtypes import of
+from ..graph import node as node_module
 from ..graph.engine import reachable, run
 from ..graph.modes import modes, set_modes
 from . import call
 from . import tensor as tensor_module
+from .errors import warn_once
 from .meta import edge_of, requires_grad
 from .spaces import RAW, RECORDED
 from .tensor import Tensor as Tensor_
@@ -20,21 +23,18 @@ if TYPE_CHECKING:
     from ..graph.node import Node
 
 
-class GradientEdge(tuple[Any, int]):
-    """A place on the tape, ``(node, output_nr)``, for ``backward`` and ``grad`` in place of a tensor."""
+class GradientEdge(NamedTuple):
+    """A place on the tape, for ``backward`` and ``grad`` in place of a tensor: output ``output_nr`` of ``node``.
 
-    __slots__ = ()
+    ``ownership_token``: whatever keeps the graph alive. Here the node does, so it is None.
+    """
 
-    def __new__(cls, node: Node, output_nr: int = 0, ownership_token: Any = None) -> GradientEdge:
-        return tuple.__new__(cls, (node, output_nr))
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
 
-    @property
-    def node(self) -> Any:
-        return self[0]
 
-    @property
-    def output_nr(self) -> int:
-        return self[1]
+GradientEdge.__module__ = "torch.autograd.graph"
 
 
 def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
@@ -83,25 +83,21 @@ def backward(
     tensors = _row(tensors)
     edges = _roots(tensors, _seeds(tensors, grad_tensors, _in_tensors(create_graph)))
     if create_graph:
-        import warnings
-
-        warnings.warn(
+        warn_once(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
             "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
             "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the "
             "leak.",
-            UserWarning,
-            stacklevel=3,
+            4,
         )
     needed = None
     captures: dict[Node, dict[int, Any]] | None = None
     if targets is not None:
         nodes = set()
         for t in targets:
-            edge = _input_edge(t)
-            if isinstance(t, Tensor_) and t._edge is not None:
-                t.retain_grad()
-            nodes.add(edge[0])
+            if isinstance(t, Tensor_) and (t._edge is not None or not requires_grad(t)):
+                t.retain_grad()  # or its complaint
+            nodes.add(_input_edge(t)[0])
         needed = reachable([e for e, _ in edges], nodes) | nodes
         captures = {}
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures)
@@ -145,7 +141,7 @@ def grad(
         )
     rows = _row(outputs)
     wanted = _row(inputs)
-    if len(wanted) == 0:
+    if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
@@ -162,15 +158,15 @@ def grad(
     result: list[Any] = []
     for i, (node, nr) in enumerate(places):
         g = captures[node][nr]
-        if g is None:
-            if not allow_unused:
-                raise RuntimeError(
-                    f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
-                    "the desired behavior."
-                )
-            result.append(Tensor_._wrap(np.zeros(node.shape, node.dtype)) if materialize_grads else None)
-        else:
+        if g is not None:
             result.append(g if isinstance(g, Tensor_) else RAW.wrap(g))
+        elif not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
+                "desired behavior."
+            )
+        else:
+            result.append(_zeros(wanted[i], create_graph) if materialize_grads else None)
     return tuple(result)
 
 
@@ -181,19 +177,31 @@ def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bo
     vectors = _row(vectors) if vectors is not None else []
     if len(vectors) != len(rows):
         raise RuntimeError(f"got {len(rows)} tensors and {len(vectors)} gradients")
-    count = next(v.shape[0] for v in vectors if v is not None)
+    counts = [v.shape[0] for v in vectors if v is not None]
+    if not counts or min(counts) != max(counts):
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {counts} for the mapped dimension")
+    count = counts[0]
     for i, (t, v) in enumerate(zip(rows, vectors)):
         if v is not None and v._data.shape[1:] != _place_of(t)[0]:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
                 "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{i}] has a shape of {_show(v._data.shape)} and output[{i}] has a shape of {_show(_place_of(t)[0])}. If you only "
+                f"grad_output[{i}] has a shape of {_show(v._data.shape[1:])} and output[{i}] has a shape of {_show(_place_of(t)[0])}. If you only "
                 "want some tensors in `grad_output` to be considered batched, consider using vmap."
             )
     with Level(count, "different") as level:
         given = [None if v is None else wrapped(v, level) for v in vectors]
-        found = grad(rows, wanted, given, retain, create_graph, True, allow_unused, False, materialize)
-    return tuple(None if g is None else expanded(g, level) for g in found)
+        found = grad(rows, wanted, given, retain, create_graph, True, allow_unused)
+        found = tuple(None if g is None else expanded(g, level) for g in found)
+    return tuple(_zeros(t, create_graph) if g is None and materialize else g for t, g in zip(wanted, found))
+
+
+def _zeros(t: Any, create_graph: bool) -> Tensor_:
+    """The gradient of an input that nothing depends on."""
+    if isinstance(t, GradientEdge):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    zeros = Tensor_._wrap(np.zeros(t._data.shape, t._data.dtype))
+    return zeros.requires_grad_() if create_graph else zeros
 
 
 def _place_of(t: Any) -> tuple[Any, Any]:
@@ -201,7 +209,7 @@ def _place_of(t: Any) -> tuple[Any, Any]:
     if not isinstance(t, GradientEdge):
         return t._data.shape, t._data.dtype
     if t.node.outputs == 1:
-        return t.node.shape, t.node.dtype
+        return t.node.shape, t.node.variable._data.dtype if t.node.dtype is None else t.node.dtype
     return t.node.shape[t.output_nr], t.node.dtype[t.output_nr]
 
 
@@ -230,7 +238,9 @@ def _row(x: Any) -> Any:
 
 def _input_edge(t: Any) -> Any:
     if isinstance(t, GradientEdge):
-        return t
+        return t[:2]
+    if not isinstance(t, Tensor_):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
     if not requires_grad(t):
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return edge_of(t)
@@ -240,7 +250,7 @@ def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
     edges = []
     for i, (t, g) in enumerate(zip(tensors, seeds)):
         if isinstance(t, GradientEdge):
-            edges.append((tuple(t), g))
+            edges.append((t[:2], g))
             continue
         edge = edge_of(t) if isinstance(t, Tensor_) and requires_grad(t) else None
         if edge is None:
@@ -257,13 +267,12 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
         grads = (grads,)
     else:
         grads = tuple(grads)
-    if len(grads) != len(tensors):
-        raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     seeds: list[Any] = []
     for i, (t, g) in enumerate(zip(tensors, grads)):
         edge = isinstance(t, GradientEdge)
-        shape = (t.node.shape if t.node.outputs == 1 else t.node.shape[t.output_nr]) if edge else t._data.shape
-        dtype = (t.node.dtype if t.node.outputs == 1 else t.node.dtype[t.output_nr]) if edge else t._data.dtype
+        if not edge and not isinstance(t, Tensor_):
+            raise AssertionError(f"Expected output to be a torch.Tensor, but got {type(t).__name__}")
+        shape, dtype = _place_of(t)
         if g is None:
             if not edge and not requires_grad(t):
                 seeds.append(None)
@@ -293,6 +302,8 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
             seeds.append(g if g._data.dtype == dtype else RECORDED.cast(g, dtype))
         else:
             seeds.append(g._data if g._data.dtype == dtype else g._data.astype(dtype))
+    if len(seeds) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(seeds)} gradients")
     return seeds
 
 
@@ -301,9 +312,25 @@ def _show(shape: tuple[int, ...]) -> str:
 
 
 def _dtype_name(d: Any) -> str:
-    from ..arrays.dtypes import of
-
     return repr(of(d))
 
 
+def _call_node(node: Node, grads: tuple[Any, ...]) -> Any:
+    """``node(*grads)``: its rule alone."""
+    if len(grads) != node.outputs:
+        raise TypeError(f"expected {node.outputs} arguments, got {len(grads)} instead")
+    for i, g in enumerate(grads):
+        if g is not None and not isinstance(g, Tensor_):
+            raise TypeError(f"argument {i} is not a Variable")
+    space: Any = RECORDED if modes().grad else RAW
+    given = [None if g is None else space.unwrap(g) for g in grads]
+    answer: Any = (None,) * len(node.edges)
+    if node.wants_undefined or any(g is not None for g in given):
+        g = given[0] if node.outputs == 1 else given
+        answer = node.raw(g) if space.raw else node.recorded(g)
+    row = tuple(None if g is None else space.wrap(g) for g in answer)
+    return row[0] if len(row) == 1 else row
+
+
 tensor_module.run_backward = backward
+node_module.call = _call_node

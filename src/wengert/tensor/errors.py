@@ -46,12 +46,13 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
 
 
 _warned: set[str] = set()
+warn_always = False  # see torch.set_warn_always
 
 
-def warn_once(message: str) -> None:
+def warn_once(message: str, stacklevel: int = 3) -> None:
     """Warn the user of the caller, the first time in a process."""
-    if message not in _warned:
+    if warn_always or message not in _warned:
         import warnings
 
         _warned.add(message)
-        warnings.warn(message, stacklevel=3)
+        warnings.warn(message, stacklevel=stacklevel)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..arrays import kernels as K
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, next_sequence
-from .spaces import RAW, RECORDED, sole
+from .spaces import RAW, RECORDED, sole, sole_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,6 +53,7 @@ class Meta:
 
     requires_grad = False  # of a leaf
     grad: Tensor | None = None
+    grad_dtype: Any = False  # of a leaf: the dtype that its gradient has; False: as its data; None: any
     accumulator: Any = None  # weak reference to the AccumulateGrad node in use
     hooks: HookDict | None = None  # on a leaf: they outlive its accumulators
     post_hooks: HookDict | None = None
@@ -165,6 +167,8 @@ def edge_of(t: Tensor) -> Edge | None:
         node.shape, node.dtype = array.shape, array.dtype
         if meta.hooks is not None:
             node.hooks = NodeHooks({0: meta.hooks})
+        if meta.grad_dtype is not False:
+            node.dtype = meta.grad_dtype
         meta.accumulator = _weak(node)
     return (node, 0)
 
@@ -292,31 +296,34 @@ class AccumulateGrad(Node):
     saved = None
     hooks: NodeHooks | None = None
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def _sequence_nr(self) -> int:
+        return self.__dict__.get("_sequence", 2**64 - 1)  # type: ignore[no-any-return]
+
     def raw(self, g: Any) -> tuple[()]:
         if g is None:
             return ()
         variable = self.variable
         meta = meta_of(variable)
         with _leaf_lock:
-            if meta.grad is None:
-                if type(g) is not np.ndarray:
-                    meta.grad = RAW.wrap(g.copy())
-                else:
-                    if not sole(g):
-                        g = g.copy()
-                    meta.grad = type(variable)._plain_class._wrap(g)
-            else:
-                old = meta.grad
-                if old._edge is not None or not old._data.flags.writeable:
-                    meta.grad = RAW.wrap(old._data + g) if old.is_sparse else old + type(variable)._plain_class._wrap(g)
-                else:
-                    try:
-                        K.add(old._data, g, old._data)
-                    except ValueError:  # .data = has given the leaf another shape since
-                        from .errors import broadcast_message
-
-                        raise RuntimeError(broadcast_message([old._data.shape, g.shape])) from None
+            old = meta.grad
+            if old is not None:
+                if type(old._data) is np.ndarray and old._data.flags.writeable:
+                    _add_in_place(old._data, g)
                     old._vc[0] += 1
+                elif old.is_sparse and type(g) is not np.ndarray:
+                    old._data = old._data + g
+                    old._vc[0] += 1
+                else:
+                    meta.grad = RAW.wrap(old._data + g)
+            elif type(g) is np.ndarray:
+                if not sole(g) or (g.strides != variable._data.strides and not _laid_out_as(g, variable._data)):
+                    g = _copied(g, variable._data)
+                meta.grad = type(variable)._plain_class._wrap(g)
+            else:
+                meta.grad = RAW.wrap(g if sole_sparse(g) else g.copy())
         if meta.post_hooks is not None:
             tell(meta.post_hooks, variable)
         return ()
@@ -325,11 +332,13 @@ class AccumulateGrad(Node):
         if g is None:
             return ()
         meta = meta_of(self.variable)
-        with _leaf_lock:
+        while True:
             old = meta.grad
-        new = g.clone() if old is None else old + g
-        with _leaf_lock:
-            meta.grad = new
+            new = g.clone() if old is None else g + old if old.is_sparse and not g.is_sparse else old + g
+            with _leaf_lock:
+                if meta.grad is old:
+                    meta.grad = new
+                    break
         if meta.post_hooks is not None:
             tell(meta.post_hooks, self.variable)
         return ()
@@ -338,10 +347,56 @@ class AccumulateGrad(Node):
         return 2**64 - 1  # PyTorch's: accumulators run before all else that is pending
 
 
+def _add_in_place(a: np.ndarray, g: Any) -> None:
+    try:
+        K.add(a, g, a)
+    except TypeError:  # the leaf takes gradients of any dtype, and this is another one
+        K.add(a, g.astype(a.dtype), a)
+    except ValueError:  # .data = has given the leaf another shape since
+        from .errors import broadcast_message
+
+        raise RuntimeError(broadcast_message([a.shape, g.shape])) from None
+
+
+layout_enforced: ContextVar[bool] = ContextVar("wengertlayout_enforced", default=True)
+
+
+def _dense(a: np.ndarray) -> bool:
+    """Whether the elements fill a piece of memory without gaps or overlaps, in whatever order of the dimensions."""
+    step = a.itemsize
+    for stride, n in sorted((s, n) for s, n in zip(a.strides, a.shape) if n != 1):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
+def _laid_out_as(g: np.ndarray, a: Any) -> bool:
+    """Whether ``g`` may be the gradient of a leaf ``a`` as it is: of the leaf's strides if that is dense, row by row if it is not."""
+    if g.size == 0 or not layout_enforced.get():
+        return True
+    if type(a) is np.ndarray and a.shape == g.shape and _dense(a):
+        item, mine = g.itemsize, a.itemsize
+        return all(n == 1 or s // item == t // mine for s, t, n in zip(g.strides, a.strides, g.shape))
+    return g.flags.c_contiguous
+
+
+def _copied(g: np.ndarray, a: Any) -> np.ndarray:
+    """A copy of ``g`` in the layout for the leaf ``a``."""
+    if type(a) is np.ndarray and not a.flags.c_contiguous and a.shape == g.shape and _dense(a):
+        new = np.empty_like(a, g.dtype)
+        new[...] = g
+        return new
+    return g.copy()
+
+
 class CopySlices(Node):
     """The history of a base after an in-place write through one of its views."""
 
     __slots__ = ("at", "fn", "layout", "place", "view")
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
 
     def __init__(self, base: Tensor, view: View, seen: np.ndarray, fn: Node, at: int = 0) -> None:
         self.fn, self.at = fn, at

@@ -48,6 +48,14 @@ def sole(g: np.ndarray) -> bool:
     return g.base is None and sys.getrefcount(g) <= _LOCAL and g.flags.writeable
 
 
+def sole_sparse(g: Any) -> bool:
+    """The same question about a sparse array: it is seen only by the engine's step, and so are its values."""
+    values = getattr(g, "values", None)
+    if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL:
+        return False
+    return values.base is None and values.flags.c_contiguous and g.indices.flags.c_contiguous and sys.getrefcount(values) <= 3
+
+
 class RawSpace:
     """Arrays in, arrays out; nothing is recorded."""
 

@@ -300,6 +300,20 @@ class Tensor(Methods):
         return None if self._edge is None else self._edge[0]
 
     @property
+    def _grad_fn(self) -> Node | None:
+        return self.grad_fn
+
+    @_grad_fn.setter
+    def _grad_fn(self, value: None) -> None:
+        if value is not None:
+            raise RuntimeError("_grad_fn can be only set to None")
+        self.detach_()
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
     def output_nr(self) -> int:
         return 0 if self._edge is None else self._edge[1]
 
@@ -332,13 +346,13 @@ class Tensor(Methods):
             raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
-        if value._data.dtype != self._data.dtype:
-            from ..arrays.dtypes import scalar_name
-
+        wanted = self._data.dtype if self._meta is None or self._meta.grad_dtype is False else self._meta.grad_dtype
+        if wanted is not None and value._data.dtype != wanted:
             raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{scalar_name(value._data.dtype).lower()}' to a tensor with grad_dtype "
-                f"'{scalar_name(self._data.dtype)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype): "
-                "convert it with .to(tensor.dtype) first."
+                f"attempting to assign a gradient with dtype '{_c_name(value._data.dtype)}' to a tensor with grad_dtype "
+                f"'{dt.scalar_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
+                "the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
+                "the dtypes of a tensor and its gradient may break downstream systems that assume they match."
             )
         if value._data.shape != self._data.shape:
             raise RuntimeError(
@@ -353,6 +367,34 @@ class Tensor(Methods):
             self._meta.grad = None
 
     _grad = grad
+
+    @property
+    def grad_dtype(self) -> dt.dtype | None:
+        """The dtype that the gradient of this leaf has: its own unless it was set to another one, or to None (any)."""
+        if self._edge is not None:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        if self._meta is None or self._meta.grad_dtype is False:
+            return self.dtype
+        return None if self._meta.grad_dtype is None else dt.of(self._meta.grad_dtype)
+
+    @grad_dtype.setter
+    def grad_dtype(self, dtype: dt.dtype | None) -> None:
+        if dtype is not None and not isinstance(dtype, dt.dtype):
+            raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}")
+        if self._edge is not None:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        meta = meta_of(self)
+        wanted = None if dtype is None else dtype.np
+        if wanted is not None and meta.grad is not None and meta.grad._data.dtype != wanted:
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{dt.scalar_name(wanted)}' because there is already a gradient with dtype "
+                f"'{_c_name(meta.grad._data.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+                "grad_dtype matches the existing gradient's dtype."
+            )
+        meta.grad_dtype = wanted
+        node = None if meta.accumulator is None else meta.accumulator()
+        if node is not None:
+            node.dtype = wanted
 
     @property
     def data(self) -> Any:
@@ -372,6 +414,8 @@ class Tensor(Methods):
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
             )
+        if new._data.dtype != self._data.dtype and self._meta is not None:
+            self._meta.accumulator = None  # what was recorded before leads to the leaf that it was
         self._data = new._data
 
     @data.deleter
@@ -448,6 +492,10 @@ class Tensor(Methods):
             node._hooks().tensor[nr] = hooks if isinstance(hooks, HookDict) else HookDict(hooks)
         elif node.hooks is not None:
             node.hooks.tensor.pop(nr, None)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in its ``.grad`` during ``backward()``."""
@@ -626,6 +674,18 @@ class Tensor(Methods):
         from .overrides import default_torch_function
 
         return default_torch_function(cls, func, types, args, kwargs or {})
+
+
+_C_NAMES = {
+    "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char", "Short": "short int", "Int": "int", "Long": "long int",
+    "Bool": "bool", "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
+}  # fmt: skip
+
+
+def _c_name(d: np.dtype) -> str:
+    """A dtype by its name in C++, which some of PyTorch's messages use."""
+    name = dt.scalar_name(d)
+    return _C_NAMES.get(name, f"c10::{name}")
 
 
 InputMetadata.device = CPU
