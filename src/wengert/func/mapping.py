@@ -25,8 +25,8 @@ def vmap(
     ``in_dims``: the dimension to map over, for all arguments or nested like them; None for what every example gets
     whole. ``out_dims``: where the mapped dimension goes in the results (None: the result is the same for all).
     ``randomness``: random numbers in ``func`` are refused (``"error"``), drawn for each example (``"different"``) or
-    alike for all (``"same"``). ``chunk_size``: so many examples at a time, to save memory. Keyword arguments are mapped
-    over their first dimension.
+    alike for all (``"same"``). ``chunk_size``: so many examples at a time, to save memory. Keyword arguments are passed
+    on as they are.
 
     Inside, Python must not branch on a tensor's numbers (``if x > 0``, ``x.item()``): ``RuntimeError``. Raises
     ``ValueError`` where dimensions, sizes or structures do not fit.
