@@ -77,7 +77,8 @@ def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints
     around = tuple([d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation)])
     if all(s == 1 for s in stride) and min(around) >= 0 and weight.size and not _plain_conv.pointwise(kernel, stride, padding):
         o, c = weight.shape[:2]  # a convolution with every filter turned around, and filters and channels exchanged
-        turned = weight.reshape(groups, o // groups, c, *kernel).swapaxes(1, 2)[(..., *[slice(None, None, -1)] * len(kernel))]
+        backwards: tuple[Any, ...] = (..., *[slice(None, None, -1)] * len(kernel))
+        turned = weight.reshape(groups, o // groups, c, *kernel).swapaxes(1, 2)[backwards]
         found = _kernels.conv(g, turned.reshape(groups * c, o // groups, *kernel), None, stride, around, dilation, groups)
     return _plain_conv.conv_input(g, weight, shape, stride, padding, dilation, groups) if found is NotImplemented else found
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wengert.tensor import PLACES
+if TYPE_CHECKING:  # without the import below: within a cycle of imports, type checkers lose what a module's __getattr__ gives
 
+    def __getattr__(name: str) -> Any: ...
 
-def __getattr__(name: str) -> Any:
-    found = PLACES["torch"].get(name)
-    if found is None:
-        raise AttributeError(f"the tensor floor has no function {name!r}")
-    return found
+else:
+    from wengert.tensor import PLACES
+
+    def __getattr__(name: str) -> Any:
+        found = PLACES["torch"].get(name)
+        if found is None:
+            raise AttributeError(f"the tensor floor has no function {name!r}")
+        return found

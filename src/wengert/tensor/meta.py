@@ -300,7 +300,7 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
     def _sequence_nr(self) -> int:
-        return self.__dict__.get("_sequence", 2**64 - 1)  # type: ignore[no-any-return]
+        return self.__dict__.get("_sequence", 2**64 - 1)  # PyTorch's: accumulators run before all else that is pending
 
     def raw(self, g: Any) -> tuple[()]:
         if g is None:
@@ -342,9 +342,6 @@ class AccumulateGrad(Node):
         if meta.post_hooks is not None:
             tell(meta.post_hooks, self.variable)
         return ()
-
-    def _sequence_nr(self) -> int:
-        return 2**64 - 1  # PyTorch's: accumulators run before all else that is pending
 
 
 def _add_in_place(a: np.ndarray, g: Any) -> None:

@@ -357,7 +357,7 @@ def _is_result(op: Operator, name: str) -> bool:
     return op.outputs is not ... and name in op.outputs
 
 
-def packed(array: np.ndarray, hooks: Any, tensor: Any = None) -> tuple[Any, Any, int]:
+def packed(array: Any, hooks: Any, tensor: Any = None) -> tuple[Any, Any, int]:
     """``array`` in the keeping of hooks, as an entry of a node's memory."""
     return pack(array, hooks, tensor), _UNVERSIONED, 0
 
