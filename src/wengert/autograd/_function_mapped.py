@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple
 
 from ..graph.modes import map_levels
@@ -9,6 +10,7 @@ from ..tensor.batching import Batched, Level, decomposed, lowered, raised, wrapp
 from ..tensor.batching.batched import settled
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
+from .function import Function
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -36,8 +38,6 @@ class _Below:
 
 def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     """``cls.apply(*args)`` where some argument is batched."""
-    from .function import Function
-
     if not separate:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
@@ -135,7 +135,7 @@ class _Context:
     @property
     def needs_input_grad(self) -> Any:
         """Which arguments want a gradient."""
-        return self._ctx.needs_input_grad
+        return self._ctx.needs_input_grad[1:]
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -143,68 +143,83 @@ class _Context:
         return tuple(raised(t, [self._level]) if b else t for t, b in zip(self._ctx.saved_tensors, self._kept))
 
 
+class _Plan:
+    """One call of a mapped Function: whose methods are called, and what is batched."""
+
+    __slots__ = ("cls", "in_dims", "level", "outputs", "several")
+
+    outputs: list[bool]  # which of them are batched
+    several: bool
+
+    def __init__(self, cls: Any, in_dims: Any, level: Level) -> None:
+        self.cls, self.in_dims, self.level = cls, in_dims, level
+
+    def inner(self) -> Level:
+        """A map like the one outside, to run a method in."""
+        return Level(self.level.size, self.level.randomness)
+
+
+def _row(output: Any) -> tuple[Any, ...]:
+    return tuple(output) if isinstance(output, (tuple, list)) else (output,)
+
+
+def _given(values: Any, batched: Any, inner: Level) -> list[Any]:
+    return [raised(v, [inner]) if b and isinstance(v, Tensor) else v for v, b in zip(values, batched)]
+
+
+def _args(values: Any, dims: Any, inner: Level) -> Any:
+    if type(dims) in (tuple, list):
+        return type(dims)(_args(v, d, inner) for v, d in zip(values, dims))
+    return values if dims is None else raised(values, [inner])
+
+
+class Vmapped(Function):
+    """A Function on whole batches, each of whose methods is the user's, mapped."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(plan: _Plan, *values: Any) -> Any:
+        with plan.inner() as inner:
+            output = plan.cls.forward(*_args(values, plan.in_dims, inner))
+        plan.several = isinstance(output, (tuple, list))
+        plan.outputs = [_at(o, inner) for o in _row(output)]
+        return tuple(o.value if b else o for o, b in zip(_row(output), plan.outputs))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        plan = ctx.plan = inputs[0]
+        proxy = ctx.proxy = _Context(weakref.proxy(ctx))
+        with plan.inner() as inner:
+            shown = _given(output, plan.outputs, inner)
+            plan.cls.setup_context(proxy, _args(inputs[1:], plan.in_dims, inner), tuple(shown) if plan.several else shown[0])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        plan, proxy = ctx.plan, ctx.proxy
+        cls = plan.cls
+        method = cls.backward if cls.backward is not Function.backward else cls.vjp
+        with plan.inner() as inner:
+            proxy._level = inner
+            found: list[Any] = [None]
+            for g, d in zip(_row(method(proxy, *_given(grads, plan.outputs, inner))), plan.in_dims):
+                if g is not None and d is None:  # an argument that is the same for all examples collects from each
+                    g = function("sum")(lowered(g, [inner]), 0) if inner in decomposed(g)[1] else g
+                found.append(g if g is None or d is None else lowered(g, [inner]))
+        return tuple(found)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+        plan, proxy = ctx.plan, ctx.proxy
+        with plan.inner() as inner:
+            proxy._level = inner
+            row = _row(plan.cls.jvp(proxy, *_given(tangents, [d is not None for d in plan.in_dims], inner)))
+            return tuple(lowered(t, [inner]) if b and t is not None else t for t, b in zip(row, plan.outputs))
+
+
 def _generated(cls: Any, in_dims: Any, level: Level, operands: Any) -> Any:
-    """The operation on the values, as a Function of its own: each of its methods is the user's, mapped."""
-    from .function import Function
-
-    out_batched: list[bool] = []
-    several: list[bool] = []
-
-    def given(values: Any, batched: Any, inner: Level) -> list[Any]:
-        return [raised(v, [inner]) if b and isinstance(v, Tensor) else v for v, b in zip(values, batched)]
-
-    def outputs_of(output: Any) -> tuple[Any, ...]:
-        return tuple(output) if isinstance(output, (tuple, list)) else (output,)
-
-    def mapped_args(values: Any, dims: Any, inner: Level) -> Any:
-        if type(dims) in (tuple, list):
-            return type(dims)(mapped_args(v, d, inner) for v, d in zip(values, dims))
-        return values if dims is None else raised(values, [inner])
-
-    class Vmapped(Function):
-        generate_vmap_rule = True
-
-        @staticmethod
-        def forward(*values: Any) -> Any:
-            with Level(level.size, level.randomness) as inner:
-                output = cls.forward(*mapped_args(values, in_dims, inner))
-            several[:] = [isinstance(output, (tuple, list))]
-            out_batched[:] = [_at(o, inner) for o in outputs_of(output)]
-            return tuple(o.value if b else o for o, b in zip(outputs_of(output), out_batched))
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            proxy = ctx.proxy = _Context(ctx)
-            with Level(level.size, level.randomness) as inner:
-                shown = given(output, out_batched, inner)
-                cls.setup_context(proxy, mapped_args(inputs, in_dims, inner), tuple(shown) if several[0] else shown[0])
-
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            method = cls.backward if cls.backward is not Function.backward else cls.vjp
-            with Level(level.size, level.randomness) as inner:
-                ctx.proxy._level = inner
-                row = outputs_of(method(ctx.proxy, *given(grads, out_batched, inner)))
-                found: list[Any] = []
-                for g, d in zip(row, in_dims):
-                    if g is None:
-                        found.append(None)
-                    elif d is None:  # an argument that is the same for all examples collects from each
-                        found.append(function("sum")(lowered(g, [inner]), 0) if inner in decomposed(g)[1] else g)
-                    else:
-                        found.append(lowered(g, [inner]))
-            return tuple(found)
-
-        @staticmethod
-        def jvp(ctx: Any, *tangents: Any) -> Any:
-            with Level(level.size, level.randomness) as inner:
-                ctx.proxy._level = inner
-                batched = [d is not None for d in in_dims]
-                row = outputs_of(cls.jvp(ctx.proxy, *given(tangents, batched, inner)))
-                return tuple(lowered(t, [inner]) if b and t is not None else t for t, b in zip(row, out_batched))
-
-    Vmapped.__name__ = Vmapped.__qualname__ = f"Vmapped{cls.__name__}"
-    Vmapped._backward_cls.__name__ = f"{cls.__name__}Backward"
-    row = outputs_of(Vmapped.apply(*operands))
-    results = [wrapped(o, level) if b else o for o, b in zip(row, out_batched)]
-    return tuple(results) if several[0] else results[0]
+    """The operation on the values."""
+    plan = _Plan(cls, in_dims, level)
+    row = _row(Vmapped.apply(plan, *operands))
+    results = [wrapped(o, level) if b else o for o, b in zip(row, plan.outputs)]
+    return tuple(results) if plan.several else results[0]
