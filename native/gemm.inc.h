@@ -76,3 +76,35 @@ static void F(transposed)(REAL *restrict to, const REAL *restrict from, size fro
                 for (size i = i0; i < i1; i++) to[j * rows + i] = from[i * from_row + j];
         }
 }
+
+/* A matrix whose element (p, j) is from[p * row + j * column] as panels of a tile's width, the last one filled up with zeros. */
+static void F(gemm_pack_rows)(REAL *restrict to, const REAL *restrict from, size row, size column, size depth, size columns)
+{
+    for (size j0 = 0; j0 < columns; j0 += GEMM_COLUMNS)
+        for (size p = 0; p < depth; p++)
+            for (size j = j0; j < j0 + GEMM_COLUMNS; j++) *to++ = j < columns ? from[p * row + j * column] : 0;
+}
+
+/* c += a b, b in panels. */
+static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, const REAL *restrict packed,
+                           size rows, size columns, size depth)
+{
+    for (size j = 0; j < columns; j += GEMM_COLUMNS, packed += depth * GEMM_COLUMNS) {
+        const size n = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS;
+        for (size i = 0; i < rows;) {
+            const size count = i + GEMM_ROWS <= rows ? GEMM_ROWS : 1;
+            REAL edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)];
+            REAL *to = n == GEMM_COLUMNS ? c + i * c_row + j : edge;
+            const size step = n == GEMM_COLUMNS ? c_row : GEMM_COLUMNS;
+            if (to == edge)
+                for (size r = 0; r < count; r++)
+                    for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? c[(i + r) * c_row + j + k] : 0;
+            if (count == 1) F(gemm_row)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
+            else F(gemm_tile)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
+            if (to == edge)
+                for (size r = 0; r < count; r++)
+                    for (size k = 0; k < n; k++) c[(i + r) * c_row + j + k] = edge[r * GEMM_COLUMNS + k];
+            i += count;
+        }
+    }
+}

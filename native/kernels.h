@@ -107,6 +107,23 @@ struct conv {
     X(conv_image, (REAL * out, const REAL *image, const REAL *weight, const REAL *bias, const struct conv *v, REAL *work)) \
     X(conv_weight_image, (REAL * grad, const REAL *image, const REAL *g, const struct conv *v, REAL *work))
 
+/* A recurrent layer over packed rows: `count[t]` rows from `first[t]` on belong to step t of the walk. */
+struct recurrent {
+    size hidden, steps;
+    const size *first, *count;
+    const void *packed, *bias, *h0, *c0, *grad;
+    void *gates, *act, *cells, *output, *own, *h, *c, *work;
+    int relu;
+};
+#define RECURRENT_KERNELS(X)                                              \
+    X(lstm, (const struct recurrent *v, size begin, size end))            \
+    X(lstm_grad, (const struct recurrent *v, size begin, size end))       \
+    X(gru, (const struct recurrent *v, size begin, size end))             \
+    X(gru_grad, (const struct recurrent *v, size begin, size end))        \
+    X(elman, (const struct recurrent *v, size begin, size end))           \
+    X(elman_grad, (const struct recurrent *v, size begin, size end))      \
+    X(gemm_pack, (REAL * to, const REAL *from, size row, size column, size depth, size columns))
+
 #define DECLARE_OPTIMIZER(name, columns, constants)                                                                  \
     void (*name##_update_f32)(float *p, const float *g, float *a, float *b, float *c, const float *k, size n); \
     void (*name##_update_f64)(double *p, const double *g, double *a, double *b, double *c, const double *k, size n);
@@ -123,10 +140,16 @@ struct kernels {
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
+#define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
+    RECURRENT_KERNELS(DECLARE_ROW)
+#undef DECLARE_ROW
 #undef REAL
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW)
+#undef DECLARE_ROW
+#define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
+    RECURRENT_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #undef REAL
 };

@@ -16,6 +16,7 @@
 #include "gemm.inc.h"
 #include "attention.inc.h"
 #include "conv.inc.h"
+#include "recurrent.inc.h"
 #undef REAL
 #undef F
 #undef LOAD
@@ -29,6 +30,7 @@
 #include "gemm.inc.h"
 #include "attention.inc.h"
 #include "conv.inc.h"
+#include "recurrent.inc.h"
 #undef REAL
 #undef F
 #undef LOAD
@@ -56,5 +58,8 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel, arguments) .kernel##_rows_f32 = kernel##_rows_f32, .kernel##_rows_f64 = kernel##_rows_f64,
+    RECURRENT_KERNELS(ENTRY)
 #undef ENTRY
 };

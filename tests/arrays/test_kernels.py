@@ -889,3 +889,58 @@ def test_convolution_keeps_nan_and_infinities_where_they_are_seen():
     seen[:3, 18:21] = True
     np.testing.assert_array_equal(np.isnan(y[0, 0]), seen)
     assert np.isinf(y[0, :, 0, 0]).all() and np.isinf(y).sum() == 2
+
+
+# -- recurrent layers -------------------------------------------------------------------------------------------------
+
+
+@native
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("hidden", "sizes"), [(5, (4, 4, 3, 1)), (33, (17, 17, 17)), (64, (1,) * 6), (16, (9, 2))])
+@pytest.mark.parametrize("layer", ["lstm", "gru", "gru without bias", "elman", "elman relu"])
+def test_recurrent_layers_are_those_of_numpy(layer, hidden, sizes, reverse, dtype, monkeypatch):
+    from wengert.arrays import recurrent
+
+    rng = np.random.default_rng(19)
+    gates = {"lstm": 4, "gru": 3, "elman": 1}[layer.split()[0]]
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(dtype) / 2
+
+    rows, batch = sum(sizes), sizes[0]
+    x, w, b = normal(rows, gates * hidden), normal(gates * hidden, hidden) / hidden**0.5, normal(gates * hidden)
+    h0, c0 = normal(batch, hidden), normal(batch, hidden)
+    g = [normal(rows, hidden)[:, ::-1], normal(batch, hidden), normal(batch, hidden)]
+
+    def both():
+        if layer == "lstm":
+            y = recurrent.lstm(x, w, h0, c0, sizes, reverse)
+            return *y, *recurrent.lstm_grad(g, w, h0, c0, y[0], y[3], y[4], sizes, reverse, [True] * 4)
+        if layer.startswith("gru"):
+            bias = b if layer == "gru" else None
+            y = recurrent.gru(x, w, bias, h0, sizes, reverse)
+            return *y, *recurrent.gru_grad(g, w, bias, h0, y[0], y[2], sizes, reverse, [True] * 4)
+        y = recurrent.elman(x, w, h0, layer.endswith("relu"), sizes, reverse)
+        return *y, *recurrent.elman_grad(g, w, h0, y[0], layer.endswith("relu"), sizes, reverse, [True] * 3)
+
+    got = both()
+    monkeypatch.setattr(recurrent.K, "recurrent_walk", K.plain("recurrent_walk"))
+    for a, e in zip(got, both(), strict=True):
+        assert (a is None) == (e is None)
+        if e is not None:
+            tolerance = 1e-4 if dtype == np.float32 else 1e-12
+            np.testing.assert_allclose(a, e, rtol=tolerance, atol=tolerance)
+
+
+@native
+def test_recurrent_walk_refuses_what_it_cannot_do():
+    x, w, h = np.ones((2, 3), np.float32), np.ones((3, 3), np.float32), np.ones((2, 3), np.float32)
+    arguments = [4, x, w, None, None, None, h, None, None, None, np.empty_like(x), None, None]
+    assert K.recurrent_walk(*arguments, (2,), False, False) is True
+    assert K.recurrent_walk(4, x.astype(np.float16), *arguments[2:], (2,), False, False) is False
+    assert K.recurrent_walk(*arguments[:2], w[:, ::-1], *arguments[3:], (2,), False, False) is False
+    with pytest.raises(ValueError, match="more rows than the batch"):
+        K.recurrent_walk(*arguments, (3,), False, False)
+    with pytest.raises(ValueError, match="a row for every sequence and step"):
+        K.recurrent_walk(*arguments, (2, 1), False, False)

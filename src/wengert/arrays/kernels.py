@@ -51,6 +51,7 @@ FAMILIES = {
     "scatter": ("add_at",),
     "conv": ("conv", "conv_input", "conv_weight"),
     "attention": ("attention", "attention_grad"),
+    "recurrent": ("recurrent_walk",),
     "optimizers": ("optimizer_update",),
     "shortcuts": (
         "sum", "mean", "where", "broadcast_to", "matmul", "linear", "cross_entropy", "cross_entropy_grad",

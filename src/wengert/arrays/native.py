@@ -35,7 +35,7 @@ _UFUNCS = (
     "ndtr", "lgamma", "digamma",
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
-optimizer_update = _kernels.update
+optimizer_update, recurrent_walk = _kernels.update, _kernels.recurrent_walk
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 

@@ -6,8 +6,9 @@ so a state of (N, hidden) whose first rows are updated at each step holds, in th
 in either direction.
 
 ``gates`` is the input's part of the gates, for all rows (R, gates * hidden); ``w_hh`` is (gates * hidden, hidden). A
-gradient function gives the gradients of gates, w_hh, b_hh (where there is one) and the initial states. The gates are
-activated again there rather than remembered: one product over all rows.
+gradient function gives the gradients of gates, w_hh, b_hh (where there is one) and the initial states. LSTM and GRU
+remember the activated gates, ``act``, in four parts a row. Where the native kernels take the arrays, one call walks all
+the steps; the loops here are the definition.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import kernels as K
+from .plain.recurrent import LAYERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,120 +45,116 @@ def before(initial: Array, states: Array, walk: list[tuple[slice, int]]) -> Arra
     return found
 
 
+def _walked(
+    layer: str, gates: Array, w_hh: Array, h: Array, sizes: Any, reverse: bool, relu: bool = False, *, bias: Any = None, h0: Any = None,
+    c0: Any = None, c: Any = None, act: Any = None, cells: Any = None, output: Any = None, own: Any = None, grad: Any = None,
+) -> bool:  # fmt: skip
+    arrays = (bias, h0, c0, h, c, act, cells, output, own, grad)
+    return K.recurrent_walk(LAYERS.index(layer), gates, w_hh, *arrays, sizes, reverse, relu)
+
+
 def lstm(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes: Any, reverse: bool) -> tuple[Array, ...]:
-    """Outputs (R, hidden), last ``h`` and ``c`` (N, hidden), and the cells of all rows. Gate order: i, f, g, o."""
+    """Outputs (R, hidden), last ``h`` and ``c`` (N, hidden), the cells of all rows, ``act``. Gate order: i, f, g, o."""
     hidden = h0.shape[1]
     output, cells = np.empty((2, len(gates), hidden), gates.dtype)
-    h, c, w = h0.copy(), c0.copy(), w_hh.T
-    work = np.empty((len(h0), 4 * hidden), gates.dtype)
+    h, c, act = h0.copy(), c0.copy(), np.empty(gates.shape, gates.dtype)
+    if _walked("lstm", gates, w_hh, h, sizes, reverse, c=c, act=act, cells=cells, output=output):
+        return output, h, c, cells, act
     for rows, n in steps(sizes, reverse):
-        z, now, cell = work[:n], output[rows], cells[rows]
-        np.matmul(h[:n], w, out=z)
+        z, now, cell = act[rows], output[rows], cells[rows]
+        np.matmul(h[:n], w_hh.T, out=z)
         z += gates[rows]
         i_f, g, o = z[:, : 2 * hidden], z[:, 2 * hidden : 3 * hidden], z[:, 3 * hidden :]
         K.sigmoid(i_f, out=i_f)
         K.tanh(g, out=g)
         K.sigmoid(o, out=o)
         np.multiply(i_f[:, hidden:], c[:n], out=cell)
-        g *= i_f[:, :hidden]
-        cell += g
+        cell += g * i_f[:, :hidden]
         K.tanh(cell, out=now)
         now *= o
         h[:n], c[:n] = now, cell
-    return output, h, c, cells
+    return output, h, c, cells, act
 
 
 def lstm_grad(
-    g: Any, gates: Array, w_hh: Array, h0: Array, c0: Array, output: Array, cells: Array, sizes: Any, reverse: bool,
-    needs: Any,
-) -> tuple[Any, ...]:  # fmt: skip
+    g: Any, w_hh: Array, h0: Array, c0: Array, output: Array, cells: Array, act: Array, sizes: Any, reverse: bool, needs: Any
+) -> tuple[Any, ...]:
     """``g``: the gradients of ``lstm``'s first three results."""
     walk, hidden = steps(sizes, reverse), h0.shape[1]
-    h_before, c_before = before(h0, output, walk), before(c0, cells, walk)
-    act = h_before @ w_hh.T
-    act += gates
-    K.sigmoid(act[:, : 2 * hidden], out=act[:, : 2 * hidden])
-    K.tanh(act[:, 2 * hidden : 3 * hidden], out=act[:, 2 * hidden : 3 * hidden])
-    K.sigmoid(act[:, 3 * hidden :], out=act[:, 3 * hidden :])
-    i, f, cand, o = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
-    t = np.tanh(cells)
-    d = np.empty_like(act)  # what each gate's gradient is a multiple of; the loop makes it the gradient
-    np.multiply(cand, i * (1 - i), out=d[:, :hidden])
-    np.multiply(c_before, f * (1 - f), out=d[:, hidden : 2 * hidden])
-    np.multiply(i, 1 - cand * cand, out=d[:, 2 * hidden : 3 * hidden])
-    np.multiply(t, o * (1 - o), out=d[:, 3 * hidden :])
-    into_cell = o * (1 - t * t)
-    forget = np.ascontiguousarray(f)
-    by_gate = d.reshape(-1, 4, hidden)
-    dh, dc = g[1].copy(), g[2].copy()
-    for rows, n in reversed(walk):
-        dh_now, dc_now = dh[:n], dc[:n]
-        dh_now += g[0][rows]
-        dc_now += dh_now * into_cell[rows]
-        by_gate[rows, :3] *= dc_now[:, None, :]
-        by_gate[rows, 3] *= dh_now
-        np.matmul(d[rows], w_hh, out=dh_now)
-        dc_now *= forget[rows]
+    h_before = before(h0, output, walk)
+    d = np.empty_like(act)
+    dh, dc, g_output = g[1].copy(), g[2].copy(), np.ascontiguousarray(g[0])
+    if not _walked("lstm_grad", d, w_hh, dh, sizes, reverse, c0=c0, c=dc, act=act, cells=cells, grad=g_output):
+        i, f, cand, o = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
+        t = np.tanh(cells)
+        # what each gate's gradient is a multiple of; the loop makes it the gradient
+        np.multiply(cand, i * (1 - i), out=d[:, :hidden])
+        np.multiply(before(c0, cells, walk), f * (1 - f), out=d[:, hidden : 2 * hidden])
+        np.multiply(i, 1 - cand * cand, out=d[:, 2 * hidden : 3 * hidden])
+        np.multiply(t, o * (1 - o), out=d[:, 3 * hidden :])
+        into_cell = o * (1 - t * t)
+        by_gate = d.reshape(-1, 4, hidden)
+        for rows, n in reversed(walk):
+            dh_now, dc_now = dh[:n], dc[:n]
+            dh_now += g_output[rows]
+            dc_now += dh_now * into_cell[rows]
+            by_gate[rows, :3] *= dc_now[:, None, :]
+            by_gate[rows, 3] *= dh_now
+            np.matmul(d[rows], w_hh, out=dh_now)
+            dc_now *= f[rows]
     return d, d.T @ h_before if needs[1] else None, dh, dc
 
 
 def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, reverse: bool) -> tuple[Array, ...]:
-    """Outputs (R, hidden) and the last state (N, hidden). Gate order: r, z, n."""
+    """Outputs (R, hidden), the last state (N, hidden), ``act``: r, z, n and the state's part of n."""
     hidden = h0.shape[1]
-    output = np.empty((len(gates), hidden), gates.dtype)
-    h, w = h0.copy(), w_hh.T
-    work = np.empty((len(h0), 3 * hidden), gates.dtype)
+    output, act = np.empty((len(gates), hidden), gates.dtype), np.empty((len(gates), 4 * hidden), gates.dtype)
+    h = h0.copy()
+    if _walked("gru", gates, w_hh, h, sizes, reverse, bias=b_hh, act=act, output=output):
+        return output, h, act
     for rows, n in steps(sizes, reverse):
-        z, x, now, state = work[:n], gates[rows], output[rows], h[:n]
-        np.matmul(state, w, out=z)
+        x, z, now, state = gates[rows], act[rows], output[rows], h[:n]
+        own = state @ w_hh.T
         if b_hh is not None:
-            z += b_hh
-        r_z, new = z[:, : 2 * hidden], z[:, 2 * hidden :]
-        r_z += x[:, : 2 * hidden]
+            own += b_hh
+        r_z, new = z[:, : 2 * hidden], z[:, 2 * hidden : 3 * hidden]
+        np.add(own[:, : 2 * hidden], x[:, : 2 * hidden], out=r_z)
         K.sigmoid(r_z, out=r_z)
-        new *= r_z[:, :hidden]
+        z[:, 3 * hidden :] = own[:, 2 * hidden :]
+        np.multiply(own[:, 2 * hidden :], r_z[:, :hidden], out=new)
         new += x[:, 2 * hidden :]
         K.tanh(new, out=new)
         np.subtract(state, new, out=now)
         now *= r_z[:, hidden:]
         now += new
         h[:n] = now
-    return output, h
+    return output, h, act
 
 
 def gru_grad(
-    g: Any, gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, sizes: Any, reverse: bool,
-    needs: Any,
-) -> tuple[Any, ...]:  # fmt: skip
-    """``g``: the gradients of ``gru``'s two results."""
+    g: Any, w_hh: Array, b_hh: Array | None, h0: Array, output: Array, act: Array, sizes: Any, reverse: bool, needs: Any
+) -> tuple[Any, ...]:
+    """``g``: the gradients of ``gru``'s first two results."""
     walk, hidden = steps(sizes, reverse), h0.shape[1]
     h_before = before(h0, output, walk)
-    own = h_before @ w_hh.T
-    if b_hh is not None:
-        own += b_hh
-    act = gates.copy()
-    r_z, new = act[:, : 2 * hidden], act[:, 2 * hidden :]
-    r_z += own[:, : 2 * hidden]
-    K.sigmoid(r_z, out=r_z)
-    r, z, own_new = r_z[:, :hidden], np.ascontiguousarray(r_z[:, hidden:]), own[:, 2 * hidden :]
-    new += r * own_new
-    K.tanh(new, out=new)
-    d = np.empty_like(act)
-    d_new = d[:, 2 * hidden :]
-    np.multiply(1 - z, 1 - new * new, out=d_new)
-    np.multiply(d_new, own_new * (r * (1 - r)), out=d[:, :hidden])
-    np.multiply(h_before - new, z * (1 - z), out=d[:, hidden : 2 * hidden])
-    d_own = d.copy()  # the hidden state's part reaches the new gate through the reset gate
-    d_own[:, 2 * hidden :] *= r
-    by_gate, own_by_gate = d.reshape(-1, 3, hidden), d_own.reshape(-1, 3, hidden)
-    dh = g[1].copy()
-    for rows, n in reversed(walk):
-        dh_now = dh[:n]
-        dh_now += g[0][rows]
-        by_gate[rows] *= dh_now[:, None, :]
-        own_by_gate[rows] *= dh_now[:, None, :]
-        dh_now *= z[rows]
-        dh_now += d_own[rows] @ w_hh
+    d, d_own = np.empty((2, len(act), 3 * hidden), act.dtype)
+    dh, g_output = g[1].copy(), np.ascontiguousarray(g[0])
+    if not _walked("gru_grad", d, w_hh, dh, sizes, reverse, h0=h0, act=act, output=output, own=d_own, grad=g_output):
+        r, z, new, own_new = (act[:, k * hidden : (k + 1) * hidden] for k in range(4))
+        d_new = d[:, 2 * hidden :]
+        np.multiply(1 - z, 1 - new * new, out=d_new)
+        np.multiply(d_new, own_new * (r * (1 - r)), out=d[:, :hidden])
+        np.multiply(h_before - new, z * (1 - z), out=d[:, hidden : 2 * hidden])
+        d_own[...] = d  # the hidden state's part reaches the new gate through the reset gate
+        d_own[:, 2 * hidden :] *= r
+        by_gate, own_by_gate = d.reshape(-1, 3, hidden), d_own.reshape(-1, 3, hidden)
+        for rows, n in reversed(walk):
+            dh_now = dh[:n]
+            dh_now += g_output[rows]
+            by_gate[rows] *= dh_now[:, None, :]
+            own_by_gate[rows] *= dh_now[:, None, :]
+            dh_now *= z[rows]
+            dh_now += d_own[rows] @ w_hh
     w = d_own.T @ h_before if needs[1] else None
     return d, w, d_own.sum(0) if b_hh is not None and needs[2] else None, dh
 
@@ -164,10 +162,12 @@ def gru_grad(
 def elman(gates: Array, w_hh: Array, h0: Array, relu: bool, sizes: Any, reverse: bool) -> tuple[Array, ...]:
     """Outputs (R, hidden) and the last state (N, hidden) of ``tanh`` (or ``relu``) ``(gates + w_hh h)``."""
     output = np.empty((len(gates), h0.shape[1]), gates.dtype)
-    h, w = h0.copy(), w_hh.T
+    h = h0.copy()
+    if _walked("elman", gates, w_hh, h, sizes, reverse, relu, output=output):
+        return output, h
     for rows, n in steps(sizes, reverse):
         now = output[rows]
-        np.matmul(h[:n], w, out=now)
+        np.matmul(h[:n], w_hh.T, out=now)
         now += gates[rows]
         if relu:
             np.maximum(now, 0, out=now)
@@ -182,11 +182,12 @@ def elman_grad(
 ) -> tuple[Any, ...]:
     """``g``: the gradients of ``elman``'s two results."""
     walk = steps(sizes, reverse)
-    d = (output > 0).astype(output.dtype) if relu else 1 - output * output
-    dh = g[1].copy()
-    for rows, n in reversed(walk):
-        dh_now = dh[:n]
-        dh_now += g[0][rows]
-        d[rows] *= dh_now
-        np.matmul(d[rows], w_hh, out=dh_now)
+    d, dh, g_output = np.empty_like(output), g[1].copy(), np.ascontiguousarray(g[0])
+    if not _walked("elman_grad", d, w_hh, dh, sizes, reverse, relu, output=output, grad=g_output):
+        d[...] = (output > 0).astype(output.dtype) if relu else 1 - output * output
+        for rows, n in reversed(walk):
+            dh_now = dh[:n]
+            dh_now += g_output[rows]
+            d[rows] *= dh_now
+            np.matmul(d[rows], w_hh, out=dh_now)
     return d, d.T @ before(h0, output, walk) if needs[1] else None, dh

@@ -67,13 +67,13 @@ def _thirds(x: Any, count: int) -> list[Any]:
 
 
 def _lstm_raw(
-    g: Any, gates: Any, w_hh: Any, h0: Any, c0: Any, output: Any, cells: Any, sizes: Any, reverse: bool, needs: Any
+    g: Any, gates: Any, w_hh: Any, h0: Any, c0: Any, output: Any, cells: Any, act: Any, sizes: Any, reverse: bool, needs: Any
 ) -> Any:
-    return raw.lstm_grad(g, gates, w_hh, h0, c0, output, cells, sizes, reverse, needs)
+    return raw.lstm_grad(g, w_hh, h0, c0, output, cells, act, sizes, reverse, needs)
 
 
 @composite(raw=_lstm_raw)
-def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, sizes, reverse, needs):
+def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs):
     """The gradients of ``lstm_layer``: of gates, weight and states."""
 
     def forward(x, own, state):
@@ -96,10 +96,10 @@ def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, sizes, reverse, ne
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, sizes, reverse: F.lstm_layer_grad(
-        g, gates, w_hh, h0, c0, output, cells, sizes, reverse, needs
+    grad=lambda F, g, needs, gates, w_hh, h0, c0, output, cells, act, sizes, reverse: F.lstm_layer_grad(
+        g, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs
     ),
-    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells",),
+    wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells", "act"),
 )  # fmt: skip
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
     """An LSTM over packed rows: outputs, last ``h``, last ``c``. Hochreiter and Schmidhuber, 1997."""
@@ -110,13 +110,13 @@ def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
 
 
 def _gru_raw(
-    g: Any, gates: Any, w_hh: Any, b_hh: Any, h0: Any, output: Any, sizes: Any, reverse: bool, needs: Any
+    g: Any, gates: Any, w_hh: Any, b_hh: Any, h0: Any, output: Any, act: Any, sizes: Any, reverse: bool, needs: Any
 ) -> Any:
-    return raw.gru_grad(g, gates, w_hh, b_hh, h0, output, sizes, reverse, needs)
+    return raw.gru_grad(g, w_hh, b_hh, h0, output, act, sizes, reverse, needs)
 
 
 @composite(raw=_gru_raw)
-def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, sizes, reverse, needs):
+def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, needs):
     """The gradients of ``gru_layer``: of gates, weight, bias and state."""
 
     def forward(x, own, state):
@@ -137,10 +137,10 @@ def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, sizes, reverse, needs):
 
 
 @operator(
-    grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, sizes, reverse: F.gru_layer_grad(
-        g, gates, w_hh, b_hh, h0, output, sizes, reverse, needs
+    grad=lambda F, g, needs, gates, w_hh, b_hh, h0, output, act, sizes, reverse: F.gru_layer_grad(
+        g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, needs
     ),
-    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"),
+    wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"), aux=("act",),
 )  # fmt: skip
 def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, reverse):
     """Gated recurrent units over packed rows: outputs, last state. Cho et al., 2014."""
