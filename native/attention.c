@@ -13,9 +13,10 @@ struct operand {
 };
 
 struct attention_job {
-    int type, ndim, backward, failed;
+    int type, ndim, backward;
     npy_intp lead[LEAD];
     struct operand query, key, value, grad;
+    char *work;
     char *out, *grad_query, *grad_key, *grad_value, *mask;
     npy_intp mask_strides[LEAD];
     struct attention_head head; /* what all heads share */
@@ -30,19 +31,17 @@ static char *at(const struct attention_job *job, const char *data, const npy_int
     return (char *)data;
 }
 
+static size work_of(const struct attention_head *h)
+{
+    return h->keys * (h->width + h->depth) + h->block * (h->width + 2 * h->keys);
+}
+
 static void heads(void *context, size begin, size end, int chunk)
 {
     struct attention_job *job = context;
     struct attention_head h = job->head;
     const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
-    const size numbers = h.keys * (h.width + h.depth) + h.block * (h.width + 2 * h.keys);
-    void *work = malloc((numbers ? numbers : 1) * width);
-    (void)chunk;
-    if (!work) {
-        job->failed = 1;
-        return;
-    }
-    h.work = work;
+    h.work = job->work + chunk * work_of(&h) * width;
     for (size i = begin; i < end; i++) {
 #define HEAD(name) at(job, job->name.data, PyArray_STRIDES(job->name.array), i)
         h.query = HEAD(query), h.key = HEAD(key), h.value = HEAD(value);
@@ -61,7 +60,6 @@ static void heads(void *context, size begin, size end, int chunk)
         }
 #undef HEAD
     }
-    free(work);
 }
 
 /* The array itself where its rows are contiguous, else a copy. */
@@ -147,11 +145,14 @@ static int run(struct attention_job *job)
     const struct attention_head *h = &job->head;
     const double work = (double)h->queries * h->keys * (h->width + h->depth) * (job->backward ? 2.5 : 1);
     const int chunks = pool_chunks(count, work * (job->type == NPY_FLOAT ? 0.01 : 0.02));
+    PyArrayObject *memory = scratch(chunks * work_of(h), job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
+    if (!memory) return -1;
+    job->work = PyArray_BYTES(memory);
     Py_BEGIN_ALLOW_THREADS
     pool_run(heads, job, count, chunks);
     Py_END_ALLOW_THREADS
-    if (job->failed) PyErr_NoMemory();
-    return job->failed ? -1 : 0;
+    Py_DECREF(memory);
+    return 0;
 }
 
 static PyArrayObject *result_like(PyArrayObject *model, npy_intp rows, npy_intp columns)

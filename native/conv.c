@@ -4,10 +4,11 @@
 #include "pool.h"
 
 struct conv_job {
-    int type, failed, weights;
+    int type, weights;
     size groups;
     struct conv shape;
     const char *image, *weight, *bias, *grad;
+    char *memory; /* `work` numbers for each chunk */
     char *out; /* results, or one partial weight gradient for each chunk */
     size image_step, weight_step, out_step, partial_step, work; /* of one image and group; numbers */
 };
@@ -17,11 +18,7 @@ static void images(void *context, size begin, size end, int chunk)
     struct conv_job *job = context;
     const struct conv *v = &job->shape;
     const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
-    void *work = malloc(job->work * width);
-    if (!work) {
-        job->failed = 1;
-        return;
-    }
+    void *work = job->memory + chunk * job->work * width;
     for (size item = begin; item < end; item++) {
         const size group = item % job->groups;
         const char *image = job->image + item * job->image_step * width;
@@ -39,7 +36,6 @@ static void images(void *context, size begin, size end, int chunk)
             kernels->conv_image_f32((float *)out, (const float *)image, (const float *)weight, (const float *)bias, v, work);
         else kernels->conv_image_f64((double *)out, (const double *)image, (const double *)weight, (const double *)bias, v, work);
     }
-    free(work);
 }
 
 /* Two numbers of a tuple of one or two; a missing first one is `missing`. */
@@ -94,11 +90,14 @@ static int describe(struct conv_job *job, PyArrayObject *x, size filters, size k
 
 static int run(struct conv_job *job, size count, int chunks)
 {
+    PyArrayObject *work = scratch(chunks * job->work, job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
+    if (!work) return -1;
+    job->memory = PyArray_BYTES(work);
     Py_BEGIN_ALLOW_THREADS
     pool_run(images, job, count, chunks);
     Py_END_ALLOW_THREADS
-    if (job->failed) PyErr_NoMemory();
-    return job->failed ? -1 : 0;
+    Py_DECREF(work);
+    return 0;
 }
 
 static int chunks_of(const struct conv_job *job, size count)

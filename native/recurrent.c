@@ -64,13 +64,14 @@ static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssiz
     const size tile = kernels->gemm_columns_bytes / width, inner = grad ? gates * hidden : hidden;
     const size columns = ((grad ? hidden : gates * hidden) + tile - 1) / tile * tile;
     size *first = malloc((2 * steps + 1) * sizeof *first), *many = first + steps;
-    void *packed = malloc((inner * columns + 1) * width), *work = malloc((batch * 3 * hidden + 1) * width);
+    PyArrayObject *memory = scratch(inner * columns + batch * 3 * hidden, width);
     PyObject *result = NULL;
     size total = 0;
-    if (!first || !packed || !work) {
-        PyErr_NoMemory();
+    if (!first || !memory) {
+        if (!first) PyErr_NoMemory();
         goto done;
     }
+    char *packed = PyArray_BYTES(memory), *work = packed + inner * columns * width;
     for (size k = 0; k < steps; k++) {
         const size n = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(sizes, k)), t = reverse ? steps - 1 - k : k;
         if (PyErr_Occurred()) goto done;
@@ -88,8 +89,8 @@ static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssiz
     v->first = first, v->count = many, v->packed = packed, v->work = work;
     /* forwards the columns of the product are the gates: w_hh transposed; backwards the hidden units */
     const size row = grad ? hidden : 1, column = grad ? 1 : hidden, wide = grad ? hidden : gates * hidden;
-    if (job.type == NPY_FLOAT) kernels->gemm_pack_rows_f32(packed, PyArray_DATA(w), row, column, inner, wide);
-    else kernels->gemm_pack_rows_f64(packed, PyArray_DATA(w), row, column, inner, wide);
+    if (job.type == NPY_FLOAT) kernels->gemm_pack_rows_f32((float *)packed, PyArray_DATA(w), row, column, inner, wide);
+    else kernels->gemm_pack_rows_f64((double *)packed, PyArray_DATA(w), row, column, inner, wide);
     const double cost = batch ? (double)total / batch * gates * hidden * (hidden * (width == 4 ? 0.01 : 0.02) + 1) : 0;
     const int chunks = pool_chunks(batch, cost);
     Py_BEGIN_ALLOW_THREADS
@@ -99,8 +100,7 @@ static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssiz
 done:
     Py_DECREF(sizes);
     free(first);
-    free(packed);
-    free(work);
+    Py_XDECREF(memory);
     return result;
 }
 

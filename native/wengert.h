@@ -51,6 +51,12 @@ static inline PyArrayObject *contiguous(PyObject *array)
 {
     return (PyArrayObject *)PyArray_FROM_OF(array, NPY_ARRAY_CARRAY_RO);
 }
+/* Memory for a kernel to work in, as an array: NumPy's allocator gives the same block again and again. Needs the GIL. */
+static inline PyArrayObject *scratch(size count, size width)
+{
+    npy_intp bytes = count * width + 1;
+    return (PyArrayObject *)PyArray_SimpleNew(1, &bytes, NPY_UINT8);
+}
 static inline PyArrayObject *new_like(PyArrayObject *model, int ndim, const npy_intp *shape)
 {
     return (PyArrayObject *)PyArray_SimpleNew(ndim, shape, PyArray_TYPE(model));
