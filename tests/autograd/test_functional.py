@@ -213,3 +213,16 @@ def test_what_does_not_go_together(torch):
         jacobian(torch.exp, x, strategy="sideways")
     with pytest.raises(AssertionError, match="Expected strategy to be either"):
         torch.autograd.functional.hessian(torch.exp, x, outer_jacobian_strategy="sideways")
+
+
+def test_answers_have_the_class_of_the_inputs(torch):
+    class Mine(torch.Tensor):
+        pass
+
+    x, v = torch.rand(3).as_subclass(Mine), torch.ones(3)
+    functional = torch.autograd.functional
+    for found in (
+        functional.jacobian(torch.exp, x), functional.jacobian(torch.exp, x, vectorize=True), functional.hessian(lambda x: x.exp().sum(), x),
+        functional.jvp(torch.exp, x, v)[1], functional.hvp(lambda x: x.exp().sum(), x, v)[1],
+    ):  # fmt: skip
+        assert type(found) is Mine

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import enable_grad, is_grad_enabled, set_grad_enabled
 from ..tensor import Tensor, tangents
-from ..tensor.backward import grad
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
+from . import grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
