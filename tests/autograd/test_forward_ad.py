@@ -175,6 +175,88 @@ def test_layout_of_the_tangent_follows_the_primal(torch, fwAD):
         assert tangent.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 
 
+def test_tangent_is_copied_where_its_memory_has_another_size(torch, fwAD):
+    x, t = torch.randn(5)[:4].detach(), torch.randn(4)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t)
+        tangent = fwAD.unpack_dual(dual).tangent
+        before = t.clone()
+        tangent *= 2
+        assert torch.equal(t, before)
+        assert fwAD.unpack_dual(dual.as_strided((5,), (1,), 0)).tangent.shape == (5,)
+
+
+def test_out_may_not_be_dual(torch, fwAD):
+    with fwAD.dual_level():
+        dual, plain = fwAD.make_dual(torch.rand(2), torch.rand(2)), torch.rand(2)
+        for a, b, out in ((plain, plain, dual), (dual, plain, plain)):
+            with pytest.raises(RuntimeError, match="out= function"):
+                torch.add(a, b, out=out)
+
+
+def test_writes_through_transposes_keep_the_view_of_the_tangent(torch, fwAD):
+    for write in ("add_", "mul_", "copy_"):
+        base = torch.randn(2, 2)
+        view = base.transpose(0, 1)
+        with fwAD.dual_level():
+            getattr(view, write)(fwAD.make_dual(torch.randn(2, 2), torch.randn(2, 2)))
+            p, t = (x.clone() for x in fwAD.unpack_dual(base))
+            view *= 2
+            doubled, tangent = fwAD.unpack_dual(base)
+            assert torch.allclose(doubled, p * 2) and torch.allclose(tangent, t * 2)
+
+
+def test_memory_and_versions_are_shared(torch, fwAD):
+    x, t = torch.rand(2), torch.ones(2)
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t)
+        assert dual.data_ptr() == x.data_ptr() and dual._version == x._version
+        x.add_(1)
+        primal, tangent = fwAD.unpack_dual(dual)
+        assert primal._version == dual._version == x._version
+        assert tangent is t
+    with fwAD.dual_level():
+        x.requires_grad_()
+        t.requires_grad_()
+        primal, tangent = fwAD.unpack_dual(fwAD.make_dual(x, t))
+        gx, gt = torch.autograd.grad(primal.sum(), (x, t), allow_unused=True)
+        assert gx.tolist() == [1, 1] and gt is None
+        gx, gt = torch.autograd.grad(tangent.sum(), (x, t), allow_unused=True)
+        assert gx is None and gt.tolist() == [1, 1]
+
+
+def test_views_that_are_not_differentiable_stay_so(torch, fwAD):
+    x, t = torch.rand(2), torch.ones(2)
+    before = x.clone()
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t)
+        dual *= 2
+        assert fwAD.unpack_dual(x).tangent is None
+        assert t.tolist() == [2, 2] and torch.equal(x, before * 2)
+        primal, tangent = fwAD.unpack_dual(dual)
+        primal *= 2
+        assert torch.equal(fwAD.unpack_dual(dual).primal, before * 4)
+        assert fwAD.unpack_dual(dual).tangent.tolist() == [2, 2]
+        tangent *= 2
+        assert fwAD.unpack_dual(dual).tangent.tolist() == [4, 4]
+        other = torch.rand(2)
+        aside = other.detach()
+        aside += dual
+        assert fwAD.unpack_dual(other).tangent is None
+
+
+def test_dual_in_inference_mode_carries_nothing(torch, fwAD):
+    with torch.inference_mode(), fwAD.dual_level():
+        dual = fwAD.make_dual(torch.rand(2), torch.rand(2))
+        assert fwAD.unpack_dual(dual).tangent is None
+
+
+def test_levels_let_go_of_graphs_that_lead_back_to_them(torch, fwAD):
+    with fwAD.dual_level():
+        a = torch.rand(10, requires_grad=True)
+        fwAD.make_dual(torch.rand_like(a), a).exp()
+
+
 def test_scalars_broadcast_and_promotion(torch, fwAD):
     with fwAD.dual_level():
         a = fwAD.make_dual(torch.rand(3, 1), torch.ones(3, 1))

@@ -71,7 +71,7 @@ def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes, call: Any)
 def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """Convert, run the forward, wrap its results, leave a node."""
     if m.levels:
-        level = concerned(m, args)
+        level = concerned(m, args if out is None else (*args, out))
         if level is not None:
             return within(m, level, level.run, op, args, out)
     inputs, raw = convert(op, args)

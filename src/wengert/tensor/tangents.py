@@ -22,6 +22,7 @@ from ..graph.modes import Modes, modes, set_modes
 from . import call
 from .meta import Meta, edge_of, meta_of, requires_grad
 from .spaces import RAW, RECORDED
+from .storage import window as look
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -94,9 +95,8 @@ class Level:
             return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level])), t.level)
         result = RECORDED.view(t, t.shape)
         if not modes().inference:
-            if tangent._data.strides != t._data.strides and tangent.stride() != t.stride() and not t.is_contiguous():
-                tangent = _laid_out_as(t, tangent)
-            self.attach(result, tangent)
+            alike = tangent.stride() == t.stride() if type(tangent) is call.Batched_ else _alike(t._data, tangent._data)
+            self.attach(result, tangent if alike else _laid_out_as(t, tangent))
         return result
 
     def primal(self, t: Any) -> Tensor:
@@ -368,10 +368,25 @@ def _same_window(t: Tensor, base: Tensor) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and a.__array_interface__["data"] == b.__array_interface__["data"] and a.strides == b.strides
 
 
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one shape look at memory of one size in the same way: then every view of ``a`` is one of ``b``."""
+    if not a.size or (a.base is None and b.base is None and a.flags.c_contiguous and b.flags.c_contiguous):
+        return True
+    (one, offset, steps), (other, start, strides) = look(a), look(b)
+    same = offset == start and all(s == t for s, t, n in zip(steps, strides, a.shape) if n != 1)
+    return same and one.nbytes() // a.itemsize == other.nbytes() // b.itemsize
+
+
 def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
-    order = sorted(range(t.dim()), key=t.stride, reverse=True)
-    rows = RECORDED.permute(tangent, order)
-    return RECORDED.permute(rows.contiguous(), [order.index(d) for d in range(t.dim())])
+    """The tangent in memory of its own that is laid out as that of ``t``."""
+    if type(tangent) is call.Batched_:
+        order = sorted(range(t.dim()), key=t.stride, reverse=True)
+        return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
+    storage, offset, strides = look(t._data)
+    whole = RAW.wrap(np.zeros(storage.nbytes() // t._data.itemsize, tangent._data.dtype))
+    part = whole.as_strided(t._data.shape, strides, offset)
+    part.copy_(tangent)
+    return part
 
 
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
