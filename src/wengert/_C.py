@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from types import SimpleNamespace
+from typing import Any
 
 from .autograd._engine import (
     ImperativeEngine,
@@ -11,7 +13,7 @@ from .autograd._engine import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
-from .autograd.function import DelayedError
+from .autograd.function import DelayedError, Function
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from .graph.modes import is_grad_enabled, is_inference_mode_enabled
 from .graph.node import InputMetadata
@@ -22,11 +24,68 @@ from .tensor.saved import SavedTensor
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 _ImperativeEngine = ImperativeEngine
-_functions = SimpleNamespace(AccumulateGrad=AccumulateGrad, CopySlices=CopySlices, DelayedError=DelayedError)
+
+
+class _Undefined(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> None:
+        return None
+
+
+class _Delayed(Function):
+    @staticmethod
+    def forward(ctx: Any, message: str, *tensors: Any) -> Any:
+        ctx.message = message
+        found = tuple(t.clone() for t in tensors)
+        return found[0] if len(found) == 1 else found
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(ctx.message)
+
+
+class _AlsoNodes(type):
+    def __instancecheck__(cls, node: Any) -> bool:
+        return isinstance(node, DelayedError)
+
+
+class _DelayedError(metaclass=_AlsoNodes):
+    """``DelayedError(message, count)(*tensors)``: the tensors, whose backward raises ``RuntimeError(message)``."""
+
+    def __init__(self, message: str, count: int) -> None:
+        self.message, self.count = message, count
+
+    def __call__(self, *tensors: Any) -> Any:
+        return _Delayed.apply(self.message, *tensors)
+
+
+def _undefined_grad() -> Any:
+    """A function that gives its tensor, whose gradient stays undefined."""
+    return _Undefined.apply
+
+
+class _WeakTensorRef:
+    """A weak reference to a tensor."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._reference = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether the tensor is gone."""
+        return self._reference() is None
+
+
+_functions = SimpleNamespace(
+    AccumulateGrad=AccumulateGrad, CopySlices=CopySlices, DelayedError=_DelayedError, UndefinedGrad=_undefined_grad
+)
 _autograd = SimpleNamespace(SavedTensor=SavedTensor, _InputMetadata=InputMetadata)
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_ImperativeEngine", "_autograd", "_current_autograd_node",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_ImperativeEngine", "_WeakTensorRef", "_autograd", "_current_autograd_node",
     "_current_graph_task_execution_order", "_current_graph_task_id", "_disabled_torch_function_impl", "_functions",
     "_is_multithreading_enabled", "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled",
 ]  # fmt: skip

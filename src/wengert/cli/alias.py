@@ -29,6 +29,7 @@ HOMES = {
     "_functorch.functional_call": "func",
     "_functorch.vmap": "func.mapping",
     "_vmap_internals": "func.mapping",
+    "autograd._functions": "autograd.function",
     "autograd.profiler_legacy": "autograd.profiler",
     "autograd.variable": "autograd",
     "cuda.amp.autocast_mode": "cuda.amp",

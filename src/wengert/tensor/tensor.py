@@ -435,6 +435,12 @@ class Tensor(Methods):
     def _is_view(self) -> bool:
         return self._meta is not None and self._meta.view is not None
 
+    def _view_func(self, new_base: Tensor) -> Any:
+        """The same view of another base."""
+        if self._meta is None or self._meta.view is None:
+            raise RuntimeError("_view_func can only be called on differentiable views")
+        return self._meta.view.replay(new_base)
+
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
         """Add the gradient of this tensor with respect to the leaves of its graph to their ``.grad``.
 
