@@ -229,3 +229,205 @@ def test_a_real_leaf_in_complex_arithmetic_gets_a_real_gradient(torch):
     x = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
     (x * (1 + 2j)).imag.backward()
     assert x.grad.dtype == torch.float64 and x.grad.item() == 2.0
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def test_wrong_arguments(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y, plain = x * 2, torch.ones(2)
+    backward, grad = torch.autograd.backward, torch.autograd.grad
+    for call, error, message in (
+        (lambda: grad(y.sum(), []), RuntimeError, r"`inputs` argument to `grad\(\)` cannot be empty"),
+        (lambda: backward(y.sum(), inputs=()), RuntimeError, r"`inputs` argument to `backward\(\)` cannot be empty"),
+        (lambda: backward(3.0), TypeError, "not iterable"),
+        (lambda: backward([3.0]), AssertionError, "Expected output to be a torch.Tensor"),
+        (lambda: backward(y, 3.0), TypeError, "not iterable"),
+        (lambda: backward(y, [3.0]), TypeError, "gradients can be either Tensors or None, but got float"),
+        (lambda: backward(y, []), RuntimeError, "got 1 tensors and 0 gradients"),
+        (lambda: grad([y.sum(), y.sum()], x, [None]), RuntimeError, "got 2 tensors and 1 gradients"),
+        (lambda: grad(y.sum(), [3.0]), RuntimeError, "all inputs have to be Tensors or GradientEdges, but got float"),
+        (lambda: grad(y.sum(), plain), RuntimeError, "One of the differentiated Tensors does not require grad"),
+        (lambda: grad(plain.sum(), x), RuntimeError, "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (lambda: grad([y.sum(), plain.sum()], x), RuntimeError, "element 1 of tensors does not require grad"),
+        (lambda: backward(y.sum(), inputs=[plain]), RuntimeError, "can't retain_grad on Tensor that has requires_grad=False"),
+        (lambda: backward(y, torch.ones(3)), RuntimeError, r"grad_output\[0\] has a shape of torch.Size\(\[3\]\) and output\[0\] has a shape of"),
+        (lambda: backward(y, torch.ones(2, dtype=torch.complex64)), RuntimeError, "For complex Tensors, both grad_output and output"),
+        (lambda: backward(y), RuntimeError, "grad can be implicitly created only for scalar outputs"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+    assert x.grad is None
+
+
+def test_gradients_are_real_or_complex_as_the_output(torch):
+    z = torch.tensor(1.0 + 1.0j, requires_grad=True)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs but got torch.complex64"):
+        (z * 2).backward()
+    x = leaf(torch, 1.0, 2.0)
+    (g,) = torch.autograd.grad(x * 2, x, torch.ones(2, dtype=torch.float64))
+    assert g.dtype == torch.float32
+    (g,) = torch.autograd.grad(x * 2, x, torch.ones(2, dtype=torch.int64))
+    assert g.tolist() == [2.0, 2.0]
+
+
+def test_the_old_name_of_the_gradients(torch):
+    x = leaf(torch, 1.0, 2.0)
+    with pytest.warns(FutureWarning, match="`grad_variables` is deprecated"):
+        torch.autograd.backward(x.sum(), grad_variables=torch.ones(()))
+    assert x.grad.tolist() == [1.0, 1.0]
+    with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match="both passed to"):
+        torch.autograd.backward(x.sum(), torch.ones(()), grad_variables=torch.ones(()))
+    with pytest.warns(FutureWarning, match="only_inputs argument is deprecated"):
+        torch.autograd.grad(x.sum(), x, only_inputs=False)
+
+
+def test_recording_a_backward_warns_once_or_always(torch):
+    x = leaf(torch, 1.0)
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        assert torch.is_warn_always_enabled()
+        for _ in range(2):
+            with pytest.warns(UserWarning, match=r"Using backward\(\) with create_graph=True"):
+                (x * x).sum().backward(create_graph=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.autograd.grad((x * x).sum(), x, create_graph=True)
+    finally:
+        torch.set_warn_always(before)
+        x.grad = None
+
+
+# -- roots and inputs --------------------------------------------------------------------------------------------------
+
+
+def test_a_root_that_is_given_twice_counts_twice(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 3
+    torch.autograd.backward([y, y], [torch.ones(2), torch.ones(2)])
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_an_input_that_is_given_twice_is_answered_twice(torch):
+    x = leaf(torch, 1.0, 2.0)
+    a, b = torch.autograd.grad((x * 3).sum(), [x, x])
+    assert a.tolist() == b.tolist() == [3.0, 3.0]
+
+
+def test_a_root_that_another_root_depends_on(torch):
+    x = torch.tensor([2.0], requires_grad=True)
+    y = x**2
+    z = y**3
+    torch.autograd.backward([y, z], [torch.ones(1), torch.ones(1)])
+    assert x.grad.item() == 2 * 2.0 + 6 * 2.0**5
+
+
+def test_a_leaf_as_root(torch):
+    x = leaf(torch, 1.0, 2.0)
+    x.backward(torch.tensor([3.0, 4.0]))
+    assert x.grad.tolist() == [3.0, 4.0]
+    assert torch.autograd.grad(x, x, torch.ones(2))[0].tolist() == [1.0, 1.0]
+
+
+def test_an_output_among_the_inputs(torch):
+    x = leaf(torch, 1.0, 2.0)
+    y = x * 2
+    gx, gy = torch.autograd.grad(y, [x, y], torch.ones(2))
+    assert gx.tolist() == [2.0, 2.0] and gy.tolist() == [1.0, 1.0]
+
+
+def test_two_outputs_of_one_node_as_inputs(torch):
+    x, called = torch.randn(4, 2, requires_grad=True), []
+    a, b = x.chunk(2)
+    x.register_hook(called.append)
+    given = torch.randn(2, 2)
+    ga, gb = torch.autograd.grad(a + 2 * b, [a, b], given, create_graph=True)
+    assert torch.equal(ga, given) and torch.equal(gb, given * 2)
+    assert not called and x.grad is None
+
+
+def test_what_no_input_needs_is_not_run(torch):
+    class Never(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            raise AssertionError("this node is not on the way to an input")
+
+    x, y, z = leaf(torch, 1.0), leaf(torch, 1.0), leaf(torch, 1.0)
+    out = Never.apply(x) + z
+    gy, gz = torch.autograd.grad(out, (y, z), allow_unused=True, retain_graph=True)
+    assert gy is None and gz.item() == 1.0
+    out.backward(inputs=(y, z))
+    assert x.grad is None and y.grad is None and z.grad.item() == 1.0
+
+
+def test_inputs_in_every_form(torch):
+    x = torch.tensor(3.0, requires_grad=True)
+    for inputs in (x, [x], (x,), iter([x])):
+        x.grad = None
+        (x**2).backward(inputs=inputs)
+        assert x.grad.item() == 6.0
+
+
+def test_gradients_of_non_leaves_and_leaves_at_once(torch):
+    x, y, unused = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0), leaf(torch, 1.0)
+    h = x * 1
+    out = (h**2 + y * h).sum()
+    out.backward(inputs=[x, y, h, unused])
+    assert h.grad.tolist() == x.grad.tolist() == [5.0, 8.0]
+    assert y.grad.tolist() == [1.0, 2.0] and unused.grad is None
+
+
+def test_zeros_for_inputs_that_nothing_depends_on_can_be_differentiated(torch):
+    x = torch.tensor(0.5, requires_grad=True)
+    first = torch.autograd.grad(x * 2, x, create_graph=True)
+    second = torch.autograd.grad(first, x, create_graph=True, materialize_grads=True) if first[0].requires_grad else None
+    y = x * torch.tensor(1.0, requires_grad=True)
+    first = torch.autograd.grad(y, x, create_graph=True)
+    assert torch.autograd.grad(first, x, create_graph=True, allow_unused=True) == (None,)
+    second = torch.autograd.grad(first, x, create_graph=True, materialize_grads=True)
+    third = torch.autograd.grad(second, x, materialize_grads=True)
+    assert second[0].item() == third[0].item() == 0.0
+    with pytest.raises(ValueError, match="Expected allow_unused to be True or not passed when materialize_grads=True"):
+        torch.autograd.grad(y, x, allow_unused=False, materialize_grads=True)
+
+
+def test_shards_of_a_graph(torch):
+    leaves = [torch.zeros(2, requires_grad=True) for _ in range(6)]
+    middle = [x * i + x * x for i, x in enumerate(leaves)]
+    loss = sum(v * i for i, v in enumerate(middle)).sum()
+    shards = [g for k in (0, 2, 4) for g in torch.autograd.grad(loss, middle[k : k + 2], retain_graph=True)]
+    torch.autograd.backward(middle, shards)
+    assert [x.grad.tolist() for x in leaves] == [[float(i * i)] * 2 for i in range(6)]
+
+
+# -- batches of vectors ------------------------------------------------------------------------------------------------
+
+
+def test_batches_of_vectors(torch):
+    x = torch.randn(2, 2, requires_grad=True)
+    batch = torch.arange(3).expand(2, 2, 3).transpose(0, 2)
+    (g,) = torch.autograd.grad(x.clone(), x, (batch,), is_grads_batched=True)
+    assert g.tolist() == batch.to(g.dtype).tolist()
+    (g,) = torch.autograd.grad(x.sum(), x, torch.arange(3), is_grads_batched=True)
+    assert g.tolist() == batch.to(g.dtype).tolist()
+    for out, vectors in ((x.clone(), torch.ones(2, 2)), (x.sum(), torch.ones(2, 1))):
+        with pytest.raises(RuntimeError, match="If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch"):
+            torch.autograd.grad(out, x, vectors, is_grads_batched=True)
+    with pytest.raises(ValueError, match=r"Expected all tensors to have the same size in the mapped dimension, got sizes \[3, 4\]"):
+        torch.autograd.grad([x.sum(), x.sum()], x, [torch.ones(3), torch.ones(4)], is_grads_batched=True)
+
+
+def test_batches_and_unused_inputs(torch):
+    x, unused = leaf(torch, 1.0, 2.0), leaf(torch, 3.0)
+    ask = {"grad_outputs": torch.ones(3), "is_grads_batched": True, "retain_graph": True}
+    y = x.sum()
+    assert torch.autograd.grad(y, unused, allow_unused=True, **ask) == (None,)
+    assert torch.autograd.grad(y, unused, materialize_grads=True, **ask)[0].tolist() == [0.0]
+    with pytest.raises(RuntimeError, match="Set allow_unused=True"):
+        torch.autograd.grad(y, unused, **ask)

@@ -13,6 +13,7 @@ from ..graph.handles import RemovableHandle
 from ..graph.modes import _Mode, change, modes, set_modes
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
+from ._engine import ImperativeEngine
 from ._mutation import allow_mutation_on_saved_tensors
 
 if TYPE_CHECKING:
@@ -225,3 +226,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
         return hook
 
     return _MultiHandle(tuple(t.register_hook(at(i)) for i, t in enumerate(tensors)))
+
+
+def _engine_run_backward(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+    """``Variable._execution_engine.run_backward``, as PyTorch's Python code calls it."""
+    return ImperativeEngine.run_backward(t_outputs, *args, **kwargs)

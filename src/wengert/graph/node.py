@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
 
 
+_QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})  # PyTorch did not generate these
+
+
 class Node:
     """One recorded operation. ``grad_fn`` of the tensor that it made.
 
@@ -57,7 +60,8 @@ class Node:
 
     def name(self) -> str:
         """PyTorch's name of the node, such as ``MulBackward0``."""
-        return type(self).__name__
+        name = type(self).__name__
+        return name if name not in _QUALIFIED else f"torch::autograd::{name}"
 
     def operation(self) -> str:
         """The name in error messages: ``Mul`` for ``MulBackward0``."""

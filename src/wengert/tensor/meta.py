@@ -296,9 +296,6 @@ class AccumulateGrad(Node):
     saved = None
     hooks: NodeHooks | None = None
 
-    def name(self) -> str:
-        return "torch::autograd::AccumulateGrad"
-
     def _sequence_nr(self) -> int:
         return self.__dict__.get("_sequence", 2**64 - 1)  # PyTorch's: accumulators run before all else that is pending
 
@@ -334,7 +331,12 @@ class AccumulateGrad(Node):
         meta = meta_of(self.variable)
         while True:
             old = meta.grad
-            new = g.clone() if old is None else g + old if old.is_sparse and not g.is_sparse else old + g
+            if old is None:
+                new, array = g.clone(), self.variable._data
+                if new._data.strides != array.strides and type(new._data) is np.ndarray and not _laid_out_as(new._data, array):
+                    new._data = _copied(new._data, array)
+            else:
+                new = g + old if old.is_sparse and not g.is_sparse else old + g
             with _leaf_lock:
                 if meta.grad is old:
                     meta.grad = new
@@ -391,9 +393,6 @@ class CopySlices(Node):
     """The history of a base after an in-place write through one of its views."""
 
     __slots__ = ("at", "fn", "layout", "place", "view")
-
-    def name(self) -> str:
-        return "torch::autograd::CopySlices"
 
     def __init__(self, base: Tensor, view: View, seen: np.ndarray, fn: Node, at: int = 0) -> None:
         self.fn, self.at = fn, at

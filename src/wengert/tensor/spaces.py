@@ -51,9 +51,12 @@ def sole(g: np.ndarray) -> bool:
 def sole_sparse(g: Any) -> bool:
     """The same question about a sparse array: it is seen only by the engine's step, and so are its values."""
     values = getattr(g, "values", None)
-    if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL:
+    if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > 3:
         return False
-    return values.base is None and values.flags.c_contiguous and g.indices.flags.c_contiguous and sys.getrefcount(values) <= 3
+    base = values.base  # the rows of a gradient in another shape, as a rule
+    if base is not None and (type(base) is not np.ndarray or base.base is not None or sys.getrefcount(base) > 3):
+        return False
+    return values.flags.c_contiguous and values.flags.writeable and g.indices.flags.c_contiguous
 
 
 class RawSpace:
