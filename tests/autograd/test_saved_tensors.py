@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import tempfile
+import threading
 import uuid
 import warnings
 import weakref
@@ -656,12 +657,14 @@ def test_contexts_that_are_left_or_entered_by_a_hook(torch, hooks):
         return x
 
     first, second = hooks(same, leaving), hooks(same, same)
-    for _ in range(3):
-        with second:
-            first.__enter__()
-            torch.randn(3, 3, requires_grad=True).sin().sum().backward()
 
-    def scope():
+    def left():
+        for _ in range(3):
+            with second:
+                first.__enter__()
+                torch.randn(3, 3, requires_grad=True).sin().sum().backward()
+
+    def entered():
         def entering(x):
             weak().__enter__()
             return x
@@ -674,11 +677,20 @@ def test_contexts_that_are_left_or_entered_by_a_hook(torch, hooks):
                 torch.randn(3, 3, requires_grad=True).sin().sum().backward()
         return weakref.ref(entering)
 
+    done = []
+
+    def both():  # what stays entered stays in this thread
+        left()
+        done.append(entered()())
+
     gc.disable()
     try:
-        assert scope()() is None
+        thread = threading.Thread(target=both)
+        thread.start()
+        thread.join()
     finally:
         gc.enable()
+    assert done == [None]
 
 
 def test_hooks_that_copy_get_the_results_of_in_place_operations(torch, hooks):
