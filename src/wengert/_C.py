@@ -15,6 +15,7 @@ from .autograd._engine import (
 )
 from .autograd.function import DelayedError, Function
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
+from .autograd.graph import Node
 from .graph.modes import is_grad_enabled, is_inference_mode_enabled
 from .graph.node import InputMetadata
 from .tensor.meta import AccumulateGrad, CopySlices
@@ -53,6 +54,7 @@ class _AlsoNodes(type):
         return isinstance(node, DelayedError)
 
 
+@Node.register
 class _DelayedError(metaclass=_AlsoNodes):
     """``DelayedError(message, count)(*tensors)``: the tensors, whose backward raises ``RuntimeError(message)``."""
 
