@@ -82,7 +82,7 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "futures", "jit", "library", "linalg", "mps", "nn",
+    "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "futures", "jit", "library", "linalg", "masked", "mps", "nn",
     "optim", "overrides", "profiler", "random", "serialization", "sparse", "special", "storage", "testing", "utils", "version", "xpu",
 ))  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)

@@ -12,6 +12,11 @@ def wide_type(d: np.dtype) -> Any:
     return np.float32 if d.itemsize == 2 and d.kind in "fV" else None
 
 
+def sortable(a: np.ndarray) -> np.ndarray:
+    """``a`` for NumPy's sorts, which leave bfloat16 with NaN unsorted: as float32."""
+    return a.astype(np.float32) if a.dtype.kind == "V" else a
+
+
 def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Sum the axes that broadcasting ``shape`` to ``g.shape`` added or stretched."""
     extra = g.ndim - len(shape)

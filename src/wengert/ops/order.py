@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.reduce import sortable
 from .extrema import PICKED, chosen_back, nonempty, ordered, shared
 from .operator import family
 from .views import axis
@@ -31,7 +32,7 @@ def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[A
         return input.copy(), np.zeros((), np.int64)
     nonempty(name, input, d)
     n = input.shape[d]
-    order = np.argsort(input, d, kind="stable")
+    order = np.argsort(sortable(input), d, kind="stable")
     at = rank(np.take_along_axis(input, order, d), n)
     if not isinstance(at, np.ndarray):
         return _take(input, np.take(order, [at], d), d, keepdim)
@@ -72,7 +73,7 @@ def _medians(name: str, skip_nan: bool) -> None:
         ordered("median_cpu", input.dtype)
         if not input.size:
             return np.full((), np.nan if input.dtype.kind in "fV" else np.iinfo(input.dtype).min, input.dtype)
-        row = np.sort(input, None)
+        row = np.sort(sortable(input), None).astype(input.dtype, copy=False)
         at = place(row, 0)
         return row[at if isinstance(at, int) else at[0]]
 
@@ -89,7 +90,7 @@ def mode(input: Array, dim=-1, keepdim=False):
         return input.copy(), np.zeros((), np.int64)
     nonempty("mode", input, d)
     n = input.shape[d]
-    order = np.argsort(input, d, kind="stable")
+    order = np.argsort(sortable(input), d, kind="stable")
     row = np.take_along_axis(input, order, d)
     places = np.arange(n).reshape((-1,) + (1,) * (input.ndim - d - 1))
     new = np.ones(row.shape, bool)

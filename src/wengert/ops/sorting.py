@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.reduce import sortable
 from .extrema import PICKED
 from .operator import family
 from .views import axis
@@ -21,6 +22,7 @@ operator, composite = family("torch", "Tensor")
 
 def _order(input: Any, d: int, descending: Any) -> Any:
     """The stable order along ``d``. NaN counts as the largest."""
+    input = sortable(input)
     if not descending:
         return np.argsort(input, d, kind="stable")
     n = input.shape[d]
@@ -105,8 +107,8 @@ def _undifferentiable(name: str) -> Any:
 
 def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
     if dim is None:
-        values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, equal_nan=False)
-        return values, inverse.reshape(input.shape), counts
+        values, inverse, counts = np.unique(sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
+        return values.astype(input.dtype, copy=False), inverse.reshape(input.shape), counts
     d = axis(dim, input.ndim)
     values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=d if input.ndim else None)
     return values, inverse.reshape(-1), counts
@@ -263,7 +265,7 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
     """
-    edges, values = sorted_sequence, np.asarray(input)
+    edges, values = sortable(sorted_sequence), sortable(np.asarray(input))
     where: Any = _side(right, side)
     if edges.ndim != 1 and edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(

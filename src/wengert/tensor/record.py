@@ -165,6 +165,13 @@ class OpNode(Node):
                 wanted = list(needs)
             grads = rule(space, g, *[wanted if n == "needs" else values[n] for n in names])
             return _flat(grads) if op.tensor_lists else grads
+        if not op.tensor_lists:
+            found: list[Any] = [None] * len(op.wrt)
+            for i in range(len(found) - 1, -1, -1):  # the last first: nodes of second derivatives, and so their sums, in PyTorch's order
+                if needs[i]:
+                    rule, names = op.rules[i]
+                    found[i] = rule(space, g, *[values[n] for n in names])
+            return found
         out: list[Any] = []
         extra = len(self.edges) - len(op.wrt) + 1
         for name, (rule, names) in zip(op.wrt, op.rules):

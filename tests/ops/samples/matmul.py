@@ -7,7 +7,7 @@ from ..sampling import A, call
 SAMPLES = {
     "matmul": [call(A(2, 3), A(3, 4)), call(A(3), A(3)), call(A(2, 3), A(3)), call(A(3), A(3, 2)), call(A(5, 2, 3), A(3, 4)),
                call(A(2, 3), A(5, 3, 4)), call(A(2, 1, 2, 3), A(4, 3, 2)), call(A(4, 2, 3), A(3)), call(A(3), A(4, 3, 2)), call(A(0, 3), A(3, 2)),
-               call(A(2, 0), A(0, 3))],
+               call(A(2, 0), A(0, 3)), call(A(0, 1, 3), A(0, 3, 2)), call(A(0, 3, 3), A(0, 3, 1))],
     "mm": [call(A(2, 3), A(3, 4)), call(A(0, 3), A(3, 2))],
     "bmm": [call(A(2, 2, 3), A(2, 3, 4)), call(A(0, 2, 3), A(0, 3, 4))],
     "mv": [call(A(2, 3), A(3)), call(A(0, 3), A(3))],
