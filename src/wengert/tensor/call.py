@@ -201,8 +201,8 @@ def looks_at(a: np.ndarray, source: np.ndarray) -> bool:
 _return_types: dict[str, type] = {}
 
 
-def named(op: Operator, results: list[Any]) -> Any:
-    """Several outputs as a named tuple, ``torch.return_types.max(values=..., indices=...)``."""
+def result_type(op: Operator) -> type:
+    """The class of the named tuple that holds several outputs, ``torch.return_types.max``."""
     kind = _return_types.get(op.name)
     if kind is None:
         from collections import namedtuple
@@ -210,7 +210,12 @@ def named(op: Operator, results: list[Any]) -> Any:
         base = namedtuple(op.name, op.outputs)  # type: ignore[misc]
         kind = type(op.name, (base,), {"__module__": "torch.return_types", "__repr__": _show_named, "__slots__": ()})
         _return_types[op.name] = kind
-    return kind(*results)
+    return kind
+
+
+def named(op: Operator, results: list[Any]) -> Any:
+    """Several outputs as a named tuple, ``torch.return_types.max(values=..., indices=...)``."""
+    return result_type(op)(*results)
 
 
 def _show_named(self: Any) -> str:

@@ -49,17 +49,31 @@ _weak = weakref.ref
 
 
 class Meta:
-    """What only some tensors have. Defaults stand on the class: a new one costs nothing but what it sets."""
+    """What only some tensors have.
 
-    requires_grad = False  # of a leaf
-    grad: Tensor | None = None
-    grad_dtype: Any = False  # of a leaf: the dtype that its gradient has; False: as its data; None: any
-    accumulator: Any = None  # weak reference to the AccumulateGrad node in use
-    hooks: HookDict | None = None  # on a leaf: they outlive its accumulators
-    post_hooks: HookDict | None = None
-    view: View | None = None
-    retained = False
-    tangents: dict[Any, Tensor] | None = None  # of forward mode, by level
+    ``requires_grad``: of a leaf. ``grad_dtype``: of a leaf, the dtype that its gradient has; False: as its data; None:
+    any. ``accumulator``: weak reference to the AccumulateGrad node in use. ``hooks``: on a leaf; they outlive its
+    accumulators. ``retained``: whether the gradient of a non-leaf is kept. ``tangents``: of forward mode, by level.
+    """
+
+    __slots__ = ("__weakref__", "accumulator", "grad", "grad_dtype", "hooks", "post_hooks", "requires_grad", "retained", "tangents", "view")
+
+    requires_grad: bool
+    grad: Tensor | None
+    grad_dtype: Any
+    accumulator: Any
+    hooks: HookDict | None
+    post_hooks: HookDict | None
+    view: View | None
+    retained: bool
+    tangents: dict[Any, Tensor] | None
+
+    def __init__(self) -> None:
+        self.grad = self.accumulator = self.hooks = self.post_hooks = self.view = self.tangents = None
+        self.requires_grad = self.grad_dtype = self.retained = False
+
+
+META_DEFAULTS: dict[str, Any] = {name: getattr(Meta(), name) for name in Meta.__slots__[1:]}
 
 
 class View:

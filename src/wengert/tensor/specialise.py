@@ -19,7 +19,8 @@ from ..graph.node import next_sequence
 from .call import PLAIN, UNSET, attach_view, general, inplace, looks_at
 from .errors import explain
 from .meta import INFERENCE_VERSION, edge_among, edge_of
-from .record import OpNode, freed, make_class, modified
+from .record import OpNode, freed, make_class, modified, node_class
+from .shortcut import native, shortcut
 from .spaces import RAW
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
         renamed=_renamed, foreign=_foreign, UNSET=UNSET,
     )  # fmt: skip
-    if fast(op) and op.wrt:
-        scope["NodeClass"] = fast_node(op)
-        _node_makers.append((scope, scope["NodeClass"]))
-        if anomaly.current is not None:
-            _watch(anomaly.current)
+    if kind not in ("inplace", "augmented"):
+        nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
+        scope["NodeClass"], scope["quick"] = nodes, shortcut(op, nodes or object)
+        if nodes is not None:
+            _node_makers.append((scope, nodes))
+            if anomaly.current is not None:
+                _watch(anomaly.current)
     exec(compile(source(op, kind), f"<wengert operator {op.name}>", "exec"), scope)
     made = scope.pop("_made")
     made.__defaults__, made.__kwdefaults__ = _defaults(op, kind)
@@ -55,7 +58,9 @@ _node_makers: list[tuple[dict[str, Any], Any]] = []  # the scopes that make node
 def _watch(current: Any) -> None:
     """Have nodes made with or without telling anomaly mode: the short cuts do not ask whether it is on."""
     for scope, made in _node_makers:
-        scope["NodeClass"] = made if current is None else current.maker(made)
+        maker = scope["NodeClass"] = made if current is None else current.maker(made)
+        if scope["quick"] is not None:
+            scope["quick"].node = maker
 
 
 anomaly.listeners.append(_watch)
@@ -149,7 +154,10 @@ def source(op: Operator, kind: str = "call") -> str:
         add("    if more:")
         add(f"        {args}, out = renamed(op, {args}, more)")
         add(f"        return general(op, {args}, out)")
-    if fast(op):
+    if native(op):
+        add(f"    y = quick({', '.join(op.params)})")
+        add("    if y is not NotImplemented: return y")
+    elif fast(op):
         lines += _shortcut(op, kind, args)
     if special:
         other = op.params[0 if kind == "reflected" else 1]

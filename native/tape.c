@@ -1,0 +1,679 @@
+/* The short cut of an operator call: the forward, the tensor around its result, and the node on the tape, in one step.
+ *
+ * An operation(recipe) is called with the operator's arguments in order and does what the general path of
+ * wengert.tensor.call does for them, in the everyday case: plain dense tensors of one real type, recording or silent and
+ * nothing else in force. To every other case, and to every error, it answers NotImplemented, having changed nothing: the
+ * caller then takes the general path, which is the definition. */
+#include "wengert.h"
+
+#include <structmember.h>
+
+enum { MAX_PARAMS = 16, MAX_SAVED = 16 };
+enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', OTHER = 'x' };           /* kinds of parameters */
+enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
+enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
+enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p' };
+
+typedef struct {
+    unsigned char source, index;
+    unsigned int users; /* bits over wrt: whose gradient needs it */
+} Saved;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *op, *forward, *kernel, *keywords, *node, *result_type, *defaults;
+    int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
+    char promote, view, numbers;
+    char kind[MAX_PARAMS];
+    unsigned char float_at[MAX_PARAMS], wrt_at[MAX_PARAMS], live_at[MAX_PARAMS];
+    Saved save[MAX_SAVED], constant[MAX_SAVED];
+} Operation;
+
+/* What the floors above the arrays have told: their classes, and where the slots lie in their objects. */
+static struct {
+    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *edge_of, *unversioned;
+    PyObject *false_, *zero, *no_grad, *multi, *outputs;
+    PyArray_Descr *f32, *f64;
+    Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
+    Py_ssize_t edges, seq, hooks, saved, shape, type;             /* of a node */
+    Py_ssize_t base, creation, steps, version, window;            /* of a view */
+    Py_ssize_t requires_grad, accumulator, meta_view;             /* of a tensor's meta */
+    PyObject **meta_defaults;                                     /* pairs: offset as an int, value */
+} at;
+
+#define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+
+static inline void put(PyObject *object, Py_ssize_t offset, PyObject *owned)
+{
+    PyObject *old = SLOT(object, offset);
+    SLOT(object, offset) = owned;
+    Py_XDECREF(old);
+}
+
+static inline PyObject *bare(PyObject *type)
+{
+    static PyObject *empty = NULL;
+    if (!empty && !(empty = PyTuple_New(0))) return NULL;
+    return PyBaseObject_Type.tp_new((PyTypeObject *)type, empty, NULL);
+}
+
+static inline int is_plain(PyObject *object)
+{
+    PyObject *type = (PyObject *)Py_TYPE(object);
+    return type == at.tensor || (PyType_IsSubtype((PyTypeObject *)type, (PyTypeObject *)at.tensor) && PySet_Contains(at.plain, type) == 1);
+}
+
+/* A plain tensor with an array and an ordinary version counter. */
+static inline int is_usable(PyObject *object)
+{
+    return is_plain(object) && SLOT(object, at.data) && PyArray_CheckExact(SLOT(object, at.data)) && SLOT(object, at.vc) &&
+           PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) == 1 && SLOT(object, at.meta) && SLOT(object, at.edge);
+}
+
+/* An argument that is no tensor, and hides none. */
+static int is_constant(PyObject *value)
+{
+    if (value == at.unset || (PyObject *)Py_TYPE(value) == at.dtype || PyObject_TypeCheck(value, (PyTypeObject *)at.tensor)) return 0;
+    if (PyTuple_Check(value) || PyList_Check(value))
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++)
+            if (PyObject_TypeCheck(PySequence_Fast_GET_ITEM(value, i), (PyTypeObject *)at.tensor)) return 0;
+    return 1;
+}
+
+/* ---- edges ---- */
+
+static inline int same_number(PyObject *a, PyObject *b)
+{
+    if (a == b) return 1;
+    return a && PyLong_CheckExact(a) && PyLong_CheckExact(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+}
+
+/* wengert.tensor.meta.edge_of: a new reference. */
+static PyObject *edge_of(PyObject *t)
+{
+    PyObject *meta = SLOT(t, at.meta), *edge = SLOT(t, at.edge);
+    if (meta == Py_None) return Py_NewRef(edge);
+    PyObject *view = SLOT(meta, at.meta_view), *own = SLOT(meta, at.requires_grad);
+    if (view && view != Py_None) {
+        PyObject *base = SLOT(view, at.base);
+        const int free_base = base && SLOT(base, at.edge) == Py_None && SLOT(base, at.meta) == Py_None;
+        if (own == Py_False && edge == Py_None && free_base) return Py_NewRef(Py_None);
+        if (edge != Py_None && same_number(SLOT(view, at.version), PyList_GET_ITEM(SLOT(t, at.vc), 0))) return Py_NewRef(edge);
+    } else if (own == Py_False) {
+        return Py_NewRef(edge);
+    } else {
+        PyObject *alive = SLOT(meta, at.accumulator);
+        if (own == Py_True && alive && PyWeakref_CheckRef(alive)) {
+#if PY_VERSION_HEX >= 0x030D0000
+            PyObject *node = NULL;
+            if (PyWeakref_GetRef(alive, &node) < 0) return NULL;
+#else
+            PyObject *node = PyWeakref_GET_OBJECT(alive);
+            if (node == Py_None) node = NULL;
+            Py_XINCREF(node);
+#endif
+            if (node) {
+                PyObject *pair = PyTuple_New(2);
+                if (!pair) {
+                    Py_DECREF(node);
+                    return NULL;
+                }
+                PyTuple_SET_ITEM(pair, 0, node);
+                PyTuple_SET_ITEM(pair, 1, Py_NewRef(at.zero));
+                return pair;
+            }
+        }
+    }
+    return PyObject_CallOneArg(at.edge_of, t);
+}
+
+/* ---- results ---- */
+
+/* A tensor around an array; takes the reference. */
+static PyObject *tensor_of(PyObject *array)
+{
+    PyObject *counter = PyList_New(1), *t = counter ? bare(at.tensor) : NULL;
+    if (!t) {
+        Py_XDECREF(counter);
+        Py_DECREF(array);
+        return NULL;
+    }
+    PyList_SET_ITEM(counter, 0, Py_NewRef(at.zero));
+    put(t, at.data, array);
+    put(t, at.vc, counter);
+    put(t, at.edge, Py_NewRef(Py_None));
+    put(t, at.meta, Py_NewRef(Py_None));
+    return t;
+}
+
+/* A forward's answer as an array; takes the reference. */
+static PyObject *array_of(PyObject *value)
+{
+    if (PyArray_CheckExact(value)) return value;
+    PyObject *array = PyArray_FromAny(value, NULL, 0, 0, NPY_ARRAY_ENSUREARRAY, NULL);
+    Py_DECREF(value);
+    return array;
+}
+
+static int looks_at(PyObject *array, PyObject *source)
+{
+    PyObject *base = PyArray_BASE((PyArrayObject *)array);
+    return base && (base == source || base == PyArray_BASE((PyArrayObject *)source));
+}
+
+/* wengert.tensor.call.attach_view; `which` is the number of the result where there are many, else -1. */
+static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyObject *const *args, int silent, int which)
+{
+    PyObject *meta = SLOT(source, at.meta), *parent = meta == Py_None ? Py_None : SLOT(meta, at.meta_view);
+    const int lead = which >= 0, given = self->params - 1 + lead, old = parent == Py_None ? 0 : (int)PyTuple_GET_SIZE(SLOT(parent, at.steps));
+    PyObject *rest = PyTuple_New(given), *step = rest ? PyTuple_New(2) : NULL, *steps = step ? PyTuple_New(old + 1) : NULL;
+    PyObject *view = steps ? bare(at.view_class) : NULL, *own = view ? bare(at.meta_class) : NULL;
+    if (!own) {
+        Py_XDECREF(rest);
+        Py_XDECREF(step);
+        Py_XDECREF(steps);
+        Py_XDECREF(view);
+        return -1;
+    }
+    if (lead) PyTuple_SET_ITEM(rest, 0, PyLong_FromLong(which));
+    for (int i = 1; i < self->params; i++) PyTuple_SET_ITEM(rest, i - 1 + lead, Py_NewRef(args[i]));
+    PyTuple_SET_ITEM(step, 0, Py_NewRef(self->op));
+    PyTuple_SET_ITEM(step, 1, rest);
+    for (int i = 0; i < old; i++) PyTuple_SET_ITEM(steps, i, Py_NewRef(PyTuple_GET_ITEM(SLOT(parent, at.steps), i)));
+    PyTuple_SET_ITEM(steps, old, step);
+
+    PyObject *base = parent == Py_None ? source : SLOT(parent, at.base);
+    PyObject *creation = lead ? at.multi : parent == Py_None ? Py_None : SLOT(parent, at.creation);
+    if (silent && (creation == Py_None || creation == at.multi || PyUnicode_Compare(creation, at.multi) == 0)) creation = at.no_grad;
+    PyObject *counter = SLOT(source, at.vc);
+    put(view, at.base, Py_NewRef(base));
+    put(view, at.steps, steps);
+    put(view, at.version, Py_NewRef(PyList_GET_ITEM(counter, 0)));
+    put(view, at.creation, Py_NewRef(creation));
+    put(view, at.window, Py_NewRef(SLOT(base, at.data)));
+    for (PyObject **pair = at.meta_defaults; *pair; pair += 2) put(own, PyLong_AsSsize_t(pair[0]), Py_NewRef(pair[1]));
+    put(own, at.meta_view, view);
+    put(t, at.meta, own);
+    put(t, at.vc, Py_NewRef(counter));
+    return 0;
+}
+
+/* ---- the node ---- */
+
+struct call {
+    PyObject *const *args;
+    PyObject *raw[MAX_PARAMS]; /* what the forward is given; owned where the argument is a tensor, or a list of them */
+    char owned[MAX_PARAMS];
+    PyObject *results, *aux; /* a tuple of tensors; the forward's answer */
+    int lists;
+};
+
+static PyObject *shape_of(PyObject *array)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    PyObject *shape = PyTuple_New(PyArray_NDIM(a));
+    for (int i = 0; shape && i < PyArray_NDIM(a); i++) PyTuple_SET_ITEM(shape, i, PyLong_FromSsize_t(PyArray_DIM(a, i)));
+    return shape;
+}
+
+static PyObject *shape_of_any(PyObject *value)
+{
+    if (PyArray_CheckExact(value)) return shape_of(value);
+    if (value == Py_None) return Py_NewRef(Py_None);
+    if (!PyList_CheckExact(value)) return PyTuple_New(0);
+    PyObject *row = PyList_New(PyList_GET_SIZE(value));
+    for (Py_ssize_t i = 0; row && i < PyList_GET_SIZE(value); i++) {
+        PyObject *shape = shape_of_any(PyList_GET_ITEM(value, i));
+        if (!shape) Py_CLEAR(row);
+        else PyList_SET_ITEM(row, i, shape);
+    }
+    return row;
+}
+
+/* value, counter, version into three places of the memory; takes no references */
+static void remember(PyObject *memory, Py_ssize_t place, PyObject *value, PyObject *counter, PyObject *version)
+{
+    PyTuple_SET_ITEM(memory, place, Py_NewRef(value));
+    PyTuple_SET_ITEM(memory, place + 1, Py_NewRef(counter));
+    PyTuple_SET_ITEM(memory, place + 2, Py_NewRef(version));
+}
+
+static PyObject *memory_of(const Operation *self, const struct call *c, unsigned int needed)
+{
+    PyObject *memory = PyTuple_New(3 * self->saved + self->consts);
+    if (!memory) return NULL;
+    for (int i = 0; i < self->saved; i++) {
+        const Saved *s = &self->save[i];
+        PyObject *value, *tensor = NULL;
+        if (s->source == FROM_PARAM) {
+            value = c->raw[s->index];
+            if (c->owned[s->index]) tensor = c->args[s->index];
+        } else if (s->source == FROM_OUTPUT) {
+            tensor = PyTuple_GET_ITEM(c->results, s->index);
+            value = SLOT(tensor, at.data);
+        } else value = PyTuple_GET_ITEM(c->aux, s->index);
+        if (value == Py_None || !(c->lists || (s->users & needed))) remember(memory, 3 * i, Py_None, at.unversioned, at.zero);
+        else if (!tensor) remember(memory, 3 * i, value, at.unversioned, at.zero);
+        else if (PyList_CheckExact(value)) {
+            const Py_ssize_t n = PyList_GET_SIZE(value);
+            PyObject *counters = PyList_New(n), *versions = counters ? PyList_New(n) : NULL;
+            if (!versions) {
+                Py_XDECREF(counters);
+                Py_DECREF(memory);
+                return NULL;
+            }
+            for (Py_ssize_t k = 0; k < n; k++) {
+                PyObject *counter = SLOT(PySequence_Fast_GET_ITEM(tensor, k), at.vc);
+                PyList_SET_ITEM(counters, k, Py_NewRef(counter));
+                PyList_SET_ITEM(versions, k, Py_NewRef(PyList_GET_ITEM(counter, 0)));
+            }
+            remember(memory, 3 * i, value, counters, versions);
+            Py_DECREF(counters);
+            Py_DECREF(versions);
+        } else remember(memory, 3 * i, value, SLOT(tensor, at.vc), PyList_GET_ITEM(SLOT(tensor, at.vc), 0));
+    }
+    for (int i = 0; i < self->consts; i++) {
+        const Saved *s = &self->constant[i];
+        PyObject *value = s->source == SHAPE_OF ? shape_of_any(c->raw[s->index]) : Py_NewRef(c->raw[s->index]);
+        if (!value) {
+            Py_DECREF(memory);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(memory, 3 * self->saved + i, value);
+    }
+    return memory;
+}
+
+/* The edges of the inputs, and bits for those that lead somewhere; NULL on error. */
+static PyObject *edges_of(const Operation *self, const struct call *c, unsigned int *needed)
+{
+    Py_ssize_t total = 0;
+    *needed = 0;
+    for (int i = 0; i < self->wrt; i++) {
+        PyObject *value = c->raw[self->wrt_at[i]];
+        total += PyList_CheckExact(value) && c->owned[self->wrt_at[i]] ? PyList_GET_SIZE(value) : 1;
+    }
+    PyObject *edges = PyTuple_New(total);
+    if (!edges) return NULL;
+    Py_ssize_t place = 0;
+    for (int i = 0; i < self->wrt; i++) {
+        const int p = self->wrt_at[i];
+        const int list = c->owned[p] && PyList_CheckExact(c->raw[p]);
+        const Py_ssize_t n = list ? PyList_GET_SIZE(c->raw[p]) : 1;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            PyObject *edge = !c->owned[p] ? Py_NewRef(Py_None) : edge_of(list ? PySequence_Fast_GET_ITEM(c->args[p], k) : c->args[p]);
+            if (!edge) {
+                Py_DECREF(edges);
+                return NULL;
+            }
+            if (edge != Py_None) *needed |= 1u << i;
+            PyTuple_SET_ITEM(edges, place++, edge);
+        }
+    }
+    return edges;
+}
+
+/* Leave a node on the tape where some input asks for a gradient; -1 on error. */
+static int record(const Operation *self, const struct call *c)
+{
+    const Py_ssize_t results = PyTuple_GET_SIZE(c->results), all = self->outputs ? self->live : results;
+    PyObject *live[MAX_PARAMS], **outputs = live, *edges = NULL, *node = NULL, *memory = NULL, *number = NULL;
+    Py_ssize_t count = 0;
+    unsigned int needed;
+    int failed = -1;
+    if (!(edges = edges_of(self, c, &needed))) return -1;
+    if (!needed) {
+        Py_DECREF(edges);
+        return 0;
+    }
+    if (all > MAX_PARAMS && !(outputs = PyMem_Malloc(all * sizeof *outputs))) goto done;
+    for (Py_ssize_t i = 0; i < all; i++) {
+        PyObject *t = PyTuple_GET_ITEM(c->results, self->outputs ? self->live_at[i] : i);
+        const int type = PyArray_TYPE((PyArrayObject *)SLOT(t, at.data));
+        if (!self->outputs || PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type)) outputs[count++] = t;
+    }
+    if (!count) {
+        failed = 0;
+        goto done;
+    }
+    if (!(node = bare(self->node)) || !(memory = memory_of(self, c, needed))) goto done;
+    if (!(number = Py_TYPE(at.sequence)->tp_iternext(at.sequence))) goto done;
+    put(node, at.seq, number);
+    put(node, at.edges, Py_NewRef(edges));
+    put(node, at.hooks, Py_NewRef(Py_None));
+    put(node, at.saved, Py_NewRef(memory));
+    if (count == 1) {
+        PyObject *array = SLOT(outputs[0], at.data), *shape = shape_of(array);
+        if (!shape) goto done;
+        put(node, at.shape, shape);
+        put(node, at.type, Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array)));
+    } else {
+        PyObject *shapes = PyTuple_New(count), *types = PyTuple_New(count);
+        for (Py_ssize_t i = 0; shapes && types && i < count; i++) {
+            PyObject *array = SLOT(outputs[i], at.data);
+            PyTuple_SET_ITEM(types, i, Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array)));
+            PyTuple_SET_ITEM(shapes, i, shape_of(array));
+        }
+        if (!shapes || !types) {
+            Py_XDECREF(shapes);
+            Py_XDECREF(types);
+            goto done;
+        }
+        put(node, at.shape, shapes);
+        put(node, at.type, types);
+    }
+    if (count > 1 || !self->outputs) {
+        PyObject *n = PyLong_FromSsize_t(count);
+        const int bad = !n || PyObject_GenericSetAttr(node, at.outputs, n) < 0;
+        Py_XDECREF(n);
+        if (bad) goto done;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *pair = PyTuple_New(2), *place = pair ? PyLong_FromSsize_t(i) : NULL;
+        if (!place) {
+            Py_XDECREF(pair);
+            goto done;
+        }
+        PyTuple_SET_ITEM(pair, 0, Py_NewRef(node));
+        PyTuple_SET_ITEM(pair, 1, place);
+        put(outputs[i], at.edge, pair);
+    }
+    failed = 0;
+done:
+    if (outputs != live) PyMem_Free(outputs);
+    Py_DECREF(edges);
+    Py_XDECREF(node);
+    Py_XDECREF(memory);
+    return failed;
+}
+
+/* ---- the call ---- */
+
+/* Take the arguments apart; 0 if the general path has to. `number`: where a Python number stands for a tensor, or -1. */
+static int take(const Operation *self, struct call *c, int *number)
+{
+    *number = -1;
+    for (int i = 0; i < self->params; i++) {
+        PyObject *value = c->args[i];
+        c->raw[i] = value;
+        switch (self->kind[i]) {
+        case OPTIONAL:
+            if (value == Py_None) break;
+            /* fall through */
+        case TENSOR:
+            if (is_usable(value)) {
+                c->raw[i] = Py_NewRef(SLOT(value, at.data));
+                c->owned[i] = 1;
+            } else if (self->numbers && *number < 0 && (PyFloat_CheckExact(value) || PyLong_CheckExact(value))) *number = i;
+            else return 0;
+            break;
+        case LIST: {
+            if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return 0;
+            const Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+            for (Py_ssize_t k = 0; k < n; k++)
+                if (!is_usable(PySequence_Fast_GET_ITEM(value, k))) return 0;
+            PyObject *row = PyList_New(n);
+            if (!row) return 0;
+            for (Py_ssize_t k = 0; k < n; k++) PyList_SET_ITEM(row, k, Py_NewRef(SLOT(PySequence_Fast_GET_ITEM(value, k), at.data)));
+            c->raw[i] = row;
+            c->owned[i] = 1;
+            c->lists = 1;
+            break;
+        }
+        case DTYPE:
+            if (value != Py_None) return 0;
+            break;
+        default:
+            if (!is_constant(value)) return 0;
+        }
+    }
+    return 1;
+}
+
+/* The one element type that decides; NULL if there is none, or several. */
+static PyArray_Descr *common_type(const Operation *self, const struct call *c)
+{
+    PyArray_Descr *d = NULL;
+    for (int i = 0; i < self->floats; i++) {
+        const int p = self->float_at[i];
+        if (!c->owned[p]) continue; /* None, or a number */
+        const int list = PyList_CheckExact(c->raw[p]);
+        const Py_ssize_t n = list ? PyList_GET_SIZE(c->raw[p]) : 1;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            PyArray_Descr *own = PyArray_DESCR((PyArrayObject *)(list ? PyList_GET_ITEM(c->raw[p], k) : c->raw[p]));
+            if (d && own != d) return NULL;
+            d = own;
+        }
+    }
+    return d;
+}
+
+/* Whether every argument that is no tensor has its default, so that the kernel may do the forward's work. */
+static int all_defaults(const Operation *self, PyObject *const *args)
+{
+    for (int i = 0; i < self->params; i++)
+        if ((self->kind[i] == OTHER || self->kind[i] == DTYPE) && args[i] != PyTuple_GET_ITEM(self->defaults, i)) return 0;
+    return 1;
+}
+
+static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    Operation *self = (Operation *)callable;
+    if (PyVectorcall_NARGS(flags) != self->params || (names && PyTuple_GET_SIZE(names)) || !PyType_Check(self->node)) NOT_HANDLED();
+    PyObject *modes = NULL;
+    if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
+    const int recording = modes == at.record, silent = modes == at.silent;
+    Py_XDECREF(modes);
+    if (!recording && !silent) NOT_HANDLED();
+
+    struct call c = {.args = args};
+    PyObject *answer = NULL, *result = NULL, *row = NULL, *boxed = NULL;
+    int number, general = 1;
+    if (!take(self, &c, &number)) goto done;
+    PyArray_Descr *d = common_type(self, &c);
+    if (!d) goto done;
+    const int floating = d == at.f32 || d == at.f64;
+    if (!floating) {
+        /* Integers of one type: no promotion, no gradient, and the forward itself. */
+        if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) goto done;
+        if (number >= 0) {
+            if (!PyLong_CheckExact(args[number]) || d->type_num == NPY_BOOL) goto done;
+            if (!(boxed = PyArray_SimpleNew(0, NULL, d->type_num))) goto done;
+            if (PyArray_SETITEM((PyArrayObject *)boxed, PyArray_BYTES((PyArrayObject *)boxed), args[number]) < 0) goto done;
+            c.raw[number] = boxed;
+        }
+    }
+    if (floating && self->kernel != Py_None && all_defaults(self, args)) {
+        PyObject *operands[MAX_PARAMS];
+        int n = 0;
+        for (int i = 0; i < self->params; i++)
+            if (self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) operands[n++] = c.raw[i];
+        answer = PyObject_Vectorcall(self->kernel, operands, n, NULL);
+    } else {
+        const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
+        answer = PyObject_Vectorcall(self->forward, c.raw, self->params - named, named ? self->keywords : NULL);
+    }
+    if (!answer) {
+        general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
+                  PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError);
+        goto done;
+    }
+
+    general = 0;
+    const int several = self->aux || self->outputs != 1;
+    if (several && !PyTuple_CheckExact(answer)) {
+        row = PySequence_Tuple(answer);
+        if (!row) goto done;
+        Py_SETREF(answer, row);
+        row = NULL;
+    }
+    const Py_ssize_t count = self->outputs ? self->outputs : PyTuple_GET_SIZE(answer);
+    if (!(c.results = PyTuple_New(count))) goto done;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *array = array_of(Py_NewRef(several ? PyTuple_GET_ITEM(answer, i) : answer));
+        PyObject *t = array ? tensor_of(array) : NULL;
+        if (!t) goto done;
+        PyTuple_SET_ITEM(c.results, i, t);
+        if (self->view != NO_VIEW && (self->view == ALWAYS_VIEW || looks_at(array, c.raw[0])) &&
+            attach_view(self, t, args[0], args, silent, self->outputs ? -1 : (int)i) < 0)
+            goto done;
+    }
+    c.aux = answer;
+    if (recording && self->wrt && record(self, &c) < 0) goto done;
+    if (self->outputs == 1) result = Py_NewRef(PyTuple_GET_ITEM(c.results, 0));
+    else if (!self->outputs) result = Py_NewRef(c.results);
+    else if ((row = PyTuple_Pack(1, c.results))) result = PyTuple_Type.tp_new((PyTypeObject *)self->result_type, row, NULL);
+done:
+    for (int i = 0; i < self->params; i++)
+        if (c.owned[i]) Py_DECREF(c.raw[i]);
+    Py_XDECREF(boxed);
+    Py_XDECREF(answer);
+    Py_XDECREF(row);
+    Py_XDECREF(c.results);
+    if (result) return result;
+    if (!general) return NULL;
+    PyErr_Clear();
+    NOT_HANDLED();
+}
+
+/* ---- making one ---- */
+
+static int take_bytes(PyObject *bytes, unsigned char *to, int most)
+{
+    if (!PyBytes_Check(bytes) || PyBytes_GET_SIZE(bytes) > most) return -1;
+    memcpy(to, PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes));
+    return (int)PyBytes_GET_SIZE(bytes);
+}
+
+static int take_saved(PyObject *rows, Saved *to)
+{
+    if (!PyTuple_Check(rows) || PyTuple_GET_SIZE(rows) > MAX_SAVED) return -1;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); i++) {
+        char source;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(rows, i), "cbI", &source, &to[i].index, &to[i].users)) return -1;
+        to[i].source = (unsigned char)source;
+    }
+    return (int)PyTuple_GET_SIZE(rows);
+}
+
+/* operation(op, forward, kernel, keywords, node, result_type, defaults, kinds, floats, wrt, live, saved, consts, outputs, aux, promote,
+ * view, numbers): see wengert.tensor.shortcut, which makes it from the declaration */
+static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults;
+    int outputs, aux, numbers;
+    char promote, view;
+    if (keywords && PyDict_GET_SIZE(keywords)) return PyErr_Format(PyExc_TypeError, "operation() takes no keywords");
+    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiiccp", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
+                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers))
+        return NULL;
+    Operation *self = (Operation *)type->tp_alloc(type, 0);
+    if (!self) return NULL;
+    self->vectorcall = operation_call;
+    self->params = take_bytes(kinds, (unsigned char *)self->kind, MAX_PARAMS);
+    self->floats = take_bytes(floats, self->float_at, MAX_PARAMS);
+    self->wrt = take_bytes(wrt, self->wrt_at, MAX_PARAMS);
+    self->live = take_bytes(live, self->live_at, MAX_PARAMS);
+    self->saved = take_saved(saved, self->save);
+    self->consts = take_saved(consts, self->constant);
+    self->op = Py_NewRef(op);
+    self->forward = Py_NewRef(forward);
+    self->kernel = Py_NewRef(kernel);
+    self->keywords = Py_NewRef(names);
+    self->node = Py_NewRef(node);
+    self->result_type = Py_NewRef(result_type);
+    self->defaults = Py_NewRef(defaults);
+    self->outputs = outputs, self->aux = aux;
+    self->promote = promote, self->view = view, self->numbers = (char)numbers;
+    if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
+        Py_DECREF(self);
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "operation(): too many parameters");
+    }
+    return (PyObject *)self;
+}
+
+static void operation_dealloc(PyObject *object)
+{
+    Operation *self = (Operation *)object;
+    PyObject *fields[] = {self->op, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) Py_XDECREF(fields[i]);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyMemberDef operation_members[] = {
+    {"node", T_OBJECT, offsetof(Operation, node), 0, "the class of the nodes; anything else switches the short cut off"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyTypeObject OperationType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "wengert.arrays._kernels.operation",
+    .tp_basicsize = sizeof(Operation),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc = "The short cut of an operator call; NotImplemented where the general path is needed.",
+    .tp_new = operation_new,
+    .tp_dealloc = operation_dealloc,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Operation, vectorcall),
+    .tp_members = operation_members,
+};
+
+/* Where the slot `name` lies in objects of `type`; -1 with an error if it is none. */
+static Py_ssize_t slot(PyObject *type, const char *name)
+{
+    PyObject *found = PyObject_GetAttrString(type, name);
+    Py_ssize_t offset = -1;
+    if (found && Py_TYPE(found) == &PyMemberDescr_Type && ((PyMemberDescrObject *)found)->d_member->type == T_OBJECT_EX)
+        offset = ((PyMemberDescrObject *)found)->d_member->offset;
+    else if (found) PyErr_Format(PyExc_TypeError, "%R has no slot %s", type, name);
+    Py_XDECREF(found);
+    return offset;
+}
+
+/* tape(Tensor, PLAIN, dtype, Node, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, edge_of, unversioned): what operations make */
+static PyObject *tape(PyObject *module, PyObject *args)
+{
+    PyObject *node, *defaults;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOO!OOOOOOOO", &at.tensor, &at.plain, &at.dtype, &node, &at.meta_class, &PyDict_Type, &defaults,
+                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.edge_of, &at.unversioned))
+        return NULL;
+    PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
+                        at.sequence, at.edge_of, at.unversioned};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
+    const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
+        {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},
+        {node, "edges", &at.edges}, {node, "seq", &at.seq}, {node, "hooks", &at.hooks}, {node, "saved", &at.saved},
+        {node, "shape", &at.shape}, {node, "dtype", &at.type}, {at.view_class, "base", &at.base},
+        {at.view_class, "creation", &at.creation}, {at.view_class, "steps", &at.steps}, {at.view_class, "version", &at.version},
+        {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},
+        {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "view", &at.meta_view},
+    };
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
+        if ((*slots[i].to = slot(slots[i].type, slots[i].name)) < 0) return NULL;
+    at.meta_defaults = PyMem_Calloc(2 * PyDict_GET_SIZE(defaults) + 1, sizeof *at.meta_defaults);
+    if (!at.meta_defaults) return PyErr_NoMemory();
+    PyObject *key, *value, **pair = at.meta_defaults;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(defaults, &position, &key, &value)) {
+        const Py_ssize_t offset = slot(at.meta_class, PyUnicode_AsUTF8(key));
+        if (offset < 0 || !(*pair++ = PyLong_FromSsize_t(offset))) return NULL;
+        *pair++ = Py_NewRef(value);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef tape_methods[] = {{"tape", tape, METH_VARARGS, "Say what operations make."}, {NULL, NULL, 0, NULL}};
+
+int tape_init(PyObject *module)
+{
+    at.zero = PyLong_FromLong(0);
+    at.no_grad = PyUnicode_InternFromString("no_grad");
+    at.multi = PyUnicode_InternFromString("multi");
+    at.outputs = PyUnicode_InternFromString("outputs");
+    at.f32 = PyArray_DescrFromType(NPY_FLOAT);
+    at.f64 = PyArray_DescrFromType(NPY_DOUBLE);
+    if (PyType_Ready(&OperationType) < 0 || PyModule_AddFunctions(module, tape_methods) < 0) return -1;
+    return PyModule_AddObjectRef(module, "operation", (PyObject *)&OperationType);
+}
