@@ -148,6 +148,8 @@ def test_tangents_of_several_directions_at_once(name):
     def f(*given):
         return tuple(r for r in results(name, *with_tensors(args, options, where, given)) if r.is_floating_point() or r.is_complex())
 
+    if not f(*ins):  # nothing that is differentiable
+        return
     rng = np.random.default_rng(2)
     directions = [torch.tensor(rng.standard_normal((2, *x.shape))).to(x.dtype) for x in ins]
     args, options = with_tensors(args, options, where, ins)

@@ -25,6 +25,7 @@ SAMPLES = {
     "split": [call(A(5), 2), call(A(2, 4), 2, 1), call(A(3), 5), call(A(0, 2), 1), call(A(2, 3), 1, -1)],
     "split_with_sizes": [call(A(5), [2, 3]), call(A(2, 4), [1, 0, 3], 1), call(A(0, 2), [0, 0])],
     "unsafe_split": [call(A(5), 2), call(A(2, 4), 2, 1)],
+    "unsafe_split_with_sizes": [call(A(5), [2, 3]), call(A(2, 4), [1, 3], 1)],
     "chunk": [call(A(5), 2), call(A(2, 4), 3, 1), call(A(0, 2), 2), call(A(3), 7)],
     "unsafe_chunk": [call(A(5), 2), call(A(2, 4), 3, 1)],
     "tensor_split": [call(A(5), 3), call(A(2, 4), (1, 3), 1), call(A(5), C([1, 3])), call(A(0, 2), 2), call(A(2), 5)],
