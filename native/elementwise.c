@@ -29,34 +29,36 @@ struct job {
 static void gather_f32(float *to, const char *from, npy_intp stride, size n, enum storage storage)
 {
     if (storage == SINGLE) GATHER(float, )
+    else if (stride == 2) (storage == HALF ? kernels->widen_half : kernels->widen_brain)(to, (const uint16_t *)from, n);
     else if (storage == HALF) GATHER(uint16_t, float_of_half)
     else GATHER(uint16_t, float_of_brain)
 }
 static void scatter_f32(char *to, const float *from, npy_intp stride, size n, enum storage storage)
 {
     if (storage == SINGLE) SCATTER(float, )
+    else if (stride == 2) (storage == HALF ? kernels->narrow_half : kernels->narrow_brain)((uint16_t *)to, from, n);
     else if (storage == HALF) SCATTER(uint16_t, half_of_float)
     else SCATTER(uint16_t, brain_of_float)
 }
 
+/* Operands that are not taken as they are go through buffers; one that is the same everywhere only once. */
 static void run_single(const struct job *job, size begin, size end)
 {
     float buffer[MAX_INPUTS + 1][BLOCK];
+    const npy_intp last = job->stride[job->nin];
     for (size at = begin; at < end; at += BLOCK) {
         const size n = end - at < BLOCK ? end - at : BLOCK;
         const float *in[MAX_INPUTS];
         for (int k = 0; k < job->nin; k++) {
             const char *from = job->data[k] + at * job->stride[k];
-            if (job->storage == SINGLE && job->stride[k] == sizeof(float)) {
-                in[k] = (const float *)from;
-            } else {
-                gather_f32(buffer[k], from, job->stride[k], n, job->storage);
-                in[k] = buffer[k];
-            }
+            in[k] = buffer[k];
+            if (job->storage == SINGLE && job->stride[k] == sizeof(float)) in[k] = (const float *)from;
+            else if (at == begin || job->stride[k]) gather_f32(buffer[k], from, job->stride[k], n, job->storage);
         }
-        job->single(buffer[MAX_INPUTS], in, n);
-        scatter_f32(job->data[job->nin] + at * job->stride[job->nin], buffer[MAX_INPUTS], job->stride[job->nin], n,
-                    job->storage);
+        char *to = job->data[job->nin] + at * last;
+        const int straight = job->storage == SINGLE && last == sizeof(float);
+        job->single(straight ? (float *)to : buffer[MAX_INPUTS], in, n);
+        if (!straight) scatter_f32(to, buffer[MAX_INPUTS], last, n, job->storage);
     }
 }
 
@@ -70,6 +72,8 @@ static void run_double(const struct job *job, size begin, size end)
             const char *from = job->data[k] + at * job->stride[k];
             if (job->stride[k] == sizeof(double)) {
                 in[k] = (const double *)from;
+            } else if (at != begin && !job->stride[k]) {
+                in[k] = buffer[k];
             } else {
                 double *to = buffer[k];
                 const npy_intp stride = job->stride[k];

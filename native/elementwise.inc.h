@@ -80,6 +80,14 @@ static inline REAL F(mish_slope)(REAL x)
     return t + x * F(sigmoid)(x) * ((ONE - t) * (ONE + t));
 }
 
+/* clamp(x + 3, 0, 6) / 6; NaN stays NaN */
+static inline REAL F(hard_gate)(REAL x)
+{
+    REAL y = x + (REAL)3;
+    y = y < 0 ? 0 : y;
+    return (y > (REAL)6 ? (REAL)6 : y) / (REAL)6;
+}
+
 UNARY(relu, x <= 0 ? (REAL)0 : x)
 BINARY(relu_grad, x <= 0 ? (REAL)0 : g)
 UNARY(sigmoid, F(sigmoid)(x))
@@ -95,6 +103,10 @@ UNARY(log_sigmoid, (x < 0 ? x : 0) - F(log1p)(F(exp_minus)(F(abs)(x))))
 BINARY(log_sigmoid_grad, g *F(sigmoid)(-x))
 UNARY(mish, x *F(mish_gate)(x))
 BINARY(mish_grad, g *F(mish_slope)(x))
+UNARY(hardsigmoid, F(hard_gate)(x))
+BINARY(hardsigmoid_grad, (x > (REAL)-3) & (x < (REAL)3) ? g * (REAL)(1.0 / 6) : (REAL)0)
+UNARY(hardswish, x *F(hard_gate)(x))
+BINARY(hardswish_grad, x <= (REAL)-3 ? (REAL)0 : x < (REAL)3 ? g *(x / (REAL)3 + HALF) : g)
 UNARY(erf, F(erf)(x))
 UNARY(erfc, F(erfc)(x))
 UNARY(ndtr, F(normal_cdf)(x, F(clamp_normal)(x), F(exp_minus_square)(F(clamp_normal)(x), HALF)))
@@ -119,5 +131,49 @@ static void F(softplus_grad_loop)(REAL *out, const REAL *const *in, size n)
     {
         REAL g = g_in[i], z = x_in[i] * beta[i], soft = g * F(sigmoid)(z);
         out[i] = z > threshold[i] ? g : soft;
+    }
+}
+
+/* Parameters come as arrays, usually of stride zero. */
+static void F(leaky_relu_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *x = in[0], *slope = in[1];
+    EACH out[i] = x[i] > 0 ? x[i] : x[i] * slope[i];
+}
+static void F(leaky_relu_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g = in[0], *x = in[1], *slope = in[2];
+    EACH out[i] = x[i] > 0 ? g[i] : g[i] * slope[i];
+}
+static void F(hardtanh_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *x_in = in[0], *low = in[1], *high = in[2];
+    EACH
+    {
+        REAL x = x_in[i] < low[i] ? low[i] : x_in[i];
+        out[i] = x > high[i] ? high[i] : x;
+    }
+}
+static void F(hardtanh_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g = in[0], *x = in[1], *low = in[2], *high = in[3];
+    EACH out[i] = (x[i] <= low[i]) | (x[i] >= high[i]) ? (REAL)0 : g[i];
+}
+static void F(elu_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *x_in = in[0], *below = in[1], *scale = in[2], *steep = in[3];
+    EACH
+    {
+        REAL x = x_in[i], z = x > 0 ? (REAL)0 : x, soft = F(expm1_minus)(-(z * steep[i])) * below[i];
+        out[i] = x > 0 ? x * scale[i] : soft;
+    }
+}
+static void F(elu_grad_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *g = in[0], *x_in = in[1], *below = in[2], *scale = in[3], *steep = in[4];
+    EACH
+    {
+        REAL x = x_in[i], z = x > 0 ? (REAL)0 : x, soft = F(exp_minus)(-(z * steep[i])) * (below[i] * steep[i]);
+        out[i] = g[i] * (x <= 0 ? soft : scale[i]);
     }
 }

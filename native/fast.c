@@ -11,9 +11,11 @@
 #include <structmember.h>
 
 #include "fast.h"
+#include "half.h"
 #include "pool.h"
 
-enum { TYPES = NPY_HALF + 1 };
+/* Loops are kept by the number of the type that all inputs share; bfloat16, whose number is not fixed, comes last. */
+enum { BRAIN = NPY_HALF + 1, TYPES };
 
 /* Below this many bytes of result the GIL is kept. */
 static const size WORTH_RELEASING = 1 << 15;
@@ -24,8 +26,77 @@ typedef struct {
     PyObject *ufunc, *quiet; /* quiet: NULL until it is needed */
     int nin;
     double cost;
-    struct loop loops[TYPES]; /* by the type number that all inputs share */
+    struct loop loops[TYPES];
+    struct loop single; /* of float32, which those of 16 bits go through */
 } Fast;
+
+int is_brain(int type)
+{
+    static int known;
+    if (type < NPY_USERDEF || known) return known && type == known;
+    PyArray_Descr *descriptor = PyArray_DescrFromType(type);
+    const char *name = descriptor->typeobj->tp_name, *last = strrchr(name, '.');
+    if (!strcmp(last ? last + 1 : name, "bfloat16")) known = type;
+    Py_DECREF(descriptor);
+    return type == known;
+}
+
+/* The place in `loops` of a type number, or -1. */
+static inline int slot_of(int type)
+{
+    return type >= 0 && type < BRAIN ? type : is_brain(type) ? BRAIN : -1;
+}
+
+/* ---- numbers of 16 bits: widened by blocks, computed in float32, rounded once ---- */
+
+enum { BLOCK = 1024 };
+
+static void widen(float *to, const char *from, npy_intp step, size n, int brain)
+{
+    if (step == 2) {
+        (brain ? kernels->widen_brain : kernels->widen_half)(to, (const uint16_t *)from, n);
+    } else if (!step) {
+        const float value = brain ? float_of_brain(*(const uint16_t *)from) : float_of_half(*(const uint16_t *)from);
+        for (size i = 0; i < n; i++) to[i] = value;
+    } else {
+        for (size i = 0; i < n; i++) {
+            const uint16_t bits = *(const uint16_t *)(from + i * step);
+            to[i] = brain ? float_of_brain(bits) : float_of_half(bits);
+        }
+    }
+}
+
+static void widened_loop(const Fast *self, int brain, char **args, const npy_intp *count, const npy_intp *steps)
+{
+    float buffer[MAX_OPERANDS - 1][BLOCK];
+    const int nin = self->nin, truth = self->single.out_type == NPY_BOOL;
+    char *to = args[nin];
+    for (size at = 0; at < *count; at += BLOCK) {
+        npy_intp n = *count - at < BLOCK ? *count - at : BLOCK, own[MAX_OPERANDS];
+        char *data[MAX_OPERANDS];
+        for (int k = 0; k <= nin; k++) own[k] = sizeof(float), data[k] = (char *)buffer[k];
+        for (int k = 0; k < nin; k++)
+            if (!at || steps[k]) widen(buffer[k], args[k] + at * steps[k], steps[k], n, brain);
+        if (truth) own[nin] = steps[nin], data[nin] = to + at * steps[nin];
+        self->single.function(data, &n, own, self->single.data);
+        if (truth) continue;
+        const float *from = buffer[nin];
+        if (steps[nin] == 2) {
+            (brain ? kernels->narrow_brain : kernels->narrow_half)((uint16_t *)(to + at * 2), from, n);
+        } else {
+            for (size i = 0; i < n; i++)
+                *(uint16_t *)(to + (at + i) * steps[nin]) = brain ? brain_of_float(from[i]) : half_of_float(from[i]);
+        }
+    }
+}
+static void half_loop(char **args, const npy_intp *count, const npy_intp *steps, void *self)
+{
+    widened_loop(self, 0, args, count, steps);
+}
+static void brain_loop(char **args, const npy_intp *count, const npy_intp *steps, void *self)
+{
+    widened_loop(self, 1, args, count, steps);
+}
 
 static void fast_task(void *context, size begin, size end, int chunk)
 {
@@ -88,6 +159,7 @@ int fast_write_number(PyObject *number, int type, void *to)
     } else return -1;
     if (type == NPY_FLOAT) *(float *)to = (float)value;
     else if (type == NPY_DOUBLE) *(double *)to = value;
+    else if (type == NPY_HALF) *(uint16_t *)to = half_of_double(value);
     else return -1;
     return 0;
 }
@@ -130,9 +202,10 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
         else same_shape &= PyArray_SAMESHAPE(array, first);
     }
     if (!first) return NULL;
-    const int type = PyArray_TYPE(first);
-    if (type >= TYPES || type < 0 || !self->loops[type].function) return NULL;
-    job.loop = &self->loops[type];
+    const int type = PyArray_TYPE(first), slot = slot_of(type);
+    if (slot < 0 || !self->loops[slot].function) return NULL;
+    job.loop = &self->loops[slot];
+    const int out_type = job.loop->out_type < 0 ? type : job.loop->out_type;
     job.operands = nin + 1;
     for (int k = 0; k < nin; k++) {
         if (PyArray_CheckExact(args[k])) job.data[k] = PyArray_BYTES((PyArrayObject *)args[k]);
@@ -149,7 +222,7 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
             out = (PyArrayObject *)target;
             if (!PyArray_SAMESHAPE(out, first)) return NULL;
             Py_INCREF(out);
-        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, PyArray_DIMS(first), job.loop->out_type))) return NULL;
+        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, PyArray_DIMS(first), out_type))) return NULL;
         total = PyArray_SIZE(first);
         job.axes = 1;
         job.shape[0] = total;
@@ -177,7 +250,7 @@ static PyObject *fast_short(const Fast *self, PyObject *const *args, PyObject *t
             out = (PyArrayObject *)target;
             if (PyArray_NDIM(out) != ndim || !PyArray_CompareLists(PyArray_DIMS(out), shape, ndim)) return NULL;
             Py_INCREF(out);
-        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, job.loop->out_type))) return NULL;
+        } else if (!(out = (PyArrayObject *)PyArray_SimpleNew(ndim, shape, out_type))) return NULL;
         for (int axis = 0; axis < ndim; axis++) job.strides[2][axis] = PyArray_STRIDE(out, axis);
         fast_join_axes(&job, ndim, shape);
     }
@@ -196,8 +269,8 @@ static int writable_target(const Fast *self, PyObject *const *args, PyObject *ta
     for (int k = 0; k < self->nin; k++) {
         if (!PyArray_CheckExact(args[k])) continue;
         PyArrayObject *x = (PyArrayObject *)args[k];
-        const int type = PyArray_TYPE(x);
-        if (type >= TYPES || type < 0 || PyArray_TYPE(out) != self->loops[type].out_type) return 0;
+        const int type = PyArray_TYPE(x), slot = slot_of(type);
+        if (slot < 0 || PyArray_TYPE(out) != (self->loops[slot].out_type < 0 ? type : self->loops[slot].out_type)) return 0;
         const npy_uintp from = (npy_uintp)PyArray_BYTES(x);
         if (from == begin && PyArray_SAMESHAPE(x, out) && PyArray_ITEMSIZE(x) == PyArray_ITEMSIZE(out)) continue;
         if (from < end && begin < from + PyArray_NBYTES(x)) return 0;
@@ -232,7 +305,7 @@ static PyObject *quiet_ufunc(Fast *self)
     PyUFuncObject *source = (PyUFuncObject *)self->ufunc;
     PyObject *quiet = PyUFunc_FromFuncAndData(NULL, NULL, NULL, 0, self->nin, 1, PyUFunc_None, source->name, source->doc, 0);
     if (!quiet) return NULL;
-    for (int in = 0; in < TYPES; in++) {
+    for (int in = 0; in < BRAIN; in++) {
         if (!self->loops[in].function) continue;
         PyArray_DTypeMeta *dtypes[MAX_OPERANDS] = {dtype_of(in), dtype_of(in), dtype_of(in)};
         dtypes[self->nin] = dtype_of(self->loops[in].out_type);
@@ -272,7 +345,7 @@ static PyObject *fast_vectorcall(PyObject *callable, PyObject *const *args, size
         type = own;
     }
     PyObject *ufunc = self->ufunc;
-    if (type >= 0 && type < TYPES && self->loops[type].function && !(ufunc = quiet_ufunc(self))) return NULL;
+    if (type >= 0 && type < BRAIN && self->loops[type].function && !(ufunc = quiet_ufunc(self))) return NULL;
     PyObject *result = PyObject_Vectorcall(ufunc, args, flags, names);
     if (result && !PyArray_Check(result) && PyArray_CheckScalar(result)) {
         PyObject *array = PyArray_FromScalar(result, NULL);
@@ -306,6 +379,13 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         for (int k = 1; k < source->nin; k++) known &= types[k] == in;
         if (known && source->functions[row] && !self->loops[in].function)
             self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
+    }
+    /* Everything of 16 bits is what float32 gives, rounded; only the neighbours of a number are others. */
+    self->single = self->loops[NPY_FLOAT];
+    if (self->single.function && strcmp(source->name, "nextafter")) {
+        const int truth = self->single.out_type == NPY_BOOL;
+        if (self->loops[NPY_HALF].function) self->loops[NPY_HALF] = (struct loop){half_loop, self, truth ? NPY_BOOL : NPY_HALF};
+        self->loops[BRAIN] = (struct loop){brain_loop, self, truth ? NPY_BOOL : -1};
     }
     return (PyObject *)self;
 }

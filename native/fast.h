@@ -13,6 +13,9 @@ struct loop {
     int out_type;
 };
 
+/* Whether a type number is ml_dtypes' bfloat16. */
+int is_brain(int type);
+
 /* One run of a loop; the output is the last operand. */
 struct fast_job {
     const struct loop *loop;

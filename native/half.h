@@ -34,4 +34,16 @@ static inline uint16_t half_of_float(float x)
     return (uint16_t)(sign | (size > 0x7f800000 ? 0x7e00 : value));
 }
 
+/* Rounded once: what float32 loses is noted in its last bit, where half precision only asks whether there is more. */
+static inline uint16_t half_of_double(double value)
+{
+    uint32_t bits = bits_from_float((float)value);
+    if (value == value && (double)(float)value != value && (bits & 0x7f800000) != 0x7f800000) {
+        const double magnitude = value > 0 ? value : -value;
+        if (magnitude < (double)float_from_bits(bits & 0x7fffffff)) bits--;
+        bits |= 1;
+    }
+    return half_of_float(float_from_bits(bits));
+}
+
 #endif

@@ -27,6 +27,16 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(softplus_grad, 4, 0.5)   \
     X(log_sigmoid, 1, 0.8)     \
     X(log_sigmoid_grad, 2, 0.4)\
+    X(leaky_relu, 2, 0.1)      \
+    X(leaky_relu_grad, 3, 0.15)\
+    X(hardtanh, 3, 0.1)        \
+    X(hardtanh_grad, 4, 0.15)  \
+    X(hardsigmoid, 1, 0.1)     \
+    X(hardsigmoid_grad, 2, 0.15)\
+    X(hardswish, 1, 0.15)      \
+    X(hardswish_grad, 2, 0.2)  \
+    X(elu, 4, 0.4)             \
+    X(elu_grad, 5, 0.5)        \
     X(mish, 1, 0.6)            \
     X(mish_grad, 2, 0.8)       \
     X(erf, 1, 0.7)             \
@@ -37,7 +47,7 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(lgamma, 1, 20.0)         \
     X(digamma, 1, 15.0)
 
-#define MAX_INPUTS 4
+#define MAX_INPUTS 5
 
 #define DECLARE_ELEMENTWISE(name, nin, cost)                     \
     void (*name##_f32)(float *out, const float *const *in, size n); \
@@ -83,6 +93,13 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(rmsprop, 3, 7)           \
     X(rmsprop_momentum, 4, 7)  \
     X(adadelta, 4, 6)
+
+/* Numbers of 16 bits to float32 and back. */
+#define CAST_KERNELS(X)                                       \
+    X(widen_half, (float *to, const uint16_t *from, size n))   \
+    X(widen_brain, (float *to, const uint16_t *from, size n))  \
+    X(narrow_half, (uint16_t *to, const float *from, size n))  \
+    X(narrow_brain, (uint16_t *to, const float *from, size n))
 
 /* Attention of one head. Strides are in elements; rows are contiguous. Results are contiguous, and NULL if not wanted. */
 struct attention_head {
@@ -133,6 +150,9 @@ struct kernels {
     size gemm_columns_bytes; /* the width of a tile of a matrix product */
     OPTIMIZER_KERNELS(DECLARE_OPTIMIZER)
     ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
+#define DECLARE_CAST(name, arguments) void(*name) arguments;
+    CAST_KERNELS(DECLARE_CAST)
+#undef DECLARE_CAST
 #define DECLARE_ATTENTION(name) void (*name##_f32)(const struct attention_head *h), (*name##_f64)(const struct attention_head *h);
     ATTENTION_KERNELS(DECLARE_ATTENTION)
 #undef DECLARE_ATTENTION

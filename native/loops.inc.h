@@ -8,6 +8,8 @@
 #define GEMM_ROWS 4
 #endif
 
+#include "casts.inc.h"
+
 #define REAL float
 #define F(name) name##_f32
 #include "elementwise.inc.h"
@@ -58,6 +60,9 @@ const struct kernels TABLE(ISA) = {
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(kernel, arguments) .kernel = kernel##_loop,
+    CAST_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_rows_f32 = kernel##_rows_f32, .kernel##_rows_f64 = kernel##_rows_f64,
     RECURRENT_KERNELS(ENTRY)

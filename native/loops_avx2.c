@@ -3,6 +3,7 @@
 
 #ifdef WENGERT_X86_LEVELS
 /* System headers come before the target changes: they may define inline functions of their own. */
+#include <immintrin.h>
 #include <math.h>
 #include <string.h>
 

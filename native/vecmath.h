@@ -72,6 +72,23 @@ static inline double exp_f64(double x)
 static inline float exp_minus_f32(float a) { return exp_bounded_f32(a > 104.0f ? -104.0f : -a, 0); }
 static inline double exp_minus_f64(double a) { return exp_bounded_f64(a > 746.0 ? -746.0 : -a, 0); }
 
+/* exp(-a) - 1 for a >= 0, relatively exact near zero. */
+static inline float expm1_minus_f32(float a)
+{
+    const float magic = 12582912.0f, x = a > 80.0f ? -80.0f : -a;
+    float t = x * 1.44269504f + magic, n = t - magic;
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f, scale = float_of((bits_f32(t) - 0x4b400000 + 127) << 23);
+    return scale * (r * r * exp_poly_f32(r) + r) + (scale - 1.0f);
+}
+static inline double expm1_minus_f64(double a)
+{
+    const double magic = 6755399441055744.0, x = a > 700.0 ? -700.0 : -a;
+    double t = x * 1.4426950408889634 + magic, n = t - magic;
+    double r = x - n * 0.693147180369123816490 - n * 1.90821492927058770002e-10;
+    double scale = double_of((bits_f64(t) - 0x4338000000000000 + 1023) << 52);
+    return scale * (r * r * exp_poly_f64(r) + r) + (scale - 1.0);
+}
+
 /* log(x) for positive normal x. */
 static inline float log_f32(float x)
 {

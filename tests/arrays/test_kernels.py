@@ -124,7 +124,14 @@ REFERENCE = {
     ),
 }
 
-ACTIVATIONS = [name for name in K.FAMILIES["activations"] if not name.startswith("softplus")]
+# The activations with numbers: what they are called with.
+NUMBERS = {
+    "softplus": [(1.0, 20.0), (0.5, 3.0), (4.0, 20.0)],
+    "leaky_relu": [(0.01,), (0.0,), (-0.5,)],
+    "hardtanh": [(-1.0, 1.0), (0, 6), (2.5, 2.5)],
+    "elu": [(1.0, 1.0, 1.0), (1.75809934, 1.05070098, 1.0), (-0.5, 2.0, 0.25)],
+}
+ACTIVATIONS = [name for name in K.FAMILIES["activations"] if name.removesuffix("_grad") not in NUMBERS]
 SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
 ODD_VALUES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-42, -1e-42, 5e-324, 3e38, -3e38]
@@ -238,6 +245,72 @@ def test_half_conversions_are_exact():
     np.testing.assert_array_equal(K.sigmoid_grad(x, np.full(5000, 0.5, np.float16)), x / np.float16(4))
 
 
+def halves():
+    return np.float16, pytest.importorskip("ml_dtypes").bfloat16
+
+
+def test_casts_equal_numpys():
+    bits = np.arange(0x10000, dtype=np.uint16)
+    rng = np.random.default_rng(2)
+    singles = rng.integers(0, 2**32, 200_003, dtype=np.uint32).view(np.float32)
+    ties = (bits.astype(np.uint32) << 16 | 0x8000).view(np.float32)  # half way between two numbers of bfloat16
+    with np.errstate(all="ignore"):
+        halfway = bits.view(np.float16).astype(np.float32) * np.float32(1 + 2**-11)
+        halfway = np.append(halfway, np.float32([65519.99, 65520, 1e-7, 2**-25]))
+        for half in halves():
+            wide = K.cast(bits.view(half), np.dtype(np.float32))
+            np.testing.assert_array_equal(wide, bits.view(half).astype(np.float32))
+            for x in (singles, ties, halfway, ODD_VALUES, wide, wide[:5], wide[:0], wide[::3], wide[:60].reshape(3, 20).T, wide[7]):
+                x = np.asarray(x, np.float32)
+                got, want = K.cast(x, np.dtype(half)), x.astype(half)
+                assert got.shape == want.shape and got.dtype == want.dtype
+                number = ~np.isnan(x)
+                np.testing.assert_array_equal(got.view(np.uint16)[number], want.view(np.uint16)[number])
+                assert np.isnan(got.astype(np.float32)[~number]).all()
+    x = np.arange(6.0)
+    got = K.cast(x, x.dtype)
+    assert got is not x and not np.shares_memory(got, x)
+    assert K.cast(x, np.dtype(np.int32)).dtype == np.int32
+
+
+@native
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["add", "multiply", "true_divide", "maximum", "less", "exp", "negative", "isnan", "power", "nextafter"])
+def test_half_precision_arithmetic_is_single_precision_rounded(name):
+    rng = np.random.default_rng(3)
+    kernel = getattr(K, name)
+    for half in halves():
+        if name == "nextafter" and half is not np.float16:
+            continue  # a question about the type itself, which NumPy does not answer for all
+        args = [(rng.standard_normal((3, 700)) * 3).astype(half) for _ in range(kernel.nin)]
+        args[0][0, :4] = np.array([np.nan, np.inf, 0, 6e-8]).astype(half)
+        with np.errstate(all="ignore"):
+            want = getattr(np, name)(*[a.astype(np.float32) for a in args])
+            want = want if want.dtype == bool else want.astype(half)
+        if name == "nextafter":
+            want = np.nextafter(*args)
+        got = kernel(*args)
+        assert got.dtype == want.dtype
+
+        def same(a, b):  # assert_array_equal does not know that bfloat16 has NaN
+            np.testing.assert_array_equal(a.astype(np.float32), b.astype(np.float32))
+
+        same(got, want)
+        same(kernel(*[a[:, ::2] for a in args]), want[:, ::2])
+        same(kernel(*[a[:, :0] for a in args]), want[:, :0])
+        if len(args) == 2:
+            same(kernel(args[0], args[1][:1])[0], want[0])
+            same(kernel(args[0], args[1][0, 9])[0, 9], want[0, 9])
+
+
+@native
+def test_a_number_beside_half_precision_is_rounded_once():
+    x = np.ones(3, np.float16)
+    for number in (0.1, 1 / 3, 2049.0000001, 65519.999999, 65520.0, 3e-8, 2.98023224e-8, 1e300, -np.inf, 7):
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(K.multiply(x, number), np.multiply(x, np.float16(number)))
+
+
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex(name):
     rng = np.random.default_rng(1)
@@ -255,12 +328,27 @@ def test_promotion():
     assert K.gelu(np.ones(2, bool)).dtype == np.float64
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("beta", "threshold"), [(1.0, 20.0), (0.5, 3.0), (4.0, 20.0)])
-def test_softplus(dtype, beta, threshold):
-    g, x = arguments("gelu_grad", dtype, (300,))
-    close(K.softplus(x, beta, threshold), K.plain("softplus")(x, beta, threshold))
-    close(K.softplus_grad(g, x, beta, threshold), K.plain("softplus_grad")(g, x, beta, threshold))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize(("name", "numbers"), [(name, numbers) for name, calls in NUMBERS.items() for numbers in calls])
+def test_activations_with_numbers(dtype, name, numbers):
+    g, x = arguments("gelu_grad", dtype, (1300,))
+    with np.errstate(all="ignore"):
+        x[: len(ODD_VALUES)] = np.array(ODD_VALUES).astype(dtype)
+    x[100:110] = np.linspace(-1e-3, 1e-3, 10)
+    close(getattr(K, name)(x, *numbers), K.plain(name)(x, *numbers))
+    close(getattr(K, name + "_grad")(g, x, *numbers), K.plain(name + "_grad")(g, x, *numbers))
+    want = getattr(K, name)(x, *numbers)
+    doubled = np.repeat(x, 2)[::2]
+    np.testing.assert_array_equal(getattr(K, name)(doubled, *numbers), want)
+    assert getattr(K, name)(x, *numbers, out=doubled) is doubled
+    np.testing.assert_array_equal(doubled, want)
+
+
+def test_elu_is_exact_near_zero():
+    x = -np.logspace(-12, 1, 500)
+    for dtype in (np.float32, np.float64):
+        got = K.elu(x.astype(dtype), 1.0, 1.0, 1.0)
+        np.testing.assert_allclose(got, np.expm1(x.astype(dtype).astype(np.float64)), rtol=4 * np.finfo(dtype).eps)
 
 
 @native

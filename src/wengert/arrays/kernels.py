@@ -37,7 +37,8 @@ FAMILIES = {
     "activations": (
         "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh",
         "gelu_tanh_grad", "silu", "silu_grad", "softplus", "softplus_grad", "log_sigmoid", "log_sigmoid_grad",
-        "mish", "mish_grad",
+        "mish", "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad", "hardsigmoid",
+        "hardsigmoid_grad", "hardswish", "hardswish_grad", "elu", "elu_grad",
     ),
     "special": (
         "erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr", "lgamma", "digamma", "trigamma", "polygamma",
@@ -48,6 +49,7 @@ FAMILIES = {
         "rms_norm_grad", "channel_moments", "channel_affine", "batch_norm_grad",
     ),
     "windows": ("window_counts", "im2col", "col2im", "max_pool", "max_pool_grad"),
+    "casts": ("cast",),
     "scatter": ("add_at",),
     "conv": ("conv", "conv_input", "conv_weight"),
     "attention": ("attention", "attention_grad"),

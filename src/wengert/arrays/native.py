@@ -17,7 +17,7 @@ from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain import conv as _plain_conv
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from wengert.arrays.plain.rows import Needed
@@ -32,7 +32,7 @@ set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_th
 _UFUNCS = (
     "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad",
     "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc", "erfcx", "erfinv",
-    "ndtr", "lgamma", "digamma",
+    "ndtr", "lgamma", "digamma", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad",
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
 optimizer_update, recurrent_walk = _kernels.update, _kernels.recurrent_walk
@@ -44,12 +44,24 @@ def _parameter(value: float, x: Array) -> Any:
     return np.asarray(value, x.dtype if x.dtype.kind not in "biu" else np.float64)
 
 
-def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
-    return _kernels.softplus(x, _parameter(beta, x), _parameter(threshold, x), out=out)  # type: ignore[no-any-return]
+def _with_parameters(name: str, inputs: int, *defaults: float) -> Callable[..., Array]:
+    """A ufunc of ``inputs`` arrays and then numbers; the last numbers have ``defaults``."""
+    ufunc = getattr(_kernels, name)
+    numbers = ufunc.nin - inputs
+
+    def kernel(*args: Any, out: Array | None = None) -> Array:
+        x, given = args[inputs - 1], args[inputs:]
+        given += defaults[len(given) - numbers :] if len(given) < numbers else ()
+        return ufunc(*args[:inputs], *[_parameter(value, x) for value in given], out=out)  # type: ignore[no-any-return]
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
 
 
-def softplus_grad(g: Array, x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
-    return _kernels.softplus_grad(g, x, _parameter(beta, x), _parameter(threshold, x), out=out)  # type: ignore[no-any-return]
+softplus, softplus_grad = _with_parameters("softplus", 1, 1.0, 20.0), _with_parameters("softplus_grad", 2, 1.0, 20.0)
+leaky_relu, leaky_relu_grad = _with_parameters("leaky_relu", 1), _with_parameters("leaky_relu_grad", 2)
+hardtanh, hardtanh_grad = _with_parameters("hardtanh", 1), _with_parameters("hardtanh_grad", 2)
+elu, elu_grad = _with_parameters("elu", 1), _with_parameters("elu_grad", 2)
 
 
 def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False, scale: float = 1.0) -> Array:
@@ -184,6 +196,11 @@ def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
 def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     value = _kernels.max_pool_grad(g, index, size)
     return windows.max_pool_grad(g, index, size) if value is NotImplemented else value
+
+
+def cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    value = _kernels.cast(x, dtype)
+    return x.astype(dtype) if value is NotImplemented else value
 
 
 def add_at(out: Array, index: Array, values: Array) -> Array:

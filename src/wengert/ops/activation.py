@@ -52,11 +52,16 @@ def relu(input: Array):
     return np.maximum(input, 0)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * ~((result <= 0) | (result >= 6))), inplace=True, node="HardtanhBackward0")
+@composite(raw=lambda g, x, low, high: K.hardtanh_grad(g, x, low, high), **_hidden)
+def hardtanh_grad(F, g, x, low, high):
+    return g * ~((x <= low) | (x >= high))
+
+
+@operator(grad=dict(input=lambda F, g, result: F.hardtanh_grad(g, result, 0, 6)), inplace=True, node="HardtanhBackward0")
 def relu6(input: Array):
     """``min(max(x, 0), 6)``."""
     _check_hardtanh(input, 0)
-    return np.clip(input, 0, 6)
+    return K.hardtanh(input, 0, 6) if input.dtype.kind in "fV" else np.clip(input, 0, 6)
 
 
 def _check_hardtanh(input: Any, low: Any) -> None:
@@ -69,7 +74,7 @@ def _check_hardtanh(input: Any, low: Any) -> None:
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, min_val, max_val: g * ~((input <= min_val) | (input >= max_val))), inplace=True,
+    grad=dict(input=lambda F, g, input, min_val, max_val: F.hardtanh_grad(g, input, min_val, max_val)), inplace=True,
     node="HardtanhBackward0",
 )  # fmt: skip
 def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
@@ -79,29 +84,44 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
         error.as_is = True  # type: ignore[attr-defined]
         raise error
     _check_hardtanh(input, min_val)
+    if input.dtype.kind in "fV":
+        return K.hardtanh(input, min_val, max_val)
     return np.clip(input, input.dtype.type(min_val), input.dtype.type(max_val))
 
 
-@operator(
-    grad=dict(input=lambda F, g, input, negative_slope: F.where(input > 0, g, g * negative_slope)), inplace=True,
-)  # fmt: skip
+@composite(raw=lambda g, x, slope: K.leaky_relu_grad(g, x, slope), **_hidden)
+def leaky_relu_grad(F, g, x, slope):
+    return F.where(x > 0, g, g * slope)
+
+
+@operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)), inplace=True)
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
-    return np.where(input > 0, input, _needs_float(input, "leaky_relu_cpu") * input.dtype.type(negative_slope))
+    return K.leaky_relu(_needs_float(input, "leaky_relu_cpu"), negative_slope)
 
 
 def _elu(input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     d = _needs_float(input, "elu_cpu").dtype.type
+    if input_scale >= 0:
+        return K.elu(input, alpha * scale, scale, input_scale)
     low = np.expm1(np.minimum(input, 0) * d(input_scale)) * d(alpha * scale)
     return np.where(input > 0, input * d(scale), low).astype(input.dtype, copy=False)
 
 
-def _elu_grad(F: Any, g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+def _elu_grad_raw(g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    if input_scale >= 0:
+        return K.elu_grad(g, input, alpha * scale, scale, input_scale)
+    below = np.exp(np.minimum(input, 0) * input_scale) * (alpha * scale * input_scale)
+    return g * np.where(input <= 0, below, scale).astype(g.dtype, copy=False)
+
+
+@composite(raw=_elu_grad_raw, **_hidden)
+def elu_grad(F, g, input, alpha, scale, input_scale):
     below = F.exp(F.clamp(input, max=0.0) * input_scale) * (alpha * scale * input_scale)
     return g * F.where(input <= 0, below, scale)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: _elu_grad(F, g, input, alpha, 1.0, 1.0)), inplace=True)
+@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True)
 def elu(input: Array, alpha=1.0):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``. Clevert et al., 2015."""
     return _elu(input, alpha, 1.0, 1.0)
@@ -111,14 +131,14 @@ def elu(input: Array, alpha=1.0):
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@operator(grad=dict(input=lambda F, g, input: _elu_grad(F, g, input, _SELU_ALPHA, _SELU_SCALE, 1.0)), inplace=True, node="EluBackward0",
+@operator(grad=dict(input=lambda F, g, input: F.elu_grad(g, input, _SELU_ALPHA, _SELU_SCALE, 1.0)), inplace=True, node="EluBackward0",
           places=("torch", "functional"))  # fmt: skip
 def selu(input: Array):
     """The self-normalising exponential linear unit."""
     return _elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: _elu_grad(F, g, input, alpha, 1.0, 1.0 / alpha)), inplace=True, node="CeluBackward0",
+@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0 / alpha)), inplace=True, node="CeluBackward0",
           places=("torch", "functional"))  # fmt: skip
 def celu(input: Array, alpha=1.0):
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
@@ -212,20 +232,26 @@ def tanhshrink(F, input):
     return input - F.tanh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * ((input > -3) & (input < 3)) * (1 / 6)), inplace=True)
+@composite(raw=lambda g, input: K.hardsigmoid_grad(g, input), **_hidden)
+def hardsigmoid_grad(F, g, input):
+    return g * ((input > -3) & (input < 3)) * (1 / 6)
+
+
+@operator(grad=dict(input=lambda F, g, input: F.hardsigmoid_grad(g, input)), inplace=True)
 def hardsigmoid(input: Array):
     """``clamp(x + 3, 0, 6) / 6``."""
-    d = _needs_float(input, "hardsigmoid_cpu").dtype.type
-    return (np.clip(input + d(3), d(0), d(6)) / d(6)).astype(input.dtype, copy=False)
+    return K.hardsigmoid(_needs_float(input, "hardsigmoid_cpu"))
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * F.where(input <= -3, 0.0, F.where(input < 3, input / 3 + 0.5, 1.0))), inplace=True,
-)  # fmt: skip
+@composite(raw=lambda g, input: K.hardswish_grad(g, input), **_hidden)
+def hardswish_grad(F, g, input):
+    return g * F.where(input <= -3, 0.0, F.where(input < 3, input / 3 + 0.5, 1.0))
+
+
+@operator(grad=dict(input=lambda F, g, input: F.hardswish_grad(g, input)), inplace=True)
 def hardswish(input: Array):
     """``x * hardsigmoid(x)``. Howard et al., 2019."""
-    d = _needs_float(input, "hardswish_cpu").dtype.type
-    return (input * (np.clip(input + d(3), d(0), d(6)) / d(6))).astype(input.dtype, copy=False)
+    return K.hardswish(_needs_float(input, "hardswish_cpu"))
 
 
 @operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))), places=("torch", "Tensor", "functional"))

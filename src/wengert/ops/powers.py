@@ -47,11 +47,21 @@ def _not_negative(F: Any, x: Any) -> Any:
     return (F.real(x) if F.is_complex(x) else x) >= 0
 
 
+def _power(a: Any, b: Any) -> Any:
+    """``a ** b``. NumPy is slow at negative floats, which an integer power need not meet: it is that of ``|a|``, but for a sign."""
+    if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
+        if b == 3:
+            return K.multiply(K.multiply(a, a), a)
+        size = K.absolute(a) ** b
+        return K.copysign(size, a) if b % 2 else size
+    return python.pow(a, b)
+
+
 @operator(
     grad=dict(input=_pow_input, exponent=_pow_exponent),
     scalars=True,
     wirtinger=True,
-    kernel=python.pow,
+    kernel=_power,
     inplace=True,
 )
 def pow(input: Array, exponent: Array):
@@ -74,7 +84,7 @@ def pow(input: Array, exponent: Array):
         return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype, copy=False)
     if type(exponent) is np.ndarray or kind in "cV":
         return np.power(a, b)
-    return a**exponent
+    return _power(a, exponent)
 
 
 @composite

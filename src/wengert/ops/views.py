@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays import reduce
 from ..arrays.dtypes import scalar_name
 from ..arrays.errors import bad_index, refuse_overflow
@@ -315,7 +316,7 @@ def cast(input: Array, dtype):
     """The values in another type; a complex number loses its imaginary part to a real type."""
     if input.dtype.kind == "c" and dtype.kind not in "cb":
         input = without_imaginary(input)
-    return input.astype(dtype)
+    return K.cast(input, dtype)
 
 
 @operator(grad=dict(input=lambda F, g: g), linear=True)

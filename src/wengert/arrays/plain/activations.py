@@ -25,11 +25,13 @@ GELU_CUBIC = 0.044715
 
 def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     """Compute in float32 at least, deliver in the arguments' common dtype, report no floating-point conditions."""
+    arrays = sum(note == "Array" for name, note in compute.__annotations__.items() if name != "return")
 
     def function(*args: Array, out: Array | None = None, **parameters: float) -> Array:
-        arrays = [np.asarray(a) for a in args]
+        given = [np.asarray(a) for a in args[:arrays]]
         with np.errstate(all="ignore"):
-            return deliver(compute(*[wide(a) for a in arrays], **parameters), result_type(*arrays), out)
+            value = compute(*[wide(a) for a in given], *args[arrays:], **parameters)
+            return deliver(value, result_type(*given), out)
 
     function.__name__ = function.__qualname__ = compute.__name__
     function.__doc__ = compute.__doc__
@@ -153,3 +155,65 @@ def mish_grad(g: Array, x: Array) -> Array:
     """``g`` times the derivative of ``mish`` at ``x``."""
     t = np.tanh(np.logaddexp(x, 0))
     return g * (t + x / (1 + np.exp(-x)) * (1 - t * t))
+
+
+@_elementwise
+def leaky_relu(x: Array, slope: float) -> Array:
+    """``x`` where positive, else ``slope * x``."""
+    return np.where(x > 0, x, x * x.dtype.type(slope))
+
+
+@_elementwise
+def leaky_relu_grad(g: Array, x: Array, slope: float) -> Array:
+    """``g`` where ``x`` is positive, else ``slope * g``."""
+    return np.where(x > 0, g, g * g.dtype.type(slope))
+
+
+@_elementwise
+def hardtanh(x: Array, low: float, high: float) -> Array:
+    """``x`` kept within [``low``, ``high``]."""
+    return np.clip(x, x.dtype.type(low), x.dtype.type(high))
+
+
+@_elementwise
+def hardtanh_grad(g: Array, x: Array, low: float, high: float) -> Array:
+    """``g`` where ``x`` is strictly within the bounds (or NaN), else zero."""
+    return np.where((x <= low) | (x >= high), g.dtype.type(0), g)
+
+
+@_elementwise
+def hardsigmoid(x: Array) -> Array:
+    """``clamp(x + 3, 0, 6) / 6``."""
+    return np.clip(x + 3, 0, 6) / 6
+
+
+@_elementwise
+def hardsigmoid_grad(g: Array, x: Array) -> Array:
+    """``g / 6`` for ``x`` strictly between -3 and 3, else zero."""
+    return np.where((x > -3) & (x < 3), g * g.dtype.type(1 / 6), g.dtype.type(0))
+
+
+@_elementwise
+def hardswish(x: Array) -> Array:
+    """``x * hardsigmoid(x)``."""
+    return x * (np.clip(x + 3, 0, 6) / 6)
+
+
+@_elementwise
+def hardswish_grad(g: Array, x: Array) -> Array:
+    """``g`` times the derivative of ``hardswish`` at ``x``: zero up to -3, one from 3 on."""
+    return np.where(x <= -3, g.dtype.type(0), np.where(x < 3, g * (x / 3 + 0.5), g))
+
+
+@_elementwise
+def elu(x: Array, below: float, scale: float, steep: float) -> Array:
+    """``scale * x`` where positive, else ``below * (exp(steep * x) - 1)``; ``steep`` is not negative."""
+    t = x.dtype.type
+    return np.where(x > 0, x * t(scale), np.expm1(np.minimum(x, 0) * t(steep)) * t(below))
+
+
+@_elementwise
+def elu_grad(g: Array, x: Array, below: float, scale: float, steep: float) -> Array:
+    """``g`` times the derivative of ``elu`` at ``x``; ``scale * g`` where ``x`` is NaN."""
+    t = x.dtype.type
+    return g * np.where(x <= 0, np.exp(np.minimum(x, 0) * t(steep)) * t(below * steep), t(scale))
