@@ -490,7 +490,9 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
         for (int i = 0; i < self->params; i++)
             if (self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) operands[n++] = c.raw[i];
         answer = PyObject_Vectorcall(self->kernel, operands, n, NULL);
-    } else {
+        if (answer == Py_NotImplemented) Py_CLEAR(answer);
+    }
+    if (!answer && !PyErr_Occurred()) {
         const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
         answer = PyObject_Vectorcall(self->forward, c.raw, self->params - named, named ? self->keywords : NULL);
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.reduce import wide_type
 from .operator import family
 from .views import dims_of
@@ -76,7 +77,7 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     kind = input.dtype.kind
     if dtype is None:
         if (kind == "f" and input.dtype.itemsize > 2) or kind == "c":
-            return _plus(input, axis, None, None, keepdim)
+            return K.sum(input, axis, keepdim) if K.available and input.flags.c_contiguous else _plus(input, axis, None, None, keepdim)
         dtype = dt.I64 if kind in "biu" else input.dtype
     elif kind == "c" and dtype.kind != "c":
         input = input.real
@@ -119,6 +120,8 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
             )
         wide = wide_type(d)
         if wide is None:
+            if dtype is None and K.available and d.kind == "f" and input.flags.c_contiguous:
+                return K.mean(input, axes_of(dim, input.ndim), keepdim)
             return total(input, axes_of(dim, input.ndim), keepdim, dtype) / count(input.shape, dim)
         return (_plus(input, axes_of(dim, input.ndim), wide, None, keepdim) / count(input.shape, dim)).astype(d)
 

@@ -147,18 +147,20 @@ class PerParameter(Optimizer):
         scalars, buffers = self._scalars, self._buffers(group)
         together: dict[Any, list[tuple[Any, ...]]] = {}
         sparse = []
+        enter = self._enter
         for p in group["params"]:
-            grad = p.grad
+            meta = p._meta
+            grad = None if meta is None else meta.grad
             if grad is None:
                 continue
             if grad.is_sparse:
                 sparse.append((p, grad))
                 continue
-            state, numbers = self._enter(group, p)
+            state, numbers = enter(group, p)
             rows = together.get(numbers)
             if rows is None:
                 rows = together[numbers] = []
-            rows.append((p, state, p._data, grad._data, *[state[name]._data for name in buffers]))
+            rows.append((p, state, p._data, grad._data, *[state[name]._data for name in buffers]) if buffers else (p, state, p._data, grad._data))
         for p, grad in sparse:
             self._update_sparse(group, p, grad)
         for numbers, rows in together.items():
@@ -166,6 +168,8 @@ class PerParameter(Optimizer):
             new = self._update(group, numbers, *columns)
             for p, state in zip(tensors, states):
                 p._vc[0] += 1
+                if not state:
+                    continue
                 for name in buffers:
                     state[name]._vc[0] += 1
                 for name, value in zip(scalars, new):

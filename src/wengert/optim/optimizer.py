@@ -158,6 +158,10 @@ class Optimizer:
         @functools.wraps(func)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
+            hooks = self._optimizer_step_pre_hooks or _global_optimizer_pre_hooks or self._optimizer_step_post_hooks or _global_optimizer_post_hooks
+            m = modes()
+            if not hooks and m.mutation is None and not m.observers:
+                return func(*args, **kwargs)
             for pre_hooks in (_global_optimizer_pre_hooks, self._optimizer_step_pre_hooks):
                 for hook in tuple(pre_hooks.values()) if pre_hooks else ():
                     result = hook(self, args, kwargs)
@@ -190,16 +194,19 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros where ``set_to_none`` is False."""
-        name = type(self).__name__
-        _labelled(f"Optimizer.zero_grad#{name}.zero_grad", self._forget_gradients, set_to_none)
+        if modes().observers:
+            _labelled(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad", self._forget_gradients, set_to_none)
+        else:
+            self._forget_gradients(set_to_none)
 
     def _forget_gradients(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for p in group["params"]:
-                if p.grad is None:
+                meta = p._meta
+                if meta is None or meta.grad is None:
                     continue
                 if set_to_none:
-                    p.grad = None
+                    meta.grad = None
                     continue
                 if p.grad.grad_fn is not None:
                     p.grad.detach_()

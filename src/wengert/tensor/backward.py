@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.dtypes import of
 from ..graph import node as node_module
 from ..graph.engine import reachable, run
-from ..graph.modes import modes, set_modes
+from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
 from .errors import warn_once
@@ -77,6 +77,9 @@ def backward(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    m = modes()
+    if (m is RECORD or m is SILENT) and inputs is None and not create_graph and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):
+        return
     targets = None if inputs is None else _row(inputs)
     if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
@@ -228,6 +231,31 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
         run(edges, RECORDED if (_in_tensors(create_graph) if in_tensors is None else in_tensors) else RAW, retain, needed, captures)
     finally:
         set_modes(before)
+
+
+def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
+    """The backward of one plain tensor where nothing special is asked for; False, and nothing done, if this is another case."""
+    if type(t) is not Tensor_ or t._edge is None or (g is not None and type(g) is not Tensor_):
+        return False
+    if t._meta is not None and t._meta.view is not None:  # its edge may be out of date
+        return False
+    data = t._data
+    if g is not None:
+        if g._data.shape != data.shape or g._data.dtype is not data.dtype:
+            return False
+        seed = g._data
+    elif data.size != 1 or data.dtype.kind != "f":
+        return False
+    else:
+        seed = np.ones(data.shape, data.dtype)
+    if m is RECORD:
+        set_modes(SILENT)
+    try:
+        run([(t._edge, seed)], RAW, retain)
+    finally:
+        if m is RECORD:
+            set_modes(m)
+    return True
 
 
 def _row(x: Any) -> Any:

@@ -317,10 +317,14 @@ class AccumulateGrad(Node):
         if g is None:
             return ()
         variable = self.variable
-        meta = meta_of(variable)
+        meta = variable._meta or meta_of(variable)
         with _leaf_lock:
             old = meta.grad
-            if old is not None:
+            if old is None and type(g) is np.ndarray and g.strides == variable._data.strides and sole(g):  # kept as it is
+                new = object.__new__(variable._plain_class)
+                new._data, new._edge, new._meta, new._vc = g, None, None, [0]
+                meta.grad = new
+            elif old is not None:
                 if type(old._data) is np.ndarray and old._data.flags.writeable:
                     _add_in_place(old._data, g)
                     old._vc[0] += 1

@@ -19,6 +19,8 @@ def _with_inplace(name: str, *parameters: str) -> None:
     plain, writing = function(name), inplace_function(name)
 
     def call(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if not (args or inplace or kwargs):
+            return plain(input)
         if len(args) > len(parameters):
             inplace, args = args[len(parameters)], args[: len(parameters)]
         return (written if inplace else plain)(input, *args, **kwargs)

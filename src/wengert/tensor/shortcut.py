@@ -25,6 +25,9 @@ _native: Any = getattr(getattr(kernels, "_native", None), "_kernels", None)
 #: Whether there are short cuts.
 available: bool = hasattr(_native, "tape")
 
+# Operators that the extension has as functions of their tensors; they answer NotImplemented to what is not for them.
+_KERNELS = ("linear", "matmul")
+
 _MOST = 16  # parameters that a short cut can have
 
 _told = False
@@ -72,7 +75,7 @@ def shortcut(op: Operator, node_class: type | None) -> Any:
     return _native.operation(
         op,
         op.forward,
-        op.kernel,
+        getattr(_native, op.name) if op.name in _KERNELS else op.kernel,
         op.params[-op.kwonly :] if op.kwonly else None,
         node_class,
         call.result_type(op) if len(outputs) > 1 else None,
