@@ -23,6 +23,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *op, *forward, *kernel, *keywords, *node, *result_type, *defaults;
+    PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
     char promote, view, numbers;
     char kind[MAX_PARAMS];
@@ -337,7 +338,11 @@ static int record(const Operation *self, const struct call *c)
         failed = 0;
         goto done;
     }
-    if (!(node = bare(self->node)) || !(memory = memory_of(self, c, needed))) goto done;
+    PyObject *kind = self->node;
+    if (self->others != Py_None)
+        for (int i = 0; i < self->params; i++)
+            if (!c->owned[i] && PyTuple_GET_ITEM(self->others, i) != Py_None) kind = PyTuple_GET_ITEM(self->others, i);
+    if (!(node = bare(kind)) || !(memory = memory_of(self, c, needed))) goto done;
     if (!(number = Py_TYPE(at.sequence)->tp_iternext(at.sequence))) goto done;
     put(node, at.seq, number);
     put(node, at.edges, Py_NewRef(edges));
@@ -498,7 +503,8 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     }
     if (!answer) {
         general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
-                  PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError);
+                  PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError) ||
+                  PyErr_ExceptionMatches(PyExc_AttributeError); /* a forward that wants arrays was given a number */
         goto done;
     }
 
@@ -560,15 +566,15 @@ static int take_saved(PyObject *rows, Saved *to)
 }
 
 /* operation(op, forward, kernel, keywords, node, result_type, defaults, kinds, floats, wrt, live, saved, consts, outputs, aux, promote,
- * view, numbers): see wengert.tensor.shortcut, which makes it from the declaration */
+ * view, numbers, others): see wengert.tensor.shortcut, which makes it from the declaration */
 static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults;
+    PyObject *kinds, *floats, *wrt, *live, *saved, *consts, *op, *forward, *kernel, *names, *node, *result_type, *defaults, *others;
     int outputs, aux, numbers;
     char promote, view;
     if (keywords && PyDict_GET_SIZE(keywords)) return PyErr_Format(PyExc_TypeError, "operation() takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiiccp", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
-                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers))
+    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiiccpO", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
+                          &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others))
         return NULL;
     Operation *self = (Operation *)type->tp_alloc(type, 0);
     if (!self) return NULL;
@@ -586,8 +592,10 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     self->node = Py_NewRef(node);
     self->result_type = Py_NewRef(result_type);
     self->defaults = Py_NewRef(defaults);
+    self->others = Py_NewRef(others);
     self->outputs = outputs, self->aux = aux;
     self->promote = promote, self->view = view, self->numbers = (char)numbers;
+    if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "operation(): too many parameters");
@@ -598,7 +606,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
 static void operation_dealloc(PyObject *object)
 {
     Operation *self = (Operation *)object;
-    PyObject *fields[] = {self->op, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults};
+    PyObject *fields[] = {self->op, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) Py_XDECREF(fields[i]);
     Py_TYPE(object)->tp_free(object);
 }

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..tensor import PLACES, Tensor
 from ..tensor.functions import function
+from ..tensor.record import called
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,12 +209,14 @@ def embedding_bag(
     zeros = Tensor._wrap(np.zeros((count, weight.shape[1]), weight._data.dtype))
     if mode == "max":
         places, filled = _maxima(rows._data, bag, count)
-        return function("where")(Tensor._wrap(filled), rows.gather(0, Tensor._wrap(places)), zeros) if rows.shape[0] else zeros
+        if not rows.shape[0]:
+            return zeros
+        return called(function("where")(Tensor._wrap(filled), rows.gather(0, Tensor._wrap(places)), zeros), "EmbeddingBagBackward0")
     out = zeros.index_add(0, Tensor._wrap(bag), rows)
     if mode == "sum":
-        return out
+        return called(out, "EmbeddingBagBackward0")
     sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._data.dtype)
-    return out / Tensor._wrap(sizes[:, None])
+    return called(out / Tensor._wrap(sizes[:, None]), "EmbeddingBagBackward0")
 
 
 def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -94,7 +94,8 @@ def leaky_relu_grad(F, g, x, slope):
     return F.where(x > 0, g, g * slope)
 
 
-@operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)), inplace=True)
+@operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)), inplace=True,
+          inplace_node="LeakyReluBackward1")  # fmt: skip
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
     return K.leaky_relu(_needs_float(input, "leaky_relu_cpu"), negative_slope)
@@ -121,7 +122,7 @@ def elu_grad(F, g, input, alpha, scale, input_scale):
     return g * F.where(input <= 0, below, scale)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True)
+@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True, inplace_node="EluBackward1")
 def elu(input: Array, alpha=1.0):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``. Clevert et al., 2015."""
     return _elu(input, alpha, 1.0, 1.0)
@@ -274,7 +275,8 @@ def softshrink(input: Array, lambd=0.5):
     return np.where(np.isnan(input), input, out)
 
 
-@operator(grad=dict(input=lambda F, g, input, threshold: g * ~(input <= threshold)), inplace=True, places=("torch",))
+@operator(grad=dict(input=lambda F, g, input, threshold: g * ~(input <= threshold)), inplace=True, places=("torch",),
+          inplace_node="ThresholdBackward1")  # fmt: skip
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     return np.where(input <= threshold, input.dtype.type(value), input)
@@ -431,7 +433,7 @@ def raised(F: Any, x: Any, low: float) -> Any:
     return x + F.clamp_min(low - (x if F.raw else x.detach()), 0)
 
 
-@composite(places=("torch", "functional"))
+@composite(places=("torch", "functional"), node="SumBackward1")
 def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
     if F.dtype_of(x1).kind not in "fcV" or F.dtype_of(x2).kind not in "fcV":
@@ -443,7 +445,7 @@ def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     return F.sum((x1 / n1) * (x2 / n2), dim)
 
 
-@composite(places=("torch", "functional"))
+@composite(places=("torch", "functional"), node="NormBackward1")
 def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
     return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)

@@ -92,7 +92,7 @@ def polar(abs: Array, angle: Array):
     return out
 
 
-@operator(grad=dict(input=lambda F, g: F.conj_physical(g)), wirtinger=True, inplace=True)
+@operator(grad=dict(input=lambda F, g: F.conj_physical(g)), wirtinger=True, inplace=True, inplace_node="ConjPhysicalBackward1")
 def conj_physical(input: Array):
     """The complex conjugate, as a new tensor."""
     return np.conjugate(input)

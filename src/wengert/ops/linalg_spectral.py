@@ -302,7 +302,7 @@ def packed_qr(input: Array):
     return np.ascontiguousarray(a.mT), tau
 
 
-@composite
+@composite(node="LinalgHouseholderProductBackward0")
 def linalg_householder_product(F, input, tau):
     """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of column i.
 

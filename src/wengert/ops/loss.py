@@ -100,10 +100,14 @@ def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
     return _spread(F, g, reduction, _size(s.shape)) * s
 
 
+def _l1_name(node: Any) -> str:
+    return {"none": "AbsBackward0", "mean": "MeanBackward0", "sum": "SumBackward0"}[node.remembered("reduction")]
+
+
 @operator(
     grad=dict(input=lambda F, g, input, target, reduction: _sign_slope(F, g, input, target, reduction),
               target=lambda F, g, input, target, reduction: _sign_slope(F, g, target, input, reduction)),
-    promote="elementwise", scalars=False, wirtinger=True, node="L1LossBackward0", places=(),
+    promote="elementwise", scalars=False, wirtinger=True, naming=lambda node: None if node.saved is None else _l1_name(node), places=(),
 )  # fmt: skip
 def l1_loss(input: Array, target: Array, reduction="mean"):
     d = np.abs(np.subtract(input, target))
@@ -170,6 +174,7 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
 @operator(
     grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
     aux=("index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
+    naming=lambda node: "NllLoss2DBackward0" if len(node.remembered("input_shape")) > 2 else None,
 )  # fmt: skip
 def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
@@ -232,6 +237,7 @@ def cross_entropy_grad(F, g, log_p, index, scale):
         )
     ),
     aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
+    naming=lambda node: None if node.saved is None or node.remembered("input").ndim == 2 else "NllLoss2DBackward0",
 )  # fmt: skip
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: one array of probabilities is kept, not two."""
@@ -300,7 +306,7 @@ def bce_elements(input: Array, target: Array):
     return (target - t(1)) * low - target * np.maximum(np.log(input), t(-100))
 
 
-@composite
+@composite(node="BinaryCrossEntropyBackward0")
 def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``-(y log p + (1 - y) log(1 - p))``, its logarithms cut off at -100."""
     reduction = legacy(size_average, reduce, reduction)
@@ -321,7 +327,7 @@ def bce_logit_elements(input: Array, target: Array):
     return (1 - target) * input - K.log_sigmoid(input)
 
 
-@composite
+@composite(node="BinaryCrossEntropyWithLogitsBackward0")
 def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """Binary cross-entropy of ``sigmoid(input)``, computed without overflow."""
     reduction = legacy(size_average, reduce, reduction)
@@ -338,7 +344,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
     return _reduce_with(F, values if weight is None else values * weight, reduction)
 
 
-@composite
+@composite(node="SoftMarginLossBackward0")
 def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-y x))``."""
     return _reduce_with(F, -F.logsigmoid(target * input), legacy(size_average, reduce, reduction))
@@ -436,7 +442,7 @@ def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
     return rows, index
 
 
-@composite(by_example=True)
+@composite(by_example=True, node="MultiMarginLossBackward0")
 def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
     reduction = legacy(size_average, reduce, reduction)
@@ -465,7 +471,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, ()), reduction)
 
 
-@composite(by_example=True)
+@composite(by_example=True, node="MultilabelMarginLossBackward0")
 def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """Margins between every listed class (the labels before the first -1) and every other one."""
     reduction = legacy(size_average, reduce, reduction)

@@ -79,7 +79,17 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
     return ga, gb
 
 
-@operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0", linear="each")
+def _product_name(node: Any) -> str | None:
+    """PyTorch's name for a product of these numbers of dimensions: that of the last of the steps which it would take."""
+    if node.saved is None:
+        return None
+    ranks = tuple(len(node.remembered(p)) for p in ("input_shape", "other_shape"))
+    names: dict[tuple[int, ...], str] = {(2, 2): "MmBackward0", (2, 1): "MvBackward0", (1, 1): "DotBackward0", (1, 2): "SqueezeBackward4"}
+    return names.get(ranks, "UnsafeViewBackward0")
+
+
+@operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0", linear="each",
+          naming=_product_name)  # fmt: skip
 def matmul(input: Array, other: Array):
     """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
 
@@ -187,7 +197,7 @@ def _t(a: Any) -> str:
     return _c(scalar_name(a.dtype))
 
 
-@composite
+@composite(node="VdotBackward0")
 def vdot(F, input, other):
     """Inner product with the first vector conjugated."""
     return F.dot(F.conj(input) if F.is_complex(input) else input, other)
@@ -279,19 +289,19 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     return _plus_product(input, product(batch1, batch2), beta, alpha)
 
 
-@composite
+@composite(node="AddbmmBackward0")
 def addbmm(F, input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
     return _combined(F, input, F.sum(F.bmm(batch1, batch2), 0), beta, alpha)
 
 
-@composite
+@composite(node="AddmvBackward0")
 def addmv(F, input, mat, vec, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
     return _combined(F, input, F.mv(mat, vec), beta, alpha)
 
 
-@composite
+@composite(node="AddrBackward0")
 def addr(F, input, vec1, vec2, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     _outer_check(vec1, vec2)
@@ -306,7 +316,7 @@ def _combined(F: Any, input: Any, m: Any, beta: Any, alpha: Any) -> Any:
 
 
 def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any, weight_shape: Any) -> Any:
-    need_x, need_w, need_b = needs
+    need_b, need_x, need_w = needs
     if len(weight_shape) == 1:  # one output: g has the shape of the rows
         flat = F.reshape(g, (_size(g, range(g.ndim)), 1))
         weight = F.unsqueeze(weight, 0) if need_x else None
@@ -321,12 +331,26 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
         gw = gw if len(weight_shape) == 2 else F.squeeze(gw, 0)
     if need_b:
         gb = F.sum(flat, 0) if len(weight_shape) == 2 else F.sum(flat)
-    return gx, gw, gb
+    return gb, gx, gw
+
+
+def _linear_name(node: Any) -> str | None:
+    if node.saved is None:
+        return None
+    rank, rows = (len(node.remembered(p)) for p in ("input_shape", "weight_shape"))
+    biased = type(node).__name__ != "MmBackward0"
+    if rows == 1:
+        return "AddBackward0" if biased else "DotBackward0" if rank == 1 else "MvBackward0"
+    if rank == 2:
+        return None
+    return "ViewBackward0" if biased else "SqueezeBackward4" if rank == 1 else "UnsafeViewBackward0"
 
 
 @operator(
-    grad=_linear_grad, wrt=("input", "weight", "bias"), keeps={"input": ("weight",), "weight": ("input",)}, node="AddmmBackward0",
+    grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)}, node="AddmmBackward0",
     places=("functional",),
+    without=dict(bias="MmBackward0"),
+    naming=_linear_name,
 )  # fmt: skip
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.

@@ -120,7 +120,7 @@ def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
 
 @operator(
     grad=lambda F, g, needs, input, rstd, weight, dims, eps: F.rms_norm_grad(g, input, rstd, weight, dims, eps, needs),
-    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="FusedRmsNormBackward0",
+    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0",
 )  # fmt: skip
 def rms_norm_over(input: Array, weight: Array | None, dims, eps):
     return K.rms_norm(input, dims, weight, eps)
@@ -204,7 +204,7 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
 # -- group norm, instance norm ----------------------------------------------------------------------------------------
 
 
-@composite(places=("torch", "functional"))
+@composite(places=("torch", "functional"), node="NativeGroupNormBackward0")
 def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     """Normalise groups of channels together. Wu and He, 2018."""
     if input.ndim < 2:

@@ -32,6 +32,12 @@ of them alone (a product). Forward mode needs neither, but is faster for knowing
 
 ``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
 
+*PyTorch's names*: ``node`` is the name of the node that is left on the tape. Where one of our operators stands for
+several of PyTorch's: ``without=dict(other="FmodBackward0")`` gives the name if that argument is not a tensor (but a
+number, or missing), ``naming`` is a function of the node that tells its name when somebody looks at it (None: the one it
+has), and ``inplace_node`` is the name that the in-place form leaves. A composite's ``node`` (a name, or a function of the
+result and the arguments) is given to the last node that it leaves.
+
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. ``by_example=True`` if it looks at the numbers
 of its arguments (in a mapped function it is then called for each example).
@@ -56,9 +62,9 @@ class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
     __slots__ = (
-        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "joint", "kernel", "kwonly", "linear",
-        "name", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "rules", "saved",
-        "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "wrt",
+        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "linear",
+        "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "rules",
+        "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "without", "wrt",
     )  # fmt: skip
 
     name: str
@@ -66,6 +72,7 @@ class Operator:
     params: tuple[str, ...]
     wrt: tuple[str, ...]
     outputs: tuple[str, ...]
+    naming: Callable[[Any], str | None] | None
 
     def __init__(self, forward: Callable[..., Any], grad: Any, options: dict[str, Any]) -> None:
         code = forward.__code__
@@ -98,6 +105,7 @@ class Operator:
         self.aliases = options.get("aliases", ())
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)
+        self.without, self.naming, self.inplace_node = options.get("without", {}), options.get("naming"), options.get("inplace_node")
         self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()))
 
     def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]], shows: tuple[str, ...] = ()) -> None:
@@ -134,10 +142,10 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
-    __slots__ = ("aliases", "by_example", "define", "doc", "name", "places", "raw")
+    __slots__ = ("aliases", "by_example", "define", "doc", "name", "node", "places", "raw")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.define, self.raw = define, options.get("raw")
+        self.define, self.raw, self.node = define, options.get("raw"), options.get("node")
         self.name = options.get("name") or define.__name__.rstrip("_")
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""

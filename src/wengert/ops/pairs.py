@@ -213,6 +213,7 @@ def _times_log(log: Any, where_zero: Any) -> Any:
     promote="float",
     inplace=True,
     places=("torch", "Tensor", "special"),
+    without=dict(other="XlogyBackward2", input="XlogyBackward1"),
 )
 def xlogy(input: Array, other: Array):
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
@@ -227,6 +228,7 @@ def xlogy(input: Array, other: Array):
     promote="float",
     places=("special",),
     node="SpecialXlog1PyBackward0",
+    without=dict(other="SpecialXlog1PyBackward2", input="SpecialXlog1PyBackward1"),
 )
 def special_xlog1py(input: Array, other: Array):
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""

@@ -137,7 +137,8 @@ def sub(input: Array, other: Array, *, alpha=1):
     grad=dict(input=lambda F, g, alpha: -g if alpha == 1 else g * -alpha, other=lambda F, g: g),
     scalars=True,
     kernel=lambda a, b: np.subtract(b, a),
-    node="RsubBackward1",
+    node="RsubBackward0",
+    without=dict(other="RsubBackward1"),
     places=("torch",),
 )
 def rsub(input: Array, other: Array, *, alpha=1):
@@ -163,6 +164,7 @@ def mul(input: Array, other: Array):
     kernel=K.true_divide,
     inplace=True,
     aliases=("true_divide",),
+    without=dict(input="MulBackward0"),
 )
 def div(input: Array, other: Array):
     """``input / other``, broadcast; integers divide to the default floating type."""
@@ -224,6 +226,7 @@ def floor_divide(input: Array, other: Array):
     promote="elementwise",
     kernel=K.remainder,
     inplace=True,
+    without=dict(other="RemainderBackward0"), node="RemainderBackward1",
 )
 def remainder(input: Array, other: Array):
     """What Python's ``%`` gives: the remainder with the sign of ``other``."""
@@ -236,6 +239,7 @@ def remainder(input: Array, other: Array):
     promote="elementwise",
     kernel=K.fmod,
     inplace=True,
+    without=dict(other="FmodBackward0"), node="FmodBackward1",
 )
 def fmod(input: Array, other: Array):
     """What C's ``fmod`` gives: the remainder with the sign of ``input``."""

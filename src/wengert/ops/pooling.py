@@ -98,6 +98,11 @@ def pool_gather(input: Array, indices: Array):
     return np.take_along_axis(input.reshape(n, c, volume), indices.reshape(n, c, count), 2).reshape(indices.shape)
 
 
+def _node(kind: str, n: int) -> str:
+    """PyTorch's name: one dimension is pooled as two, of which one is taken away again."""
+    return "SqueezeBackward1" if n == 1 else kind.replace("#", str(n)) + "Backward0"
+
+
 _back = dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape))
 _two = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(), node="MaxPool2DWithIndicesBackward0")
 
@@ -127,8 +132,8 @@ def _max_pools(n: int) -> None:
 
     plain.__doc__ = f"The maximum of each window of the last {n} dimensions; with ``return_indices`` also its place."
     indexed.__doc__ = f"The maximum of each window of the last {n} dimensions and its place."
-    composite(plain, name=f"max_pool{n}d", places=("torch", "functional"))
-    composite(indexed, name=f"max_pool{n}d_with_indices")
+    composite(plain, name=f"max_pool{n}d", places=("torch", "functional"), node=_node("MaxPool#DWithIndices", n))
+    composite(indexed, name=f"max_pool{n}d_with_indices", node=_node("MaxPool#DWithIndices", n))
 
 
 for _n in (1, 2, 3):
@@ -189,8 +194,8 @@ def _adaptive_max(n: int) -> None:
 
     plain.__doc__ = f"The maximum of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
     indexed.__doc__ = plain.__doc__ + " With their places."
-    composite(plain, name=f"adaptive_max_pool{n}d")
-    composite(indexed, name=f"adaptive_max_pool{n}d_with_indices")
+    composite(plain, name=f"adaptive_max_pool{n}d", node=_node("AdaptiveMaxPool#D", n))
+    composite(indexed, name=f"adaptive_max_pool{n}d_with_indices", node=_node("AdaptiveMaxPool#D", n))
 
 
 for _n in (1, 2, 3):
@@ -234,7 +239,7 @@ def _unpools(n: int) -> None:
         return _unpool(F, n, input, indices, kernel_size, stride, padding, output_size)
 
     unpool.__doc__ = f"The partial inverse of ``max_pool{n}d``: each maximum at its place, zeros elsewhere."
-    composite(unpool, name=f"max_unpool{n}d")
+    composite(unpool, name=f"max_unpool{n}d", node=_node("MaxUnpool#D", n))
 
 
 for _n in (1, 2, 3):
@@ -353,7 +358,7 @@ def _avg_pools(n: int) -> None:
         return y if whole else F.squeeze(y, 0)
 
     pool.__doc__ = f"The average of each window of the last {n} dimensions."
-    composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",))
+    composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",), node=_node("AvgPool#D", n))
 
 
 for _n in (1, 2, 3):
@@ -384,7 +389,12 @@ def _adaptive_avg(n: int) -> None:
         return y if whole else F.squeeze(y, 0)
 
     pool.__doc__ = f"The average of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
-    composite(pool, name=f"adaptive_avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",))
+    places = ("torch", "functional") if n == 1 else ("functional",)
+    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, node=lambda y, *_, **__: _average_node(n, y))
+
+
+def _average_node(n: int, y: Any) -> str:
+    return "MeanBackward1" if n > 1 and all(s == 1 for s in y.shape[-n:]) else _node("AdaptiveAvgPool#D", n)
 
 
 def along(F: Any, x: Any, axis: int, matrix: Any) -> Any:

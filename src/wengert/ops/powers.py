@@ -63,6 +63,7 @@ def _power(a: Any, b: Any) -> Any:
     wirtinger=True,
     kernel=_power,
     inplace=True,
+    without=dict(exponent="PowBackward0", input="PowBackward2"), node="PowBackward1",
 )
 def pow(input: Array, exponent: Array):
     """``input ** exponent``, broadcast. Either may be a number.

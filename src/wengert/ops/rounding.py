@@ -46,7 +46,11 @@ def trunc(input: Array):
     return _rounded("trunc", np.trunc, input)
 
 
-@operator(grad=_FLAT, inplace=True, places=("torch", "Tensor", "special"))
+def _round_name(node: Any) -> str | None:
+    return "RoundBackward1" if node.remembered("decimals") else None
+
+
+@operator(grad=_FLAT, inplace=True, places=("torch", "Tensor", "special"), naming=_round_name, shows=("decimals",))
 def round(input: Array, *, decimals=0):
     """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
     if not decimals:
@@ -123,6 +127,7 @@ def heaviside(input: Array, values: Array):
     promote="float",
     kernel=K.copysign,
     inplace=True,
+    without=dict(other="CopysignBackward1"),
 )
 def copysign(input: Array, other: Array):
     """The magnitude of ``input`` with the sign of ``other``."""

@@ -55,7 +55,7 @@ def special_erfcx(input: Array):
     return K.erfcx(real("erfcx_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input: g * (F.exp(input * input * -0.5) / SQRT_2PI)), promote="float")
+@special(grad=dict(input=lambda F, g, input: g * (F.exp(input * input * -0.5) / SQRT_2PI)), promote="float", node="MulBackward1")
 def special_ndtr(input: Array):
     """Distribution function of the standard normal distribution."""
     return K.ndtr(real("ndtr_cpu", input))
@@ -155,6 +155,7 @@ def _zeta_first(F: Any, g: Any) -> Any:
 @special(
     grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
     promote="float",
+    without=dict(other="SpecialZetaBackward2", input="SpecialZetaBackward1"),
 )
 def special_zeta(input: Array, other: Array):
     """Hurwitz zeta function, the sum of ``(other + k) ** -input`` over k >= 0; differentiable in ``other``."""

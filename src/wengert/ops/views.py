@@ -177,6 +177,12 @@ def permute(input: Array, dims=()):
     return input.transpose(row)
 
 
+@operator(grad=dict(input=lambda F, g: F.t(g)), view=True, node="PermuteBackward0", places=())
+def numpy_T(input: Array):
+    """``x.T`` of a matrix or less."""
+    return input.T if input.ndim == 2 else input[...]
+
+
 @operator(grad=dict(input=lambda F, g: F.t(g)), view=True)
 def t(input: Array):
     if input.ndim > 2:
@@ -192,7 +198,12 @@ def unsqueeze(input: Array, dim):
     return np.expand_dims(input, dim)
 
 
-@operator(grad=_back, view=True)
+def _squeezed(node: Any) -> str:
+    dim = node.remembered("dim")
+    return "SqueezeBackward0" if dim is None else "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2"
+
+
+@operator(grad=_back, view=True, naming=_squeezed, shows=("dim",))
 def squeeze(input: Array, dim=None):
     if dim is None:
         return input.squeeze()
@@ -274,12 +285,12 @@ def _imaginary(F: Any, g: Any) -> Any:
     return F.complex(F.zeros(g.shape, F.dtype_of(g)), g)
 
 
-@operator(grad=dict(input=lambda F, g: g), view=True, wirtinger=True, places=("torch",))
+@operator(grad=dict(input=lambda F, g: g), view=True, wirtinger=True, places=("torch",), node="SelectBackward0")
 def real(input: Array):
     return input.real
 
 
-@operator(grad=dict(input=_imaginary), view=True, wirtinger=True, places=("torch",))
+@operator(grad=dict(input=_imaginary), view=True, wirtinger=True, places=("torch",), node="SelectBackward0")
 def imag(input: Array):
     if input.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
@@ -349,7 +360,8 @@ def copy(input: Array, src: Array, non_blocking=False):
         ) from None
 
 
-@operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True, pointwise=True)
+@operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True, pointwise=True,
+          inplace_node="FillBackward3", node="FillBackward1", without=dict(value="FillBackward0"))
 def fill(input: Array, value: Array):
     value = np.asarray(value)
     if value.ndim:
@@ -358,9 +370,12 @@ def fill(input: Array, value: Array):
     return np.broadcast_to(value.astype(input.dtype), input.shape)
 
 
-@operator(grad=dict(input=_overwritten), inplace=True, places=())
-def assign(input: Array, array):
-    """Fresh values, of which nothing depends on the old ones (random fills)."""
+_called = dict(places=(), shows=("label",), naming=lambda node: node.remembered("label"))
+
+
+@operator(grad=dict(input=_overwritten), inplace=True, **_called)
+def assign(input: Array, array, label="CopyBackwards"):
+    """Fresh values, of which nothing depends on the old ones (random fills). ``label``: what PyTorch calls that."""
     return array
 
 
@@ -368,17 +383,16 @@ def _nothing(F: Any, g: Any, shape: Any) -> Any:
     return F.zeros(shape, F.dtype_of(g))
 
 
-@operator(grad=dict(input=lambda F, g, input_shape: _nothing(F, g, input_shape)), places=(), node="BernoulliBackward0")
-def drawn_from(input: Array, array):
+@operator(grad=dict(input=lambda F, g, input_shape: _nothing(F, g, input_shape)), **_called)
+def drawn_from(input: Array, array, label):
     """Random numbers whose distribution depends on ``input``: the gradient is zero, as in PyTorch."""
     return array
 
 
 @operator(
-    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape), std=lambda F, g, std_shape: _nothing(F, g, std_shape)), places=(),
-    node="NormalBackward3",
+    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape), std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_called,
 )  # fmt: skip
-def drawn_from_two(mean: Array, std: Array, array):
+def drawn_from_two(mean: Array, std: Array, array, label):
     """Random numbers whose distribution depends on two tensors."""
     return array
 

@@ -83,7 +83,17 @@ def _named(size: Any) -> str:
 _MODES: dict[str, Any] = dict.fromkeys(("nearest", "nearest-exact", "area")) | dict(linear=1, bilinear=2, bicubic=2, lanczos=2, trilinear=3)
 
 
-@composite
+def _resampler(y: Any, input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", *more: Any, **named: Any) -> str:
+    """The name of PyTorch's node for ``interpolate``."""
+    n = y.ndim - 2
+    if mode == "area":
+        return "SqueezeBackward1" if n == 1 else f"AdaptiveAvgPool{n}DBackward0"
+    kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
+    smooth = named.get("antialias", more[2] if len(more) > 2 else False)
+    return f"Upsample{kind}{n}D{'Aa' if smooth else ''}Backward0"
+
+
+@composite(node=_resampler)
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
@@ -183,7 +193,7 @@ def upsample_bilinear(F, input, size=None, scale_factor=None):
 # -- rearranging ------------------------------------------------------------------------------------------------------
 
 
-@composite(places=("torch", "functional"))
+@composite(places=("torch", "functional"), node="PixelShuffleBackward0")
 def pixel_shuffle(F, input, upscale_factor):
     """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
     r = upscale_factor
@@ -203,7 +213,7 @@ def pixel_shuffle(F, input, upscale_factor):
     return F.reshape(x, (*lead, c // (r * r), h * r, w * r))
 
 
-@composite(places=("torch", "functional"))
+@composite(places=("torch", "functional"), node="PixelUnshuffleBackward0")
 def pixel_unshuffle(F, input, downscale_factor):
     """Pixels become channels: the inverse of ``pixel_shuffle``."""
     r = downscale_factor
@@ -220,7 +230,7 @@ def pixel_unshuffle(F, input, downscale_factor):
     return F.reshape(x, (*lead, c * r * r, h // r, w // r))
 
 
-@composite(places=("torch", "functional"), aliases=("native_channel_shuffle",))
+@composite(places=("torch", "functional"), aliases=("native_channel_shuffle",), node="ChannelShuffleBackward0")
 def channel_shuffle(F, input, groups):
     """Interleave groups of channels. Zhang et al., 2018."""
     if input.ndim < 3:
@@ -242,7 +252,7 @@ def _line(n: int, align: bool, dtype: Any) -> Any:
     return (line if align else line * (n - 1) / n).astype(dtype)
 
 
-@composite
+@composite(node="AffineGridGeneratorBackward0")
 def affine_grid(F, theta, size, align_corners=None):
     """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
     size = tuple(size)
@@ -299,7 +309,7 @@ def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     return x
 
 
-@composite(by_example=True)
+@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0")
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 

@@ -430,8 +430,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         node = record(op, inputs, raw, (target,), m, first)
     elif stale:
         node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
-    if node is not None and op.name == "fill":
-        rename(node, "FillBackward3" if isinstance(args[1], Tensor_) else "FillBackward2")
+    if node is not None and op.inplace_node is not None:
+        rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], Tensor_) else "FillBackward2")
     if m.dispatch:
         from .dispatch import dispatched_inplace
 

@@ -331,8 +331,12 @@ def _matmul(x: Any, y: Any) -> Any:
     return z.squeeze(-2) if a == 1 else z
 
 
+def _numpy_T(x: Any) -> Any:
+    return x.permute(*reversed(range(x.dim())))
+
+
 def _count(shape: Any) -> int:
     return math.prod(shape)
 
 
-_LOWER: dict[str, Callable[..., Any]] = {"linear": _linear, "matmul": _matmul}
+_LOWER: dict[str, Callable[..., Any]] = {"linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import modes
 from ..ops.operator import TABLE, Composite, Operator
 from .call import KNOWN
+from .record import rename
 from .spaces import RECORDED
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 def _composite(op: Composite) -> Callable[..., Any]:
     define = op.define if not op.by_example else _by_example(op.define)
-    public = bool(op.places)
+    public, node = bool(op.places), op.node
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
@@ -97,11 +98,25 @@ def _composite(op: Composite) -> Callable[..., Any]:
             answer = _observed(op.name, define, observers)(RECORDED, *args, **kwargs)
         else:
             answer = define(RECORDED, *args, **kwargs)
+        if node is not None:
+            _name_last(answer, node, args, kwargs)
         return answer if out is None else _write(answer, out, op.name)
 
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None
     return call
+
+
+def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
+    """Give the last node of a composite PyTorch's name of the whole, unless that node is an argument's."""
+    first = answer[0] if type(answer) is tuple else answer
+    edge = first._edge
+    if edge is None or any(getattr(x, "_edge", None) is edge for x in args):
+        return
+    if not isinstance(name, str):
+        name = name(first, *args, **kwargs)
+    if name is not None:
+        rename(edge[0], name)
 
 
 def _by_example(define: Callable[..., Any]) -> Callable[..., Any]:

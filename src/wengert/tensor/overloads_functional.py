@@ -11,6 +11,7 @@ from . import call
 from .functions import function, inplace_function
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .random import by_map
+from .record import called
 from .spaces import RECORDED
 
 
@@ -217,7 +218,8 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
+        answer = FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
+        return called(answer, "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
     return _random_slopes(input, lower, upper, inplace)
 
 
@@ -227,7 +229,7 @@ def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any
 
     slopes = default_generator.rrelu_slopes(input._data, lower, upper)
     scale = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return scale(input, slopes, 1.0)
+    return called(scale(input, slopes, 1.0), "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
 
 
 @overload("torch", "functional")
@@ -595,6 +597,7 @@ def _fractional(n: int) -> None:
             samples = _random_samples._data[: x.shape[0]]  # an unbatched input takes the first row
         order = samples[..., ::-1] if n == 2 else samples
         values, indices = function("fractional_windows")(x, kernel, size, order)
+        values = called(values, f"FractionalMaxPool{n}DBackward0")
         return (values, indices) if whole else (values.squeeze(0), indices.squeeze(0))
 
     def plain(*args: Any, **kwargs: Any) -> Any:

@@ -10,6 +10,7 @@ from ..arrays import dtypes as dt
 from .call import named
 from .functions import function
 from .overloads import overload
+from .record import called
 from .tensor import wrap
 
 
@@ -88,6 +89,7 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
         raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.dim()} dimensions instead")
     matrix = A.mT if transpose else A
     x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    called(x, "TriangularSolveBackward0")
     return _into("triangular_solve", _pack("triangular_solve", ("solution", "cloned_coefficient"), (x, A.clone())), out)
 
 

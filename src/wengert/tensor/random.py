@@ -271,7 +271,8 @@ def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
     if not any(t.requires_grad for t in tensors):
         return finish(found)
     anchors = [t if isinstance(t, Tensor) else Tensor._wrap(np.asarray(t, d)) for t in (mean, std)]
-    return function("drawn_from_two")(*anchors, found)
+    kind = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
+    return function("drawn_from_two")(*anchors, found, f"NormalBackward{kind}")
 
 
 @by_map("numbers")
@@ -285,9 +286,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     return _without_gradient(finish(np.asarray(found)), input)
 
 
-def _without_gradient(t: Tensor, source: Tensor) -> Tensor:
+def _without_gradient(t: Tensor, source: Tensor, node: str = "BernoulliBackward0") -> Tensor:
     """PyTorch lets random results that depend on ``source`` carry a (zero) gradient."""
-    return function("drawn_from")(source, t._data) if requires_grad(source) else t
+    return function("drawn_from")(source, t._data, node) if requires_grad(source) else t
 
 
 @by_map("example")
@@ -299,7 +300,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 @by_map("numbers")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
-    return _without_gradient(finish(_stream(generator).poisson(input._data)), input)
+    return _without_gradient(finish(_stream(generator).poisson(input._data)), input, "PoissonBackward0")
 
 
 @by_map("numbers")
@@ -316,14 +317,14 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 # -- in place ---------------------------------------------------------------------------------------------------------
 
 
-def _filled(t: Tensor, draw: Any) -> Tensor:
-    """Check first, so that a refused write draws nothing; then fill in the order of memory."""
+def _filled(t: Tensor, draw: Any, node: str) -> Tensor:
+    """Check first, so that a refused write draws nothing; then fill in the order of memory. ``node``: PyTorch's name for it."""
     from ..graph.modes import modes
     from .call import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._data
-    return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides))
+    return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides), node)
 
 
 @_filling
@@ -331,7 +332,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     """Fill with uniform numbers in [from, to)."""
     low = named.pop("from", named.pop("a", from_))
     high = named.pop("b", to)
-    return _filled(self, lambda s: _stream(generator).uniform(s, self._data.dtype, float(low), float(high)))
+    return _filled(self, lambda s: _stream(generator).uniform(s, self._data.dtype, float(low), float(high)), "UniformBackward0")
 
 
 @_filling
@@ -341,7 +342,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._data
     whole = a.flags.c_contiguous
-    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole))
+    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole), "NormalBackward0")
 
 
 @_filling
@@ -350,7 +351,8 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
     low, high = (named.get("from"), named.get("to")) if not args else (None, args[0]) if len(args) == 1 else args[:2]
     if high is not None and low is None:
         low = 0
-    return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high))
+    given = len(args) + sum(named.get(k) is not None for k in ("from", "to"))
+    return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high), f"RandomBackward{(2, 1, 0)[given]}")
 
 
 @_filling
@@ -359,32 +361,33 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     s = _stream(generator)
     if isinstance(p, Tensor):
         probabilities = np.broadcast_to(p._data, self._data.shape)
-        return inplace_function("assign")(self, s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype))
-    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype))
+        found = s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype)
+        return inplace_function("assign")(self, found, "BernoulliBackward1")
+    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype), "BernoulliBackward2")
 
 
 @_filling
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``."""
-    return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)))
+    return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)), "ExponentialBackward0")
 
 
 @_filling
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
-    return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)))
+    return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)), "CauchyBackward0")
 
 
 @_filling
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill with log-normal numbers."""
-    return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)))
+    return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)), "LogNormalBackward0")
 
 
 @_filling
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with geometric numbers: trials until the first success."""
-    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype))
+    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype), "GeometricBackward0")
 
 
 class fork_rng:

@@ -222,7 +222,27 @@ def node_class(op: Operator) -> type[OpNode]:
 
 def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None) -> type[OpNode]:
     """A node class of ``op`` with these members."""
-    return type(node_name or op.node_name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
+    name = node_name or op.node_name
+    if op.naming is not None:
+        body = {"shown": _settled, "name": _settled_name, **body}
+    elif name in ("CopyBackwards", "NotImplemented"):
+        body = {"name": _qualified_name, **body}
+    return type(name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
+
+
+def _qualified_name(self: OpNode) -> str:
+    return "torch::autograd::" + type(self).__name__
+
+
+def _settled(self: OpNode) -> OpNode:
+    """The node, renamed by its operator's ``naming`` when it is first looked at: the tape does not pay for it."""
+    name = self.op.naming(self)  # type: ignore[misc]
+    rename(self, name or type(self).__name__, final=True)
+    return self
+
+
+def _settled_name(self: OpNode) -> str:
+    return type(_settled(self)).__name__
 
 
 class NotImplementedNode(Node):
@@ -233,7 +253,7 @@ class NotImplementedNode(Node):
     what: str
 
     def name(self) -> str:
-        return "NotImplemented"
+        return "torch::autograd::NotImplemented"
 
     def raw(self, g: Any) -> Any:
         raise RuntimeError(f"derivative for {self.what} is not implemented")
@@ -252,16 +272,33 @@ def undifferentiable(what: str, output: Any) -> Node:
     return node
 
 
-_renamed: dict[tuple[type, str], type] = {}
+_renamed: dict[tuple[type, str, bool], type] = {}
 
 
-def rename(node: Any, name: str) -> None:
-    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's."""
-    kind = type(node)
-    found = _renamed.get((kind, name))
+def rename(node: Any, name: str, final: bool = True) -> None:
+    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's.
+
+    ``final``: the operator's ``naming`` has nothing more to say.
+    """
+    node.__class__ = renamed(type(node), name, final)
+
+
+def called(t: Any, name: str) -> Any:
+    """``t``, the result of an operation that PyTorch knows as one, with that name for its last node."""
+    if t._edge is not None:
+        rename(t._edge[0], name)
+    return t
+
+
+def renamed(kind: Any, name: str, final: bool = False) -> Any:
+    """The node class ``kind`` under another name."""
+    found = _renamed.get((kind, name, final))
     if found is None:
-        found = _renamed[kind, name] = type(name, (kind,), {"__slots__": (), "__module__": kind.__module__})
-    node.__class__ = found
+        body = {"__slots__": (), "__module__": kind.__module__}
+        if final:
+            body |= {"shown": Node.shown, "name": Node.name}
+        found = _renamed[kind, name, final] = type(name, (kind,), body)
+    return found
 
 
 def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs: tuple[Any, ...], m: Modes, private: str = "") -> OpNode | None:
@@ -294,6 +331,9 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         if len(outputs) == 1:
             node.shape, node.dtype = node.shape[0], node.dtype[0]
     node.saved = save(op, edges, inputs, values, m, private)
+    for p, name in op.without.items():
+        if inputs.get(p) is None:
+            rename(node, name, final=False)
     if anomaly.current is not None:
         anomaly.current.made(node)
     return node

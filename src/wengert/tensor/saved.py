@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .record import FREED, OpNode, Packed, check_versions, freed, modified, node_class, pack
+from .record import FREED, OpNode, Packed, check_versions, freed, modified, node_class, pack, rename
 from .saved_names import names, value
 from .spaces import RAW
 
@@ -149,4 +149,6 @@ class SavedValue(SavedTensor):
         node.saved = (*node.saved[:at], *fresh, *node.saved[at + 3 :])
         general = node_class(node.op)
         if type(node) is not general:  # the written-out class takes what is saved for arrays
+            name = type(node.shown()).__name__
             node.__class__ = general
+            rename(node, name)

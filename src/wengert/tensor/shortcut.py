@@ -50,11 +50,11 @@ def native(op: Operator) -> bool:
     return available and bool(op.tensors) and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST
 
 
-def shortcut(op: Operator, node_class: type | None) -> Any:
+def shortcut(op: Operator, node_class: type | None, without: dict[str, type]) -> Any:
     """A function of all the arguments of ``op``, in order; None where there is no native way.
 
     ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class to
-    switch the short cut off.)
+    switch the short cut off.) ``without``: of those that it makes where that argument is no tensor.
     """
     if not native(op):
         return None
@@ -91,6 +91,7 @@ def shortcut(op: Operator, node_class: type | None) -> Any:
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
         b"v" if op.view is True else b"p" if op.view else b"n",
         op.scalars and len(op.tensors) == 2 and not op.optional,
+        tuple(without.get(p) for p in op.params) if without else None,
     )
 
 

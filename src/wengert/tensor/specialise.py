@@ -19,7 +19,7 @@ from ..graph.node import next_sequence
 from .call import PLAIN, UNSET, attach_view, general, inplace, looks_at
 from .errors import explain
 from .meta import INFERENCE_VERSION, edge_among, edge_of
-from .record import OpNode, freed, make_class, modified, node_class
+from .record import OpNode, freed, make_class, modified, node_class, renamed
 from .shortcut import native, shortcut
 from .spaces import RAW
 
@@ -37,13 +37,15 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=general, inplace=inplace,
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
-        renamed=_renamed, foreign=_foreign, UNSET=UNSET,
+        respelled=_respelled, foreign=_foreign, UNSET=UNSET,
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
-        scope["NodeClass"], scope["quick"] = nodes, shortcut(op, nodes or object)
+        others = {} if nodes is None else {p: renamed(nodes, name) for p, name in op.without.items()}
+        scope["NodeClass"], scope["quick"] = nodes, shortcut(op, nodes or object, others)
         if nodes is not None:
-            _node_makers.append((scope, nodes))
+            scope.update({f"NodeWithout_{p}": other for p, other in others.items()})
+            _node_makers.append((scope, {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}))
             if anomaly.current is not None:
                 _watch(anomaly.current)
     exec(compile(source(op, kind), f"<wengert operator {op.name}>", "exec"), scope)
@@ -52,15 +54,16 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     return made
 
 
-_node_makers: list[tuple[dict[str, Any], Any]] = []  # the scopes that make nodes, and what they make them with
+_node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []  # the scopes that make nodes, and what they make them with
 
 
 def _watch(current: Any) -> None:
     """Have nodes made with or without telling anomaly mode: the short cuts do not ask whether it is on."""
-    for scope, made in _node_makers:
-        maker = scope["NodeClass"] = made if current is None else current.maker(made)
+    for scope, classes in _node_makers:
+        for key, made in classes.items():
+            scope[key] = made if current is None else current.maker(made)
         if scope["quick"] is not None:
-            scope["quick"].node = maker
+            scope["quick"].node = scope["NodeClass"]
 
 
 anomaly.listeners.append(_watch)
@@ -75,7 +78,7 @@ def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Excepti
     return explain(op, {p: getattr(v, "_data", v) for p, v in zip(op.params, args)}, error)
 
 
-def _renamed(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
+def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:
     """Take NumPy's keyword names (``axis`` for ``dim``) and ``out`` out of ``more``."""
     out = more.pop("out", None)
     row = list(args)
@@ -146,13 +149,13 @@ def source(op: Operator, kind: str = "call") -> str:
         if special:
             add(f"    if not isinstance({op.params[1]}, Tensor) and foreign({op.params[1]}): return NotImplemented")
         else:
-            add(f"    if more: {args}, _ = renamed(op, {args}, more)")
+            add(f"    if more: {args}, _ = respelled(op, {args}, more)")
         lines += _writing(op, special)
         add(f"    return inplace(op, {args})")
         return "\n".join(lines)
     if not special:
         add("    if more:")
-        add(f"        {args}, out = renamed(op, {args}, more)")
+        add(f"        {args}, out = respelled(op, {args}, more)")
         add(f"        return general(op, {args}, out)")
     if native(op):
         add(f"    y = quick({', '.join(op.params)})")
@@ -231,7 +234,11 @@ def _recording(op: Operator, number: str | None) -> list[str]:
             get += f" if {p}._vc is not INFERENCE else edge_among({p}, ({among},))"
         add(f"                e_{p} = {f'None if {p} is None else {get}' if p in op.optional else get}")
     add(f"                if {' or '.join(f'e_{p} is not None' for p in live) or 'False'}:")
-    add(f"{pad}node = NodeClass(); node.seq = next_seq(); node.hooks = None")
+    kind = f"NodeWithout_{number}" if number in op.without else "NodeClass"
+    for p in op.without:
+        if p in op.optional:
+            kind = f"({kind} if {p} is not None else NodeWithout_{p})"
+    add(f"{pad}node = {kind}(); node.seq = next_seq(); node.hooks = None")
     add(f"{pad}node.edges = ({', '.join('None' if p == number else f'e_{p}' for p in op.wrt)},)")
     keeps_type = op.promote in ("elementwise", "float") and op.kernel is not None
     add(f"{pad}node.shape = y.shape; node.dtype = {'d' if keeps_type else 'y.dtype'}")

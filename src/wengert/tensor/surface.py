@@ -91,7 +91,7 @@ def _real(self: Any) -> Any:
 
 def _reverse(self: Any) -> Any:
     """The tensor with its dimensions reversed."""
-    return function("t")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
+    return function("numpy_T")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
 
 
 def _matrix(self: Any) -> Any:

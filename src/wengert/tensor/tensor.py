@@ -297,7 +297,7 @@ class Tensor(Methods):
         meta = self._meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        return None if self._edge is None else self._edge[0]
+        return None if self._edge is None else self._edge[0].shown()
 
     @property
     def _grad_fn(self) -> Node | None:

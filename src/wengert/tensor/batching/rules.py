@@ -337,7 +337,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("conj", "real", "imag", "cast", "clone", "zero", "complex"), pointwise),
     **dict.fromkeys(("tril", "triu", "constant_pad_nd", "linalg_matrix_exp"), trailing),
     **dict.fromkeys(("view", "reshape"), reshape), "expand": expand, "sum_to": sum_to,
-    "transpose": transpose, "permute": permute, "t": t, "unsqueeze": unsqueeze, "squeeze": squeeze,
+    "transpose": transpose, "permute": permute, "t": t, "numpy_T": t, "unsqueeze": unsqueeze, "squeeze": squeeze,
     **dict.fromkeys(("basic_index", "select_index", "unsqueeze_index"), basic), "basic_scatter": basic_scatter,
     **dict.fromkeys(("split", "split_with_sizes", "unbind", "unsafe_split"), parts),
     "select": parts, "narrow": parts, "unfold": shifted("dimension"), "diagonal": _diagonal, "as_strided": as_strided,

@@ -1,0 +1,141 @@
+"""What ``grad_fn.name()`` and its class say of everyday operators."""
+
+from __future__ import annotations
+
+import pytest
+
+# A call in terms of the names below: the name of the node that it leaves.
+CALLS = {
+    # a tensor or a number
+    "x ** x": "PowBackward1", "x ** 2": "PowBackward0", "2 ** x": "PowBackward2", "torch.pow(x, c)": "PowBackward1",
+    "x.clone().pow_(2)": "PowBackward0",
+    "torch.fmod(x, c)": "FmodBackward1", "torch.fmod(x, 2)": "FmodBackward0", "x % x": "RemainderBackward1", "x % 2": "RemainderBackward0",
+    "torch.rsub(x, x)": "RsubBackward0", "1 - x": "RsubBackward1", "1 / x": "MulBackward0", "x / 2": "DivBackward0", "c / x": "DivBackward0",
+    "torch.copysign(x, 1.0)": "CopysignBackward1", "torch.copysign(x, c)": "CopysignBackward0", "torch.xlogy(x, c)": "XlogyBackward0",
+    "torch.xlogy(x, 2.0)": "XlogyBackward2", "torch.xlogy(2.0, x)": "XlogyBackward1", "torch.special.xlog1py(x, 2.0)": "SpecialXlog1PyBackward2",
+    "torch.special.zeta(2.0, x)": "SpecialZetaBackward1", "x // 2": "torch::autograd::NotImplemented", "torch.square(x)": "PowBackward0",
+    "torch.float_power(x, 2)": "PowBackward0", "torch.div(x, c, rounding_mode='floor')": "DivBackward2",
+    "torch.lerp(x, c, 0.5)": "LerpBackward0", "torch.lerp(x, c, c)": "LerpBackward1", "torch.masked_fill(x, x > 0, 0.0)": "MaskedFillBackward0",
+    "torch.masked_fill(x, x > 0, torch.tensor(0.0))": "MaskedFillBackward1", "torch.fill(x, 1.0)": "FillBackward0",
+    "torch.fill(x, torch.tensor(1.0))": "FillBackward1", "x.clone().fill_(1.0)": "FillBackward2", "torch.clamp(x, 0, 1)": "ClampBackward1",
+    "torch.clamp(x, min=c)": "ClampBackward0", "torch.clamp(x, min=0)": "ClampBackward1",
+    "torch.clamp_min(x, c)": "ClampMinBackward1", "torch.clamp_min(x, 0)": "ClampMinBackward0",
+    # products by the ranks of their factors
+    "m @ m": "MmBackward0", "m @ x": "MvBackward0", "x @ x": "DotBackward0", "x @ m": "SqueezeBackward4", "b @ b": "UnsafeViewBackward0",
+    "b @ m": "UnsafeViewBackward0", "b @ x": "UnsafeViewBackward0", "torch.bmm(b, b)": "BmmBackward0", "torch.mv(m, x)": "MvBackward0",
+    "torch.vdot(x, x)": "VdotBackward0", "torch.addmm(m, m, m)": "AddmmBackward0", "torch.addmv(x, m, x)": "AddmvBackward0",
+    "torch.addr(m, x, x)": "AddrBackward0", "torch.addbmm(m, b, b)": "AddbmmBackward0", "torch.baddbmm(b, b, b)": "BaddbmmBackward0",
+    "F.linear(m, m, x)": "AddmmBackward0", "F.linear(m, m)": "MmBackward0", "F.linear(b, m, x)": "ViewBackward0",
+    "F.linear(x, m, x)": "ViewBackward0",
+    "F.linear(b, m)": "UnsafeViewBackward0", "F.linear(x, m)": "SqueezeBackward4", "F.linear(x, x)": "DotBackward0",
+    # views
+    "x.reshape(3, 1)": "ViewBackward0", "m.T": "PermuteBackward0", "m.t()": "TBackward0", "m.mT": "TransposeBackward0",
+    "m.unsqueeze(0).squeeze()": "SqueezeBackward0", "m.unsqueeze(0).squeeze(0)": "SqueezeBackward1",
+    "m.unsqueeze(0).squeeze((0,))": "SqueezeBackward2",
+    "m.clone().squeeze_()": "SqueezeBackward3", "m[0]": "SelectBackward0", "m[1:]": "SliceBackward0", "m[None]": "UnsqueezeBackward0",
+    "m[[0, 1]]": "IndexBackward0", "z.real": "SelectBackward0", "z.imag": "SelectBackward0", "torch.view_as_real(z)": "ViewAsRealBackward0",
+    "m.split(2)[0]": "SplitBackward0", "m.unbind()[0]": "UnbindBackward0", "m.expand(2, 3, 3)": "ExpandBackward0",
+    "m.diagonal()": "DiagonalBackward0",
+    # in place
+    "z.clone().conj_physical_()": "ConjPhysicalBackward1", "torch.conj_physical(z)": "ConjPhysicalBackward0",
+    "F.leaky_relu(x.clone(), inplace=True)": "LeakyReluBackward1", "F.elu(x.clone(), inplace=True)": "EluBackward1",
+    "F.threshold(x.clone(), 0.1, 0.2, True)": "ThresholdBackward1", "F.leaky_relu(x)": "LeakyReluBackward0", "F.elu(x)": "EluBackward0",
+    "c.clone().copy_(x)": "torch::autograd::CopyBackwards", "x.clone().zero_()": "ZeroBackward0",
+    # random numbers
+    "x.clone().uniform_()": "UniformBackward0", "x.clone().normal_()": "NormalBackward0", "x.clone().bernoulli_()": "BernoulliBackward2",
+    "x.clone().bernoulli_(c)": "BernoulliBackward1", "x.clone().exponential_()": "ExponentialBackward0", "x.clone().cauchy_()": "CauchyBackward0",
+    "x.clone().geometric_(0.5)": "GeometricBackward0", "x.clone().log_normal_()": "LogNormalBackward0", "x.clone().random_()": "RandomBackward2",
+    "x.clone().random_(3)": "RandomBackward1", "x.clone().random_(1, 3)": "RandomBackward0", "torch.bernoulli(x)": "BernoulliBackward0",
+    "torch.poisson(x)": "PoissonBackward0", "torch.normal(x, 1.0)": "NormalBackward1", "torch.normal(0.0, x)": "NormalBackward2",
+    "torch.normal(x, x)": "NormalBackward3", "F.rrelu(x)": "RreluWithNoiseBackward0", "F.rrelu(x, training=True)": "RreluWithNoiseBackward0",
+    # layers, by the number of dimensions
+    "F.max_pool1d(i1, 2)": "SqueezeBackward1", "F.max_pool2d(i2, 2)": "MaxPool2DWithIndicesBackward0",
+    "F.max_pool2d(i2[0], 2)": "MaxPool2DWithIndicesBackward0", "F.max_pool3d(i3, 2)": "MaxPool3DWithIndicesBackward0",
+    "F.avg_pool1d(i1, 2)": "SqueezeBackward1", "F.avg_pool2d(i2, 2)": "AvgPool2DBackward0", "F.avg_pool3d(i3, 2)": "AvgPool3DBackward0",
+    "F.adaptive_avg_pool1d(i1, 2)": "SqueezeBackward1", "F.adaptive_avg_pool2d(i2, 2)": "AdaptiveAvgPool2DBackward0",
+    "F.adaptive_avg_pool2d(i2, 1)": "MeanBackward1", "F.adaptive_avg_pool3d(i3, 2)": "AdaptiveAvgPool3DBackward0",
+    "F.adaptive_max_pool2d(i2, 2)": "AdaptiveMaxPool2DBackward0", "F.adaptive_max_pool3d(i3, 2)": "AdaptiveMaxPool3DBackward0",
+    "F.max_unpool2d(*F.max_pool2d(i2, 2, return_indices=True), 2)": "MaxUnpool2DBackward0",
+    "F.fractional_max_pool2d(i2, 2, output_size=2)": "FractionalMaxPool2DBackward0",
+    "F.interpolate(i1, scale_factor=2)": "UpsampleNearest1DBackward0",
+    "F.interpolate(i2, scale_factor=2)": "UpsampleNearest2DBackward0", "F.interpolate(i3, scale_factor=2)": "UpsampleNearest3DBackward0",
+    "F.interpolate(i1, scale_factor=2, mode='linear')": "UpsampleLinear1DBackward0",
+    "F.interpolate(i2, scale_factor=2, mode='bilinear')": "UpsampleBilinear2DBackward0",
+    "F.interpolate(i2, scale_factor=0.5, mode='bilinear', antialias=True)": "UpsampleBilinear2DAaBackward0",
+    "F.interpolate(i2, scale_factor=2, mode='bicubic')": "UpsampleBicubic2DBackward0",
+    "F.interpolate(i3, scale_factor=2, mode='trilinear')": "UpsampleTrilinear3DBackward0",
+    "F.interpolate(i2, scale_factor=2, mode='nearest-exact')": "UpsampleNearestExact2DBackward0",
+    "F.interpolate(i2, scale_factor=0.5, mode='area')": "AdaptiveAvgPool2DBackward0",
+    "F.grid_sample(i2, torch.zeros(1, 3, 3, 2), align_corners=False)": "GridSampler2DBackward0",
+    "F.grid_sample(i3, torch.zeros(1, 3, 3, 3, 3), align_corners=False)": "GridSampler3DBackward0",
+    "F.affine_grid(b[:1, :2], (1, 2, 3, 3), align_corners=False)": "AffineGridGeneratorBackward0",
+    "F.pixel_shuffle(i2[:, :, :2, :2].repeat(1, 2, 1, 1), 2)": "PixelShuffleBackward0", "F.pixel_unshuffle(i2, 2)": "PixelUnshuffleBackward0",
+    "F.embedding_bag(n.reshape(1, 2), m)": "EmbeddingBagBackward0", "F.embedding_bag(n.reshape(1, 2), m, mode='max')": "EmbeddingBagBackward0",
+    "F.group_norm(i2, 2)": "NativeGroupNormBackward0", "F.layer_norm(x, (3,))": "NativeLayerNormBackward0", "F.rms_norm(x, (3,))": "MulBackward0",
+    "F.batch_norm(m, None, None, training=True)": "NativeBatchNormBackward0",
+    "F.scaled_dot_product_attention(b, b, b)": "UnsafeViewBackward0",
+    "F.scaled_dot_product_attention(b[None], b[None], b[None])": "ScaledDotProductFlashAttentionForCpuBackward0",
+    "torch.cdist(m, m)": "CdistBackward0", "torch.cdist(m, m, 1.0)": "CdistBackward0", "torch.pdist(m)": "PdistBackward0",
+    "torch.dist(x, c)": "DistBackward0", "F.pairwise_distance(m, m + 1)": "NormBackward1",
+    # losses
+    "F.l1_loss(x, c)": "MeanBackward0", "F.l1_loss(x, c, reduction='sum')": "SumBackward0", "F.l1_loss(x, c, reduction='none')": "AbsBackward0",
+    "F.mse_loss(x, c)": "MseLossBackward0", "F.cross_entropy(m[:2], n)": "NllLossBackward0",
+    "F.cross_entropy(b, n.repeat(3).reshape(2, 3))": "NllLoss2DBackward0", "F.nll_loss(m[:2], n)": "NllLossBackward0",
+    "F.nll_loss(b, n.repeat(3).reshape(2, 3))": "NllLoss2DBackward0", "F.binary_cross_entropy(x, c)": "BinaryCrossEntropyBackward0",
+    "F.binary_cross_entropy_with_logits(x, c, reduction='sum')": "BinaryCrossEntropyWithLogitsBackward0",
+    "F.soft_margin_loss(x, c)": "SoftMarginLossBackward0", "F.multi_margin_loss(m[:2], n)": "MultiMarginLossBackward0",
+    "torch.linalg.householder_product(m, x)": "LinalgHouseholderProductBackward0",
+    "torch.triangular_solve(m, m + torch.eye(3))[0]": "TriangularSolveBackward0",
+    "torch.linalg.lu_solve(*torch.linalg.lu_factor(m + torch.eye(3)), m)": "LinalgLuSolveBackward0",
+}  # fmt: skip
+
+
+@pytest.fixture
+def names(torch):
+    """Arguments: ``x`` a vector, ``m`` a matrix, ``b`` a batch of them, ``i1`` … ``i3`` images, ``c`` a constant, ``n`` integers."""
+    shapes = {"x": (3,), "m": (3, 3), "b": (2, 3, 3), "i1": (1, 2, 4), "i2": (1, 2, 4, 4), "i3": (1, 2, 4, 4, 4)}
+    made = {k: (torch.rand(*s) * 0.5 + 0.25).requires_grad_() for k, s in shapes.items()}
+    z = torch.complex(torch.rand(3), torch.rand(3)).requires_grad_()
+    return {**made, "z": z, "c": torch.rand(3), "n": torch.tensor([0, 1]), "torch": torch, "F": torch.nn.functional}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("code", CALLS)
+def test_name_of_the_node(names, code):
+    node = eval(code, names).grad_fn
+    assert node.name() == CALLS[code]
+    assert type(node).__name__ == CALLS[code].removeprefix("torch::autograd::")
+
+
+def test_the_name_is_the_same_from_every_side(torch):
+    x = torch.rand(2, 3, 3, requires_grad=True)
+    y = (x @ x).sum()
+    (node, _), = y.grad_fn.next_functions
+    assert node.name() == "UnsafeViewBackward0" and type(node).__name__ == "UnsafeViewBackward0"
+    z = x @ x
+    assert "UnsafeViewBackward0" in repr(z) and z.grad_fn.name() == z.grad_fn.name() == "UnsafeViewBackward0"
+
+
+def test_a_renamed_node_still_has_its_gradient(torch):
+    x = torch.rand(2, 3, requires_grad=True)
+    y = torch.nn.functional.linear(x, torch.ones(4, 3), None)
+    assert y.grad_fn.name() == "MmBackward0"
+    seen = []
+    y.grad_fn.register_hook(lambda gi, go: seen.append(len(go)))
+    y.sum().backward(retain_graph=True)
+    assert seen == [1] and x.grad.tolist() == [[4.0] * 3] * 2
+    y.sum().backward()
+    assert y.grad_fn.name() == "MmBackward0"
+
+
+def test_edges_of_a_linear_layer(torch):
+    x, w, b = (torch.rand(*s, requires_grad=True) for s in ((2, 3), (4, 3), (4,)))
+    first, second, _ = torch.nn.functional.linear(x, w, b).grad_fn.next_functions
+    assert first[0].variable is b and second[0].variable is x
+
+
+def test_a_composite_that_returns_its_argument_renames_nothing(torch):
+    x = torch.rand(3, requires_grad=True)
+    y = x * 2
+    assert torch.broadcast_to(y, (3,)).grad_fn is not None
+    assert y.grad_fn.name() == "MulBackward0"
