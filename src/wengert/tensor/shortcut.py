@@ -50,7 +50,7 @@ def native(op: Operator) -> bool:
     return available and bool(op.tensors) and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST
 
 
-def shortcut(op: Operator, node_class: type | None, without: dict[str, type]) -> Any:
+def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | None = None) -> Any:
     """A function of all the arguments of ``op``, in order; None where there is no native way.
 
     ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class to
