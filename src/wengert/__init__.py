@@ -85,6 +85,17 @@ _SUBMODULES = frozenset((
     "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "futures", "jit", "library", "linalg", "masked", "mps", "nn",
     "optim", "overrides", "profiler", "random", "serialization", "sparse", "special", "storage", "testing", "utils", "version", "xpu",
 ))  # fmt: skip
+_LOWLEVEL = (
+    "adaptive_max_pool1d", "addmv_", "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
+    "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag",
+    "embedding_renorm_", "empty_permuted", "feature_alpha_dropout_", "feature_dropout_", "frobenius_norm", "get_device",
+    "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "gru", "gru_cell", "hinge_embedding_loss", "index_put_", "is_distributed",
+    "kl_div", "lstm", "lstm_cell", "lstsq", "margin_ranking_loss", "matrix_rank", "max_pool1d_with_indices", "narrow_copy",
+    "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "nonzero_static", "norm_except_dim",
+    "nuclear_norm", "poisson_nll_loss", "put", "range", "resize_as_", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
+    "solve", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig",
+    "triplet_margin_loss", "view_as_complex_copy", "view_as_real_copy",
+)  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
@@ -97,6 +108,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.storage", "TypedStorage"),
     **{f"{n}Storage": ("tensor.storage", f"{n}Storage") for n in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")},
+    **{n: ("_lowlevel", n) for n in _LOWLEVEL},
 }  # fmt: skip
 
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.dtypes import scalar_name
 from .operator import family
+from .views import expand
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -26,7 +28,9 @@ def product(a: Any, b: Any) -> Any:
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
         return np.dot(a, b)  # the same product of BLAS, behind fewer questions
     if a.dtype.kind == "b":
-        raise RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
+        from .pointwise import unsupported
+
+        raise unsupported("addmm_impl_cpu_", a.dtype)
     return np.matmul(a, b) if a.ndim < 3 or b.ndim < 3 else _stacked(a, b)
 
 
@@ -41,8 +45,6 @@ def _stacked(a: Any, b: Any) -> Any:
 
 def same_type(a: Any, b: Any) -> None:
     if a.dtype != b.dtype:
-        from ..arrays.dtypes import scalar_name
-
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c(scalar_name(a.dtype))} != {_c(scalar_name(b.dtype))}")
 
 
@@ -192,8 +194,6 @@ def dot(input: Array, tensor: Array):
 
 
 def _t(a: Any) -> str:
-    from ..arrays.dtypes import scalar_name
-
     return _c(scalar_name(a.dtype))
 
 
@@ -254,8 +254,8 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
         m = (m * np.asarray(alpha, m.dtype)) if m.dtype.kind in "iub" or isinstance(alpha, complex) else m * m.dtype.type(alpha)
     if input.dtype != m.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {_t(input)} and {_t(m)}")
-    if np.broadcast_shapes(input.shape, m.shape) != m.shape:
-        raise ValueError("operands could not be broadcast")
+    if input.shape != m.shape:
+        input = expand.forward(input, m.shape)
     if isinstance(beta, (int, float)) and beta == 0:
         return m
     return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * np.asarray(beta, m.dtype), out=m)
@@ -289,30 +289,61 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     return _plus_product(input, product(batch1, batch2), beta, alpha)
 
 
-@composite(node="AddbmmBackward0")
-def addbmm(F, input, batch1, batch2, *, beta=1, alpha=1):
+@operator(
+    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
+              batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
+    inplace=True,
+)  # fmt: skip
+def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
-    return _combined(F, input, F.sum(F.bmm(batch1, batch2), 0), beta, alpha)
+    if batch1.ndim != 3 or batch2.ndim != 3:
+        raise RuntimeError("batch1 must be a 3D tensor" if batch1.ndim != 3 else "batch2 must be a 3D tensor")
+    same_type(batch1, batch2)
+    if batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
+    if batch1.shape[2] != batch2.shape[1]:
+        shapes = ("x".join(map(str, x.shape[1:])) for x in (batch1, batch2))
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({' and '.join(shapes)})")
+    rows = np.swapaxes(batch1, 0, 1).reshape(batch1.shape[1], -1)
+    return _plus_product(input, product(rows, batch2.reshape(-1, batch2.shape[2])), beta, alpha)
 
 
-@composite(node="AddmvBackward0")
-def addmv(F, input, mat, vec, *, beta=1, alpha=1):
+@operator(
+    grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
+              vec=lambda F, g, mat, alpha: _scaled(F.matmul(mT(mat), g), alpha)),
+    inplace=True,
+)  # fmt: skip
+def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
-    return _combined(F, input, F.mv(mat, vec), beta, alpha)
+    if not input.dtype == mat.dtype == vec.dtype:
+        kinds = [scalar_name(x.dtype) for x in (input, mat, vec)]
+        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds))
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    if mat.shape[1] != vec.shape[0] or input.shape not in ((), (1,), mat.shape[:1]):
+        size = input.shape[0] if input.ndim else 1
+        raise RuntimeError(f"size mismatch, got input ({size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+    if mat.dtype.kind == "b" and mat.size:
+        from .pointwise import unsupported
+
+        raise unsupported("addmv_impl_cpu", mat.dtype)
+    return _plus_product(input, product(mat, vec), beta, alpha)
 
 
-@composite(node="AddrBackward0")
-def addr(F, input, vec1, vec2, *, beta=1, alpha=1):
+@operator(
+    grad=dict(input=_addmm["input"], vec1=lambda F, g, vec2, alpha: _scaled(F.matmul(g, vec2), alpha),
+              vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(vec1, g), alpha)),
+    inplace=True, promote="elementwise",
+)  # fmt: skip
+def addr(input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
-    _outer_check(vec1, vec2)
-    return _combined(F, input, F.unsqueeze(vec1, -1) * vec2, beta, alpha)
-
-
-def _combined(F: Any, input: Any, m: Any, beta: Any, alpha: Any) -> Any:
-    m = _scaled(m, alpha)
-    if isinstance(beta, (int, float)) and beta == 0:
-        return m + F.zeros(tuple(input.shape), F.dtype_of(m))
-    return _scaled(input, beta) + m
+    for i, v in enumerate((vec1, vec2), 1):
+        if v.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument vec{i}, but got {v.ndim}-D")
+    if input.dtype.kind in "biu" and (isinstance(beta, float) or isinstance(alpha, float)):
+        which = "beta" if isinstance(beta, float) else "alpha"
+        raise RuntimeError(f"For integral input tensors, argument {which} must not be a floating point number.")
+    return _plus_product(input, np.multiply.outer(vec1, vec2), beta, alpha)
 
 
 def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any, weight_shape: Any) -> Any:

@@ -132,6 +132,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     shape = shape_of(size)
     if shape == self._data.shape:
         return self
+    if self._data.dtype.kind in "biu":  # sums of integers are int64
+        self = self.to(dt.int64)
     if len(shape) > self._data.ndim or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._data.shape))):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
     return function("sum_to")(self, shape)
@@ -238,6 +240,16 @@ def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     return self
 
 
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Put ``callable(value, value of x, value of y)`` in the place of every value."""
+    if requires_grad(self) or requires_grad(x) or requires_grad(y):
+        raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
+    first, second = (np.broadcast_to(t._data, self._data.shape) for t in (x, y))
+    for at in np.ndindex(self._data.shape):
+        self._data[at] = callable(self._data[at].item(), first[at].item(), second[at].item())
+    return self
+
+
 def share_memory_(self: Tensor) -> Tensor:
     """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
     return self
@@ -252,7 +264,7 @@ METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
         to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_, share_memory_, pin_memory,
-        storage, untyped_storage, storage_type, apply_, map_,
+        storage, untyped_storage, storage_type, apply_, map_, map2_,
     )
 } | {"type": type_, "_typed_storage": storage}  # fmt: skip
 type_.__name__ = type_.__qualname__ = "type"

@@ -162,3 +162,35 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
         for top in range(side + 1, shape[0], side + 1):
             self.as_strided((min(side, shape[0] - top),), (step,), start + top * strides[0]).fill_(fill_value)
     return self
+
+
+@overload("Tensor")
+def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any:
+    """``narrow`` in memory of its own."""
+    return input.narrow(dim, start, length).clone()
+
+
+@overload("Tensor")
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    """The first ``size`` places of what is not zero, a row each; rows of ``fill_value`` where there are fewer."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = input.nonzero()[:size]
+    answer = input.new_full((size, input.dim()), fill_value, dtype=found.dtype)
+    answer[: found.shape[0]] = found
+    return answer
+
+
+@overload("Tensor")
+def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
+    """Unset numbers with these sizes and strides, in the type of this tensor."""
+    from .creation import empty_strided
+
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
+
+
+@overload("Tensor")
+def dim_order(self: Any, **ambiguity_check: Any) -> tuple[int, ...]:
+    """The dimensions from the largest to the smallest step in memory."""
+    steps = self.stride()
+    return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))
