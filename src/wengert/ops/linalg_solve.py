@@ -15,6 +15,7 @@ from ..arrays import linalg as kernels
 from ..arrays.errors import LinAlgError
 from .matmul import mT
 from .operator import family
+from .reduce import products_but_one
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -121,8 +122,15 @@ def inverse(F, input):
 
 @composite(places=(), raw=kernels.cofactor)
 def cofactor(F, A):
-    """``det(A) * inv(A).T``: the derivative of the determinant."""
-    return F.reshape(F.linalg_det(A), (*A.shape[:-2], 1, 1)) * mT(F.linalg_inv(A))
+    """``det(A) * inv(A).T``: the derivative of the determinant; of singular matrices by way of their singular values."""
+    det = F.linalg_det(A)
+    if F.every(det != 0):
+        return F.reshape(det, (*A.shape[:-2], 1, 1)) * mT(F.linalg_inv(A))
+    U, S, Vh = F.linalg_svd(A)
+    turn = F.linalg_det(U) * F.linalg_det(Vh)
+    if F.is_complex(A):
+        U, Vh = F.conj(U), F.conj(Vh)
+    return F.reshape(turn, (*A.shape[:-2], 1, 1)) * F.matmul(U * F.unsqueeze(products_but_one(F, S, -1), -2), Vh)
 
 
 @operator(grad=dict(A=lambda F, g, A: F.reshape(g, (*A.shape[:-2], 1, 1)) * F.cofactor(A)))

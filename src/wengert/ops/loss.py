@@ -187,7 +187,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
     total = np.asarray(loss.sum())
     if reduction == "mean":
         denominator = w.sum()
-        return total / denominator, Bits(index), Bits(np.where(w == 0, w, -w / denominator))
+        return total / denominator, Bits(index), Bits(np.where(kept, -w / denominator, w))
     return total, Bits(index), scale
 
 
@@ -250,7 +250,7 @@ def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     total = np.asarray(loss.sum())
     if reduction == "mean":
         denominator = w.sum()
-        return total / denominator, log_p, Bits(index), Bits(np.where(w == 0, w, -w / denominator))
+        return total / denominator, log_p, Bits(index), Bits(np.where(kept, -w / denominator, w))
     return total, log_p, Bits(index), Bits(-w)
 
 

@@ -173,11 +173,12 @@ def prod_back(F, g, input, result, size, dim, keepdim):
     if not bool((input == 0).any()):
         return g * result / input
     if dim is None or not size:
-        return g * F.reshape(_products_but_one(F, F.reshape(input, (-1,)), 0), size)
-    return g * _products_but_one(F, input, dim)
+        return g * F.reshape(products_but_one(F, F.reshape(input, (-1,)), 0), size)
+    return g * products_but_one(F, input, dim)
 
 
-def _products_but_one(F: Any, x: Any, dim: int) -> Any:
+def products_but_one(F: Any, x: Any, dim: int) -> Any:
+    """For each element the product of all others along ``dim``, undivided."""
     n = x.shape[dim]
     edge = F.constant(np.ones(kept(tuple(x.shape), dim), F.dtype_of(x)))
     left = F.cumprod(F.cat([edge, F.narrow(x, dim, 0, n - 1)], dim), dim)
