@@ -13,6 +13,8 @@ from .autograd._engine import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from .autograd.forward_ad import _is_fwd_grad_enabled
+from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from .autograd.function import DelayedError, Function
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from .autograd.graph import Node
@@ -87,7 +89,8 @@ _functions = SimpleNamespace(
 _autograd = SimpleNamespace(SavedTensor=SavedTensor, _InputMetadata=InputMetadata)
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_ImperativeEngine", "_WeakTensorRef", "_autograd", "_current_autograd_node",
-    "_current_graph_task_execution_order", "_current_graph_task_id", "_disabled_torch_function_impl", "_functions",
-    "_is_multithreading_enabled", "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
+    "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
+    "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
+    "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled",
 ]  # fmt: skip

@@ -257,6 +257,18 @@ def test_levels_let_go_of_graphs_that_lead_back_to_them(torch, fwAD):
         fwAD.make_dual(torch.rand_like(a), a).exp()
 
 
+def test_switched_off(torch, fwAD):
+    assert fwAD._is_fwd_grad_enabled()
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.rand(2), torch.rand(2))
+        with fwAD._set_fwd_grad_enabled(False):
+            assert not fwAD._is_fwd_grad_enabled()
+            y = dual * 2
+        assert fwAD._is_fwd_grad_enabled()
+        assert fwAD.unpack_dual(y).tangent is None
+        assert fwAD.unpack_dual(dual * 2).tangent is not None
+
+
 def test_scalars_broadcast_and_promotion(torch, fwAD):
     with fwAD.dual_level():
         a = fwAD.make_dual(torch.rand(3, 1), torch.ones(3, 1))

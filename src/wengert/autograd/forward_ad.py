@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..graph.modes import _Mode, modes
+from ..graph.modes import _Mode, modes, set_modes
 from ..tensor.tangents import Level
 
 if TYPE_CHECKING:
@@ -125,3 +125,40 @@ def __getattr__(name: str) -> int:
     if name == "_current_level":
         return _level.get()
     raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")
+
+
+_hidden: ContextVar[tuple[Level, ...] | None] = ContextVar("wengert_hidden_levels", default=None)
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return _hidden.get() is None
+
+
+class _set_fwd_grad_enabled(_Mode):
+    """Whether operators carry tangents on: at once when called, and as a context or decorator."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode, self.prev = mode, _is_fwd_grad_enabled()
+        _switch(mode)
+
+    def __enter__(self) -> None:
+        _switch(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        _switch(self.prev)
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        return type(self)(self.mode)
+
+
+def _switch(mode: bool) -> None:
+    """Hide the levels of forward mode, or let them be seen again."""
+    if mode == _is_fwd_grad_enabled():
+        return
+    m = modes()
+    if mode:
+        set_modes(m.with_(levels=(*(_hidden.get() or ()), *m.levels)))
+        _hidden.set(None)
+    else:
+        _hidden.set(tuple(x for x in m.levels if isinstance(x, Level)))
+        set_modes(m.with_(levels=tuple(x for x in m.levels if not isinstance(x, Level))))
