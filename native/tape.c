@@ -11,6 +11,7 @@
 enum { MAX_PARAMS = 16, MAX_SAVED = 16 };
 enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', OTHER = 'x' };           /* kinds of parameters */
 enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
+enum { NO_NUMBERS, NUMBERS_SECOND, NUMBERS_EITHER }; /* where a Python number may stand as it is */
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
 enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p' };
 
@@ -482,14 +483,16 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     if (!floating) {
         /* Integers of one type: no promotion, no gradient, and the forward itself. */
         if (d->type_num > NPY_ULONGLONG || !PyArray_ISNBO(d->byteorder) || self->promote == TO_FLOAT) goto done;
-        if (number >= 0) {
-            if (!PyLong_CheckExact(args[number]) || d->type_num == NPY_BOOL) goto done;
-            if (!(boxed = PyArray_SimpleNew(0, NULL, d->type_num))) goto done;
-            if (PyArray_SETITEM((PyArrayObject *)boxed, PyArray_BYTES((PyArrayObject *)boxed), args[number]) < 0) goto done;
-            c.raw[number] = boxed;
-        }
+        if (number >= 0 && (!PyLong_CheckExact(args[number]) || d->type_num == NPY_BOOL)) goto done;
     }
-    if (floating && self->kernel != Py_None && all_defaults(self, args)) {
+    const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, args);
+    /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */
+    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && self->numbers == NUMBERS_SECOND))) {
+        if (!(boxed = PyArray_SimpleNew(0, NULL, d->type_num))) goto done;
+        if (PyArray_SETITEM((PyArrayObject *)boxed, PyArray_BYTES((PyArrayObject *)boxed), args[number]) < 0) goto done;
+        c.raw[number] = boxed;
+    }
+    if (by_kernel) {
         PyObject *operands[MAX_PARAMS];
         int n = 0;
         for (int i = 0; i < self->params; i++)
@@ -573,7 +576,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     int outputs, aux, numbers;
     char promote, view;
     if (keywords && PyDict_GET_SIZE(keywords)) return PyErr_Format(PyExc_TypeError, "operation() takes no keywords");
-    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiiccpO", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
+    if (!PyArg_ParseTuple(args, "OOOOOOO!OOOOOOiicciO", &op, &forward, &kernel, &names, &node, &result_type, &PyTuple_Type, &defaults, &kinds,
                           &floats, &wrt, &live, &saved, &consts, &outputs, &aux, &promote, &view, &numbers, &others))
         return NULL;
     Operation *self = (Operation *)type->tp_alloc(type, 0);

@@ -28,6 +28,9 @@ available: bool = hasattr(_native, "tape")
 # Operators that the extension has as functions of their tensors; they answer NotImplemented to what is not for them.
 _KERNELS = ("linear", "matmul")
 
+# Operators whose rules take a Python number for the first argument as well as for the second.
+_NUMBERS_FIRST = frozenset(("add", "div", "mul", "rsub", "sub"))
+
 _MOST = 16  # parameters that a short cut can have
 
 _told = False
@@ -90,7 +93,7 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
         len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
         b"v" if op.view is True else b"p" if op.view else b"n",
-        op.scalars and len(op.tensors) == 2 and not op.optional,
+        (2 if op.name in _NUMBERS_FIRST else 1) if op.scalars and len(op.tensors) == 2 and not op.optional else 0,
         tuple(without.get(p) for p in op.params) if without else None,
     )
 
