@@ -35,7 +35,7 @@ typedef struct {
 /* What the floors above the arrays have told: their classes, and where the slots lie in their objects. */
 static struct {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *edge_of, *unversioned;
-    PyObject *false_, *zero, *no_grad, *multi, *outputs;
+    PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t edges, seq, hooks, saved, shape, type;             /* of a node */
@@ -207,6 +207,7 @@ struct call {
     PyObject *const *args;
     PyObject *raw[MAX_PARAMS]; /* what the forward is given; owned where the argument is a tensor, or a list of them */
     char owned[MAX_PARAMS];
+    PyObject *types[MAX_PARAMS]; /* NumPy's dtype where ours was given; owned */
     PyObject *results, *aux; /* a tuple of tensors; the forward's answer */
     int lists;
 };
@@ -428,7 +429,9 @@ static int take(const Operation *self, struct call *c, int *number)
             break;
         }
         case DTYPE:
-            if (value != Py_None) return 0;
+            if (value == Py_None) break;
+            if ((PyObject *)Py_TYPE(value) != at.dtype || !(c->types[i] = PyObject_GetAttr(value, at.np))) return 0;
+            c->raw[i] = c->types[i];
             break;
         default:
             if (!is_constant(value)) return 0;
@@ -536,8 +539,10 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     else if (!self->outputs) result = Py_NewRef(c.results);
     else if ((row = PyTuple_Pack(1, c.results))) result = PyTuple_Type.tp_new((PyTypeObject *)self->result_type, row, NULL);
 done:
-    for (int i = 0; i < self->params; i++)
+    for (int i = 0; i < self->params; i++) {
         if (c.owned[i]) Py_DECREF(c.raw[i]);
+        Py_XDECREF(c.types[i]);
+    }
     Py_XDECREF(boxed);
     Py_XDECREF(answer);
     Py_XDECREF(row);
@@ -684,6 +689,7 @@ int tape_init(PyObject *module)
     at.zero = PyLong_FromLong(0);
     at.no_grad = PyUnicode_InternFromString("no_grad");
     at.multi = PyUnicode_InternFromString("multi");
+    at.np = PyUnicode_InternFromString("np");
     at.outputs = PyUnicode_InternFromString("outputs");
     at.f32 = PyArray_DescrFromType(NPY_FLOAT);
     at.f64 = PyArray_DescrFromType(NPY_DOUBLE);

@@ -25,7 +25,7 @@ def whole(name: str, index: Any) -> Any:
     """``index`` as int64; ``RuntimeError`` for anything but whole numbers."""
     if index.dtype is dt.I64:
         return index
-    if index.dtype.name not in ("int64", "int32"):
+    if index.dtype.char not in "lqi":
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     return index.astype(dt.I64)
 

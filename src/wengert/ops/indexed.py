@@ -48,7 +48,7 @@ def index_select(input: Array, dim, index: Array):
     dim = axis(dim, input.ndim)
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if index.dtype.name not in ("int64", "int32"):
+    if index.dtype.char not in "lqi":
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.size and not (0 <= index.min() and index.max() < (input.shape[dim] if input.ndim else 1)):
         raise IndexError("index out of range in self")
@@ -70,7 +70,7 @@ def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False)
     d = axis(dim, input.ndim)
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
-    if index.dtype.name not in ("int64", "int32"):
+    if index.dtype.char not in "lqi":
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {dt.scalar_name(index.dtype)}")
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     if index.size and not ((-n if negative else 0) <= index.min() and index.max() < n):

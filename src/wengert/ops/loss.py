@@ -230,17 +230,34 @@ def cross_entropy_grad(F, g, log_p, index, scale):
     return one_hot - F.exp(log_p) * weights
 
 
+def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, scale: Any) -> Any:
+    if type(log_p) is Bits:  # the logarithm of each row's sum, from which the kernel goes on
+        if F.raw:
+            return K.cross_entropy_grad(-g * scale.array, input, index.array[:, 0], log_p.array)
+        log_p = None
+    return F.cross_entropy_grad(g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale)
+
+
+def _cross_entropy_rows(input: Any, target: Any, reduction: str) -> Any:
+    """``cross_entropy_index`` for rows of classes that all count, without an array of probabilities."""
+    rows, lse = K.cross_entropy(input, target)
+    if reduction == "none":
+        return rows, Bits(lse), Bits(target[:, None].copy()), Bits(np.full(len(rows), -1, rows.dtype))
+    mean = reduction == "mean"
+    weight = -1 / len(rows) if mean else -1
+    return (K.mean if mean else K.sum)(rows, None, False), Bits(lse), Bits(target[:, None].copy()), Bits(np.full(len(rows), weight, rows.dtype))
+
+
 @operator(
-    grad=dict(
-        input=lambda F, g, input, log_p, index, scale: F.cross_entropy_grad(
-            g, F.log_softmax(input, 1) if log_p is None else log_p, index, scale
-        )
-    ),
+    grad=dict(input=_cross_entropy_slope),
     aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
     naming=lambda node: None if node.saved is None or node.remembered("input").ndim == 2 else "NllLoss2DBackward0",
 )  # fmt: skip
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
-    """Softmax and negative log-likelihood in one step: one array of probabilities is kept, not two."""
+    """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""
+    native = K.available and input.ndim == 2 and input.dtype.char in "fd" and target.dtype.char == "l"
+    if native and weight is None and ignore_index < 0 and target.size and target.min() >= 0:
+        return _cross_entropy_rows(input, target, reduction)
     log_p = K.log_softmax(input, 1)
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
     picked = np.take_along_axis(log_p, index, 1).squeeze(1)

@@ -54,24 +54,30 @@ def cat(tensors: Arrays, dim=0):
         error = ValueError("torch.cat(): expected a non-empty list of Tensors")
         error.as_is = True  # type: ignore[attr-defined]
         raise error
+    d = tensors[0].dtype
+    if type(dim) is int and all(a.dtype is d for a in tensors):
+        try:
+            return np.concatenate(tensors, dim)
+        except ValueError:
+            pass  # one of the older ways to join, or an error
     for i, a in enumerate(tensors):
         if not a.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     row = common(tensors)
     solid = [a for a in row if a.shape != (0,)] or row[:1]
     n, first = solid[0].ndim, solid[0].shape
-    d = axis(dim, n)
+    at_dim = axis(dim, n)
     for i, a in enumerate(solid):
         if a.ndim != n:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {n} and {a.ndim}")
-        if a.shape[:d] != first[:d] or a.shape[d + 1 :] != first[d + 1 :]:
-            at = next(j for j in range(n) if j != d and a.shape[j] != first[j])
+        if a.shape[:at_dim] != first[:at_dim] or a.shape[at_dim + 1 :] != first[at_dim + 1 :]:
+            at = next(j for j in range(n) if j != at_dim and a.shape[j] != first[j])
             raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {d}. Expected size {first[at]} but got size "
+                f"Sizes of tensors must match except in dimension {at_dim}. Expected size {first[at]} but got size "
                 f"{a.shape[at]} for tensor "
                 f"number {i} in the list."
             )
-    return np.concatenate(solid, d)
+    return np.concatenate(solid, at_dim)
 
 
 def _stack_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
@@ -93,8 +99,8 @@ def stack(tensors: Arrays, dim=0):
     for i, a in enumerate(tensors):
         if a.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}")
-    n = len(shape) + 1
-    return np.stack(common(tensors), axis(dim, n))
+    key = _key(axis(dim, len(shape) + 1), 0, None)
+    return np.concatenate([a[key] for a in common(tensors)], len(key) - 1)
 
 
 # -- selecting ---------------------------------------------------------------------------------------------------------

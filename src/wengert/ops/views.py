@@ -195,7 +195,7 @@ def unsqueeze(input: Array, dim):
     n = input.ndim + 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return np.expand_dims(input, dim)
+    return input[(slice(None),) * (dim % n) + (None,)]
 
 
 def _squeezed(node: Any) -> str:

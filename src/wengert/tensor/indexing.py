@@ -13,8 +13,10 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import bad_index, refuse_overflow
+from ..graph.modes import RECORD, SILENT, modes
 from . import call
 from .functions import function, inplace_function
+from .meta import requires_grad
 from .tensor import Tensor
 
 _NO_MASK = (
@@ -30,6 +32,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         a = self._data
         if a.ndim and -a.shape[0] <= key < a.shape[0]:
             return function("select_index")(self, (key, ...))
+    found = _plain_key(self._data.shape, key if kind is tuple else (key,))
+    if found is not None:
+        last = found[1]
+        return function("select_index" if last is int else "unsqueeze_index" if last is None else "basic_index")(self, found[0])
     basic, advanced, last = split(self, key)
     out = self
     if basic is not None:
@@ -40,8 +46,83 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     return function("basic_index" if kind is slice else "alias_index")(self, (...,)) if out is self else out
 
 
+def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
+    """What ``split`` says of a key of integers, slices, None and Ellipsis; None if there is more to it, or an error."""
+    basic: list[Any] = []
+    last: Any = Ellipsis
+    at, ndim, open_ = 0, len(shape), True
+    for k in row:
+        kind = type(k)
+        if kind is int:
+            if at >= ndim or not -shape[at] <= k < shape[at]:
+                return None
+            last = int
+            at += 1
+        elif kind is slice:
+            if at >= ndim:
+                return None
+            start, stop, step = k.start, k.stop, k.step
+            if step is not None and (type(step) is not int or step < 1):
+                return None
+            if (start is not None and type(start) is not int) or (stop is not None and type(stop) is not int):
+                return None
+            if start is not None or stop is not None or step is not None:
+                last = slice
+            at += 1
+        elif k is None:
+            last = None
+        elif k is Ellipsis and open_:
+            rest = ndim - at - sum([x is not None for x in row[len(basic) + 1 :]])
+            if rest < 0:
+                return None
+            at += rest
+            basic += [slice(None)] * (rest - 1)  # and one more below
+            open_ = False
+            if not rest:
+                return None
+            k = slice(None)
+        else:
+            return None
+        basic.append(k)
+    if last is Ellipsis:  # nothing but whole dimensions
+        return None
+    if open_:
+        basic += [slice(None)] * (ndim - at)
+    return (*basic, ...), last
+
+
+def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
+    """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other case."""
+    if type(self) not in call.PLAIN or type(self._vc) is not list or self._edge is not None:
+        return False
+    m = modes()
+    a = self._data
+    meta = self._meta
+    if (m is not RECORD and m is not SILENT) or type(a) is not np.ndarray or not a.flags.writeable or (meta is not None and requires_grad(self)):
+        return False
+    found = _plain_key(a.shape, key if type(key) is tuple else (key,))
+    if found is None:
+        return False
+    if type(value) is float or type(value) is int:
+        if a.dtype.kind != "f" and type(value) is float:
+            return False
+        refuse_overflow(value, a.dtype)
+        a[found[0]] = value
+    else:
+        if type(value) not in call.PLAIN or 0 in a.strides or (value._edge is not None or value._meta is not None):
+            return False
+        given, target = value._data, a[found[0]]
+        if type(given) is not np.ndarray or given.dtype is not a.dtype or given.shape != target.shape:
+            return False
+        target[...] = given
+    self._vc[0] += 1
+    return True
+
+
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``."""
+    if _write_plainly(self, key, value):
+        return
     if type(key) is call.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
         inplace_function("copy")(self, function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
         return
@@ -209,7 +290,7 @@ def _tidy(k: Any) -> Any:
         if d.kind in "iu":
             if k._data.ndim == 0:
                 return k if type(k) is call.Batched_ else int(k._data)
-            if d.name == "uint8":
+            if d.char == "B":
                 return Tensor._wrap(k._data.astype(bool))
             return k
         if d.kind == "b":

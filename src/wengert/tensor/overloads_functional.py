@@ -294,7 +294,7 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 
 
 def _class_target(input: Any, target: Any) -> None:
-    if target._data.dtype.kind not in "iu" or target._data.dtype.name not in ("int64", "uint8"):
+    if target._data.dtype.char not in "lqB":
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._data.dtype)}")
@@ -382,6 +382,10 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     from ..ops.loss import checked, legacy
 
     reduction = checked(legacy(size_average, reduce, reduction))
+    if weight is None and label_smoothing == 0.0 and type(input) in call.PLAIN and type(target) in call.PLAIN:
+        x, labels = input._data, target._data
+        if labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels) and labels.dtype.char == "l" and x.dtype.kind == "f":
+            return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input._data.shape == target._data.shape and target._data.dtype.kind in "fV":
@@ -532,7 +536,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         if not -n <= padding_idx < n:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= n
-    if input._data.dtype.name not in ("int64", "int32"):
+    if input._data.dtype.char not in "lqi":
         from ..arrays.dtypes import scalar_name
 
         found = "CPUBoolType" if input._data.dtype.kind == "b" else f"torch.{scalar_name(input._data.dtype)}Tensor"
