@@ -3,7 +3,8 @@
 
 #include "pool.h"
 
-/* x as (batch, channels, inner): inner elements of a channel lie together. Shorter stretches are left to NumPy. */
+/* x as (batch, channels, inner): inner elements of a channel lie together, or inner is 1 and the channels are columns.
+ * Short stretches between the two are left to NumPy. */
 enum { SHORTEST = 8 };
 
 struct channel_job {
@@ -20,7 +21,7 @@ static int split_channels(PyArrayObject *x, struct channel_job *job)
     job->type = PyArray_TYPE(x);
     job->batch = PyArray_DIM(x, 0), job->channels = PyArray_DIM(x, 1), job->inner = 1;
     for (int k = 2; k < ndim; k++) job->inner *= PyArray_DIM(x, k);
-    return job->inner < SHORTEST || job->batch * job->channels == 0 ? -1 : 0;
+    return (job->inner < SHORTEST && job->inner != 1) || job->batch * job->channels == 0 ? -1 : 0;
 }
 
 static int is_channel_vector(PyObject *vector, PyObject *x, size channels)
@@ -57,6 +58,14 @@ static int is_channel_vector(PyObject *vector, PyObject *x, size channels)
             kernels->affine_##SUFFIX((REAL *)job->out + AT(job, n, c), (const REAL *)job->x + AT(job, n, c),   \
                                      scale, shift, job->inner);                                                \
     }                                                                                                          \
+    static void blend_##SUFFIX(const struct channel_job *job, size c)                                          \
+    {                                                                                                          \
+        const REAL a = ((const REAL *)job->scale)[c], b = ((const REAL *)job->mean)[c];                        \
+        const REAL rest = ((const REAL *)job->shift)[c];                                                       \
+        for (size n = 0; n < job->batch; n++)                                                                  \
+            kernels->affine2_##SUFFIX((REAL *)job->out + AT(job, n, c), (const REAL *)job->g + AT(job, n, c),  \
+                                      (const REAL *)job->x + AT(job, n, c), a, b, rest, job->inner);           \
+    }                                                                                                          \
     static void grad_##SUFFIX(const struct channel_job *job, size c)                                           \
     {                                                                                                          \
         const REAL *g = (const REAL *)job->g, *x = (const REAL *)job->x;                                       \
@@ -82,6 +91,56 @@ static int is_channel_vector(PyObject *vector, PyObject *x, size channels)
 DEFINE_WORK(float, f32)
 DEFINE_WORK(double, f64)
 
+/* ---- channels as columns: tiles of COLUMNS at a time ---- */
+
+#define DEFINE_COLUMNS(REAL, SUFFIX)                                                                           \
+    static void moments_columns_##SUFFIX(const struct channel_job *job, size first, size count)                \
+    {                                                                                                          \
+        const REAL *x = (const REAL *)job->x + first;                                                          \
+        REAL *mean = (REAL *)job->first + first, *variance = (REAL *)job->second + first;                      \
+        double sums[COLUMNS];                                                                                  \
+        kernels->sum_columns_##SUFFIX(sums, x, job->batch, job->channels, count);                              \
+        for (size c = 0; c < count; c++) mean[c] = (REAL)(sums[c] / job->batch);                               \
+        kernels->square_columns_##SUFFIX(sums, x, mean, job->batch, job->channels, count);                     \
+        for (size c = 0; c < count; c++) variance[c] = (REAL)(sums[c] / job->batch);                           \
+    }                                                                                                          \
+    static void affine_columns_##SUFFIX(const struct channel_job *job, size first, size count)                 \
+    {                                                                                                          \
+        kernels->affine_columns_##SUFFIX((REAL *)job->out + first, (const REAL *)job->x + first,               \
+                                         (const REAL *)job->scale + first, (const REAL *)job->shift + first,   \
+                                         job->batch, job->channels, count);                                    \
+    }                                                                                                          \
+    static void blend_columns_##SUFFIX(const struct channel_job *job, size first, size count)                  \
+    {                                                                                                          \
+        kernels->affine2_columns_##SUFFIX((REAL *)job->out + first, (const REAL *)job->g + first,              \
+                                          (const REAL *)job->x + first, (const REAL *)job->scale + first,      \
+                                          (const REAL *)job->mean + first, (const REAL *)job->shift + first,   \
+                                          job->batch, job->channels, count);                                   \
+    }                                                                                                          \
+    static void grad_columns_##SUFFIX(const struct channel_job *job, size first, size count)                   \
+    {                                                                                                          \
+        const REAL *g = (const REAL *)job->g + first, *x = (const REAL *)job->x + first;                       \
+        const REAL *mean = (const REAL *)job->mean + first, *rstd = (const REAL *)job->rstd + first;           \
+        const REAL *weight = job->weight ? (const REAL *)job->weight + first : NULL;                           \
+        double total[COLUMNS], along[COLUMNS];                                                                 \
+        REAL factor[COLUMNS], slope[COLUMNS], rest[COLUMNS];                                                   \
+        kernels->sum_columns_##SUFFIX(total, g, job->batch, job->channels, count);                             \
+        kernels->product_columns_##SUFFIX(along, g, x, mean, job->batch, job->channels, count);                \
+        for (size c = 0; c < count; c++) {                                                                     \
+            const double scale = (double)rstd[c] * (weight ? weight[c] : 1);                                   \
+            const double s = job->training ? -scale * rstd[c] * rstd[c] * along[c] / job->batch : 0;           \
+            ((REAL *)job->first)[first + c] = (REAL)(along[c] * rstd[c]);                                      \
+            ((REAL *)job->second)[first + c] = (REAL)total[c];                                                 \
+            factor[c] = (REAL)scale, slope[c] = (REAL)s;                                                       \
+            rest[c] = (REAL)(job->training ? -scale * total[c] / job->batch - s * mean[c] : 0);                \
+        }                                                                                                      \
+        if (job->out)                                                                                          \
+            kernels->affine2_columns_##SUFFIX((REAL *)job->out + first, g, x, factor, slope, rest, job->batch, \
+                                              job->channels, count);                                           \
+    }
+DEFINE_COLUMNS(float, f32)
+DEFINE_COLUMNS(double, f64)
+
 #define DEFINE_TASK(name)                                                              \
     static void name##_task(void *context, size begin, size end, int chunk)            \
     {                                                                                  \
@@ -89,16 +148,27 @@ DEFINE_WORK(double, f64)
         (void)chunk;                                                                   \
         for (size c = begin; c < end; c++)                                             \
             (job->type == NPY_FLOAT ? name##_f32 : name##_f64)(job, c);                \
+    }                                                                                  \
+    static void name##_tiles(void *context, size begin, size end, int chunk)           \
+    {                                                                                  \
+        const struct channel_job *job = context;                                       \
+        (void)chunk;                                                                   \
+        for (size first = begin * COLUMNS; first < end * COLUMNS && first < job->channels; first += COLUMNS) { \
+            const size count = job->channels - first < COLUMNS ? job->channels - first : COLUMNS; \
+            (job->type == NPY_FLOAT ? name##_columns_f32 : name##_columns_f64)(job, first, count); \
+        }                                                                              \
     }
 DEFINE_TASK(moments)
 DEFINE_TASK(affine)
 DEFINE_TASK(grad)
+DEFINE_TASK(blend)
 
-static void run_task(pool_task task, struct channel_job *job, double cost)
+static void run_task(pool_task task, pool_task tiles, struct channel_job *job, double cost)
 {
-    const int chunks = pool_chunks(job->channels, cost * job->batch * job->inner);
+    const size items = job->inner == 1 ? (job->channels + COLUMNS - 1) / COLUMNS : job->channels;
+    const int chunks = pool_chunks(items, cost * job->batch * job->inner * job->channels / items);
     Py_BEGIN_ALLOW_THREADS
-    pool_run(task, job, job->channels, chunks);
+    pool_run(job->inner == 1 ? tiles : task, job, items, chunks);
     Py_END_ALLOW_THREADS
 }
 
@@ -117,7 +187,7 @@ static PyObject *channel_moments(PyObject *module, PyObject *const *args, Py_ssi
         return NULL;
     }
     job.x = PyArray_BYTES(x), job.first = PyArray_BYTES(mean), job.second = PyArray_BYTES(variance);
-    run_task(moments_task, &job, 0.2);
+    run_task(moments_task, moments_tiles, &job, 0.2);
     Py_DECREF(x);
     return Py_BuildValue("NN", mean, variance);
 }
@@ -135,7 +205,7 @@ static PyObject *channel_affine(PyObject *module, PyObject *const *args, Py_ssiz
     if (out) {
         job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
         job.scale = PyArray_BYTES((PyArrayObject *)args[1]), job.shift = PyArray_BYTES((PyArrayObject *)args[2]);
-        run_task(affine_task, &job, 0.15);
+        run_task(affine_task, affine_tiles, &job, 0.15);
     }
     Py_XDECREF(x);
     return (PyObject *)out;
@@ -163,7 +233,7 @@ static PyObject *batch_norm_grad(PyObject *module, PyObject *const *args, Py_ssi
         job.mean = PyArray_BYTES((PyArrayObject *)args[2]), job.rstd = PyArray_BYTES((PyArrayObject *)args[3]);
         job.weight = args[4] == Py_None ? NULL : PyArray_BYTES((PyArrayObject *)args[4]);
         job.first = PyArray_BYTES(weight), job.second = PyArray_BYTES(bias);
-        run_task(grad_task, &job, 0.3);
+        run_task(grad_task, grad_tiles, &job, 0.3);
         result = PyTuple_Pack(3, out ? (PyObject *)out : Py_None, weight, bias);
     }
     Py_XDECREF(g);
@@ -174,7 +244,31 @@ static PyObject *batch_norm_grad(PyObject *module, PyObject *const *args, Py_ssi
     return result;
 }
 
+/* channel_blend(g, x, a, b, c) -> g * a + x * b + c, by channel */
+static PyObject *channel_blend(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct channel_job job = {0};
+    if (count != 5) return PyErr_Format(PyExc_TypeError, "expected 5 arguments");
+    if (!is_real(args[1]) || split_channels((PyArrayObject *)args[1], &job) < 0 || !is_like(args[0], args[1]) ||
+        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1]))
+        NOT_HANDLED();
+    for (int k = 2; k < 5; k++)
+        if (!is_channel_vector(args[k], args[1], job.channels)) NOT_HANDLED();
+    PyArrayObject *g = contiguous(args[0]), *x = contiguous(args[1]), *out = NULL;
+    if (g && x && (out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x)))) {
+        job.g = PyArray_BYTES(g), job.x = PyArray_BYTES(x), job.out = PyArray_BYTES(out);
+        job.scale = PyArray_BYTES((PyArrayObject *)args[2]), job.mean = PyArray_BYTES((PyArrayObject *)args[3]);
+        job.shift = PyArray_BYTES((PyArrayObject *)args[4]);
+        run_task(blend_task, blend_tiles, &job, 0.2);
+    }
+    Py_XDECREF(g);
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef channels_methods[] = {
-    METHOD(channel_moments), METHOD(channel_affine), METHOD(batch_norm_grad), {NULL, NULL, 0, NULL},
+    METHOD(channel_moments), METHOD(channel_affine), METHOD(batch_norm_grad), METHOD(channel_blend),
+    {NULL, NULL, 0, NULL},
 };

@@ -49,6 +49,9 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
 
 #define MAX_INPUTS 5
 
+/* How many columns of a matrix the kernels that go down columns take at a time. */
+enum { COLUMNS = 512 };
+
 #define DECLARE_ELEMENTWISE(name, nin, cost)                     \
     void (*name##_f32)(float *out, const float *const *in, size n); \
     void (*name##_f64)(double *out, const double *const *in, size n);
@@ -71,8 +74,17 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(affine2, (REAL * out, const REAL *g, const REAL *x, REAL a, REAL b, REAL c, size n))                         \
     X(add, (REAL * out, const REAL *x, size n))                                                                    \
     X(sum_rows, (double *out, const REAL *x, size rows, size n))                                                   \
-    /* sums over n rows of which `count` (at most 64) columns are taken; a row is `step` long */                    \
-    X(sum_columns, (double *out, const REAL *x, size n, size step, size count))                                    \
+    /* of `rows` rows, `step` apart, n columns are taken: at most COLUMNS */                                        \
+    X(sum_columns, (double *out, const REAL *x, size rows, size step, size n))                                     \
+    X(softmax_columns, (REAL * out, const REAL *x, size rows, size step, size n))                                  \
+    X(softmax_grad_columns, (REAL * out, const REAL *g, const REAL *y, size rows, size step, size n))              \
+    X(log_softmax_columns, (REAL * out, const REAL *x, size rows, size step, size n))                              \
+    X(log_softmax_grad_columns, (REAL * out, const REAL *g, const REAL *y, size rows, size step, size n))          \
+    X(square_columns, (double *out, const REAL *x, const REAL *mean, size rows, size step, size n))                \
+    X(product_columns, (double *out, const REAL *g, const REAL *x, const REAL *mean, size rows, size step, size n)) \
+    X(affine_columns, (REAL * out, const REAL *x, const REAL *scale, const REAL *shift, size rows, size step, size n)) \
+    X(affine2_columns, (REAL * out, const REAL *g, const REAL *x, const REAL *a, const REAL *b, const REAL *c,     \
+                        size rows, size step, size n))                                                             \
     X(logsumexp, (REAL * out, const REAL *x, size rows, size n))                                                   \
     /* out = scale[r] * (exp(x - lse[r]) - [i == target[r]]) */                                                     \
     X(cross_entropy_grad, (REAL * out, const REAL *x, const REAL *lse, const REAL *scale, const int64_t *target,   \

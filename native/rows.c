@@ -3,15 +3,15 @@
 
 #include "pool.h"
 
-/* Columns that are transposed into rows together, where the axis is not the last one. */
-enum { TILE = 16 };
+/* From this many columns on, an axis that is not the last one is worked on down the columns. */
+enum { ENOUGH = 16 };
 
 enum row_kernel { SOFTMAX, SOFTMAX_GRAD, LOG_SOFTMAX, LOG_SOFTMAX_GRAD };
 static const double row_cost[] = {0.5, 0.2, 0.6, 0.5};
 
 struct softmax_job {
     enum row_kernel kind;
-    int type, failed;
+    int type;
     const char *a, *b; /* b: the second input of the gradients */
     char *out;
     size n, inner;
@@ -42,38 +42,51 @@ static void work_on_rows(void *context, size begin, size end, int chunk)
     softmax_rows(job, job->out + begin * step, job->a + begin * step, job->b ? job->b + begin * step : NULL, end - begin);
 }
 
-/* to[j * n + i] = from[i * inner + j] for j < columns, or the other way round. */
-static void transpose(char *rows, char *columns, size n, size inner, size count, size width, int back)
-{
-    for (size i = 0; i < n; i++)
-        for (size j = 0; j < count; j++) {
-            char *row = rows + (j * n + i) * width, *column = columns + (i * inner + j) * width;
-            memcpy(back ? column : row, back ? row : column, width);
-        }
-}
-
-/* One item is a tile of up to TILE columns of one outer block. */
+/* One item is a tile of up to COLUMNS columns of one outer block. */
 static void work_on_columns(void *context, size begin, size end, int chunk)
 {
-    struct softmax_job *job = context;
+    const struct softmax_job *job = context;
     const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
-    const size tiles = (job->inner + TILE - 1) / TILE, bytes = job->n * TILE * width;
-    char *buffer = malloc(3 * bytes);
+    const size tiles = (job->inner + COLUMNS - 1) / COLUMNS;
     (void)chunk;
-    if (!buffer) {
-        job->failed = 1;
-        return;
-    }
     for (size item = begin; item < end; item++) {
-        const size first = item % tiles * TILE;
-        const size count = job->inner - first < TILE ? job->inner - first : TILE;
+        const size first = item % tiles * COLUMNS;
+        const size count = job->inner - first < COLUMNS ? job->inner - first : COLUMNS;
         const size at = (item / tiles * job->n * job->inner + first) * width;
-        transpose(buffer, (char *)job->a + at, job->n, job->inner, count, width, 0);
-        if (job->b) transpose(buffer + bytes, (char *)job->b + at, job->n, job->inner, count, width, 0);
-        softmax_rows(job, buffer + 2 * bytes, buffer, buffer + bytes, count);
-        transpose(buffer + 2 * bytes, job->out + at, job->n, job->inner, count, width, 1);
+#define RUN(SUFFIX, REAL)                                                                                        \
+    {                                                                                                            \
+        REAL *out = (REAL *)(job->out + at);                                                                     \
+        const REAL *a = (const REAL *)(job->a + at), *b = job->b ? (const REAL *)(job->b + at) : NULL;           \
+        switch (job->kind) {                                                                                     \
+        case SOFTMAX: kernels->softmax_columns_##SUFFIX(out, a, job->n, job->inner, count); break;               \
+        case LOG_SOFTMAX: kernels->log_softmax_columns_##SUFFIX(out, a, job->n, job->inner, count); break;       \
+        case SOFTMAX_GRAD: kernels->softmax_grad_columns_##SUFFIX(out, a, b, job->n, job->inner, count); break;  \
+        case LOG_SOFTMAX_GRAD:                                                                                   \
+            kernels->log_softmax_grad_columns_##SUFFIX(out, a, b, job->n, job->inner, count);                    \
+            break;                                                                                               \
+        }                                                                                                        \
     }
-    free(buffer);
+        if (job->type == NPY_FLOAT) RUN(f32, float) else RUN(f64, double)
+#undef RUN
+    }
+}
+
+static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssize_t count);
+
+/* The same with the axis moved to the end; a view of the result with the axis back where it was. */
+static PyObject *moved(enum row_kernel kind, PyObject *const *args, int inputs, int axis)
+{
+    const int last = PyArray_NDIM((PyArrayObject *)args[0]) - 1;
+    PyObject *given[3] = {NULL}, *rows = NULL, *view = NULL, *out = NULL;
+    for (int k = 0; k < inputs; k++)
+        if (!(given[k] = PyArray_SwapAxes((PyArrayObject *)args[k], axis, last))) goto done;
+    if (!(given[inputs] = PyLong_FromLong(last)) || !(rows = along_axis(kind, given, inputs + 1))) goto done;
+    if ((view = PyArray_SwapAxes((PyArrayObject *)rows, axis, last))) out = (PyObject *)contiguous(view);
+done:
+    for (int k = 0; k <= inputs; k++) Py_XDECREF(given[k]);
+    Py_XDECREF(rows);
+    Py_XDECREF(view);
+    return out;
 }
 
 static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssize_t count)
@@ -93,20 +106,17 @@ static PyObject *along_axis(enum row_kernel kind, PyObject *const *args, Py_ssiz
     PyArrayObject *a = contiguous(args[0]), *b = inputs == 2 ? contiguous(args[1]) : NULL, *out = NULL;
     if (!a || (inputs == 2 && !b) || !(out = new_like(a, ndim, PyArray_DIMS(a)))) goto fail;
     if (PyArray_SIZE(a)) {
-        struct softmax_job job = {kind, PyArray_TYPE(a), 0, PyArray_BYTES(a), b ? PyArray_BYTES(b) : NULL,
+        struct softmax_job job = {kind, PyArray_TYPE(a), PyArray_BYTES(a), b ? PyArray_BYTES(b) : NULL,
                                   PyArray_BYTES(out), PyArray_DIM(a, axis), 1};
         for (int k = axis + 1; k < ndim; k++) job.inner *= PyArray_DIM(a, k);
+        if (job.inner > 1 && job.inner < ENOUGH) goto few;
         const double cost = row_cost[kind] * (job.type == NPY_FLOAT ? 1 : 2) * job.n;
         const size outer = PyArray_SIZE(a) / (job.n * job.inner);
-        const size items = job.inner == 1 ? outer : outer * ((job.inner + TILE - 1) / TILE);
-        const int chunks = pool_chunks(items, job.inner == 1 ? cost : cost * TILE * 3);
+        const size items = job.inner == 1 ? outer : outer * ((job.inner + COLUMNS - 1) / COLUMNS);
+        const int chunks = pool_chunks(items, job.inner == 1 ? cost : cost * (job.inner < COLUMNS ? job.inner : COLUMNS));
         Py_BEGIN_ALLOW_THREADS
         pool_run(job.inner == 1 ? work_on_rows : work_on_columns, &job, items, chunks);
         Py_END_ALLOW_THREADS
-        if (job.failed) {
-            PyErr_NoMemory();
-            goto fail;
-        }
     }
     Py_DECREF(a);
     Py_XDECREF(b);
@@ -116,6 +126,11 @@ fail:
     Py_XDECREF(b);
     Py_XDECREF(out);
     return NULL;
+few: /* short pieces: the axis goes to the end and back */
+    Py_DECREF(a);
+    Py_XDECREF(b);
+    Py_DECREF(out);
+    return moved(kind, args, inputs, (int)axis);
 }
 
 #define ALONG_AXIS(name, kind)                                                          \

@@ -181,15 +181,96 @@ static void F(sum_rows_rows)(double *out, const REAL *x, size rows, size columns
         out[r] = total;
     }
 }
+/* Four rows at a time, then into sums of double precision every 64 rows. */
 static void F(sum_columns_rows)(double *out, const REAL *x, size rows, size step, size n)
 {
-    double sums[64] = {0};
-    if (n == 64)
-        for (size r = 0; r < rows; r++, x += step)
-            for (size i = 0; i < 64; i++) sums[i] += x[i];
-    else
-        for (size r = 0; r < rows; r++, x += step) EACH sums[i] += x[i];
-    EACH out[i] = sums[i];
+    REAL part[COLUMNS];
+    EACH out[i] = 0;
+    for (size at = 0; at < rows; at += 64) {
+        const size end = rows - at < 64 ? rows : at + 64;
+        size r = at;
+        EACH part[i] = 0;
+        for (; r + 4 <= end; r += 4, x += 4 * step)
+            EACH part[i] += (x[i] + x[step + i]) + (x[2 * step + i] + x[3 * step + i]);
+        for (; r < end; r++, x += step) EACH part[i] += x[i];
+        EACH out[i] += part[i];
+    }
+}
+
+/* Softmax and its relatives down n columns that lie side by side: rows are `step` apart. */
+static inline void F(column_max)(REAL *restrict top, const REAL *restrict x, size rows, size step, size n)
+{
+    EACH top[i] = (REAL)-INFINITY;
+    for (size r = 0; r < rows; r++, x += step) EACH top[i] = x[i] > top[i] ? x[i] : top[i];
+}
+static void F(softmax_columns_rows)(REAL *out, const REAL *x, size rows, size step, size n)
+{
+    REAL top[COLUMNS], total[COLUMNS];
+    F(column_max)(top, x, rows, step, n);
+    EACH total[i] = 0;
+    for (size r = 0; r < rows; r++) {
+        const REAL *from = x + r * step;
+        REAL *to = out + r * step;
+        EACH { const REAL e = F(exp_minus)(top[i] - from[i]); to[i] = e, total[i] += e; }
+    }
+    EACH total[i] = ONE / total[i];
+    for (size r = 0; r < rows; r++, out += step) EACH out[i] *= total[i];
+}
+static void F(softmax_grad_columns_rows)(REAL *out, const REAL *g, const REAL *y, size rows, size step, size n)
+{
+    REAL total[COLUMNS];
+    EACH total[i] = 0;
+    for (size r = 0; r < rows; r++) EACH total[i] += g[r * step + i] * y[r * step + i];
+    for (size r = 0; r < rows; r++, g += step, y += step, out += step) EACH out[i] = y[i] * (g[i] - total[i]);
+}
+static void F(log_softmax_columns_rows)(REAL *out, const REAL *x, size rows, size step, size n)
+{
+    REAL top[COLUMNS], total[COLUMNS];
+    F(column_max)(top, x, rows, step, n);
+    EACH total[i] = 0;
+    for (size r = 0; r < rows; r++) EACH total[i] += F(exp_minus)(top[i] - x[r * step + i]);
+    for (size i = 0; i < n; i++) total[i] = sizeof(REAL) == 4 ? (REAL)logf((float)total[i]) : (REAL)log((double)total[i]);
+    for (size r = 0; r < rows; r++, x += step, out += step) EACH out[i] = (x[i] - top[i]) - total[i];
+}
+static void F(log_softmax_grad_columns_rows)(REAL *out, const REAL *g, const REAL *y, size rows, size step, size n)
+{
+    REAL total[COLUMNS];
+    EACH total[i] = 0;
+    for (size r = 0; r < rows; r++) EACH total[i] += g[r * step + i];
+    for (size r = 0; r < rows; r++, g += step, y += step, out += step) EACH out[i] = g[i] - F(exp)(y[i]) * total[i];
+}
+
+/* Batch normalisation of channels that lie side by side. The gradient: sums of g and of g * (x - mean) first. */
+static void F(square_columns_rows)(double *out, const REAL *x, const REAL *mean, size rows, size step, size n)
+{
+    REAL part[COLUMNS];
+    EACH out[i] = 0;
+    for (size at = 0; at < rows; at += 64) {
+        const size end = rows - at < 64 ? rows : at + 64;
+        EACH part[i] = 0;
+        for (size r = at; r < end; r++, x += step) EACH part[i] += (x[i] - mean[i]) * (x[i] - mean[i]);
+        EACH out[i] += part[i];
+    }
+}
+static void F(product_columns_rows)(double *out, const REAL *g, const REAL *x, const REAL *mean, size rows, size step, size n)
+{
+    REAL part[COLUMNS];
+    EACH out[i] = 0;
+    for (size at = 0; at < rows; at += 64) {
+        const size end = rows - at < 64 ? rows : at + 64;
+        EACH part[i] = 0;
+        for (size r = at; r < end; r++, x += step, g += step) EACH part[i] += g[i] * (x[i] - mean[i]);
+        EACH out[i] += part[i];
+    }
+}
+static void F(affine_columns_rows)(REAL *out, const REAL *x, const REAL *scale, const REAL *shift, size rows, size step, size n)
+{
+    for (size r = 0; r < rows; r++, x += step, out += step) EACH out[i] = x[i] * scale[i] + shift[i];
+}
+static void F(affine2_columns_rows)(REAL *out, const REAL *g, const REAL *x, const REAL *a, const REAL *b, const REAL *c,
+                                    size rows, size step, size n)
+{
+    for (size r = 0; r < rows; r++, g += step, x += step, out += step) EACH out[i] = g[i] * a[i] + x[i] * b[i] + c[i];
 }
 
 static void F(logsumexp_rows)(REAL *out, const REAL *x, size rows, size n)

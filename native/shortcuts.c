@@ -7,8 +7,6 @@
 
 /* ---- sums and means ---- */
 
-enum { TILE = 64 };
-
 struct sum_job {
     int type;
     const char *x;
@@ -27,10 +25,10 @@ static void sum_task(void *context, size begin, size end, int chunk)
             kernels->sum_rows_f64(job->out + begin, (const double *)job->x + begin * job->n, end - begin, job->n);
         return;
     }
-    const size tiles = (job->inner + TILE - 1) / TILE;
+    const size tiles = (job->inner + COLUMNS - 1) / COLUMNS;
     for (size item = begin; item < end; item++) {
-        const size outer = item / tiles, first = item % tiles * TILE;
-        const size count = job->inner - first < TILE ? job->inner - first : TILE;
+        const size outer = item / tiles, first = item % tiles * COLUMNS;
+        const size count = job->inner - first < COLUMNS ? job->inner - first : COLUMNS;
         const size at = outer * job->n * job->inner + first;
         double *out = job->out + outer * job->inner + first;
         if (job->type == NPY_FLOAT) kernels->sum_columns_f32(out, (const float *)job->x + at, job->n, job->inner, count);
@@ -57,6 +55,26 @@ static int mark_axes(PyObject *axes, int ndim, char *marked)
     return 0;
 }
 
+/* x as (outer, n, inner), its middle summed. */
+static void run_sum(const struct sum_job *job, size outer)
+{
+    const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double), total = outer * job->n * job->inner;
+    const size items = job->inner == 1 ? outer : outer * ((job->inner + COLUMNS - 1) / COLUMNS);
+    enum { PIECE = 1 << 14 };
+    const size pieces = outer == 1 && job->inner == 1 ? job->n / PIECE : 0;
+    double *parts = pieces > 1 ? malloc(pieces * sizeof *parts) : NULL;
+    if (total < 8192) sum_task((void *)job, 0, items, 0);
+    else if (!parts) pool_run(sum_task, (void *)job, items, pool_chunks(items, 0.1 * total / items));
+    else { /* one long row: its pieces are summed as rows, and then the sums */
+        struct sum_job rows = {job->type, job->x, parts, PIECE, 1};
+        struct sum_job rest = {job->type, job->x + pieces * PIECE * width, job->out, job->n - pieces * PIECE, 1};
+        pool_run(sum_task, &rows, pieces, pool_chunks(pieces, 0.08 * PIECE));
+        sum_task(&rest, 0, 1, 0);
+        for (size k = 0; k < pieces; k++) job->out[0] += parts[k];
+    }
+    free(parts);
+}
+
 /* (x, axes, keepdims) -> sum, divided by the number of elements summed when `average` */
 static PyObject *reduce(PyObject *const *args, Py_ssize_t count, int average)
 {
@@ -66,60 +84,52 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, int average)
     if (!is_real(args[0]) || !PyArray_ISCARRAY_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0) NOT_HANDLED();
     const int ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
     npy_intp shape[NPY_MAXDIMS];
-    size outer = 1, n = 1, inner = 1;
-    int out_ndim = 0, stage = 0; /* 0: before the summed axes, 1: among them, 2: behind */
+    size lengths[NPY_MAXDIMS], summed = 1, before = PyArray_SIZE(x); /* runs of axes: summed ones and kept ones by turns */
+    int out_ndim = 0, runs = 0, first = 0;
     for (int axis = 0; axis < ndim; axis++) {
         const npy_intp length = PyArray_DIM(x, axis);
         if (!marked[axis]) shape[out_ndim++] = length;
         else if (keep) shape[out_ndim++] = 1;
         if (length == 1) continue;
-        if (marked[axis]) {
-            if (stage == 2) NOT_HANDLED(); /* summed axes that are not neighbours */
-            stage = 1, n *= length;
-        } else if (stage == 0) outer *= length;
-        else stage = 2, inner *= length;
+        if (marked[axis]) summed *= length;
+        if (!runs) first = marked[axis];
+        if (!runs || ((runs - 1) % 2 ? !first : first) != marked[axis]) lengths[runs++] = 1;
+        lengths[runs - 1] *= length;
     }
-    if (PyArray_SIZE(x) == 0) NOT_HANDLED();
+    if (before == 0) NOT_HANDLED();
+    if (!runs) lengths[runs++] = 1, first = 1;
     PyArrayObject *out = new_like(x, out_ndim, shape);
     if (!out) return NULL;
-    const double divisor = average ? (double)n : 1;
-    const size results = outer * inner;
-    double few[64], *sums = results <= 64 ? few : malloc(results * sizeof *sums);
-    if (!sums) {
-        Py_DECREF(out);
-        return PyErr_NoMemory();
-    }
-    struct sum_job job = {PyArray_TYPE(x), PyArray_BYTES(x), sums, n, inner};
-    if (PyArray_SIZE(x) < 8192) {
-        sum_task(&job, 0, inner == 1 ? outer : outer * ((inner + TILE - 1) / TILE), 0);
-    } else {
-        Py_BEGIN_ALLOW_THREADS
-        if (inner == 1 && outer == 1) { /* one long row: its pieces are summed as rows, and then the sums */
-            const size piece = 1 << 14, pieces = n / piece;
-            double *parts = pieces ? malloc(pieces * sizeof *parts) : NULL;
-            double total = 0;
-            size done = 0;
-            if (parts) {
-                struct sum_job rows = {job.type, job.x, parts, piece, 1};
-                pool_run(sum_task, &rows, pieces, pool_chunks(pieces, 0.08 * piece));
-                for (size k = 0; k < pieces; k++) total += parts[k];
-                done = pieces * piece;
-                free(parts);
-            }
-            struct sum_job rest = {job.type, job.x + done * (job.type == NPY_FLOAT ? 4 : 8), sums, n - done, 1};
-            sum_task(&rest, 0, 1, 0);
-            sums[0] += total;
-        } else {
-            const size items = inner == 1 ? outer : outer * ((inner + TILE - 1) / TILE);
-            pool_run(sum_task, &job, items, pool_chunks(items, 0.1 * n * (inner == 1 ? 1 : TILE)));
+    /* The last summed run goes first; what is left of the array gets smaller, and is in double precision. */
+    double few[64], *sums = NULL, *old = NULL;
+    struct sum_job job = {PyArray_TYPE(x), PyArray_BYTES(x), NULL, 1, 1};
+    int at = ((runs - 1) % 2 ? !first : first) ? runs - 1 : runs - 2;
+    if (at < 0) lengths[1] = lengths[0], lengths[0] = 1, at = 0, runs = 2; /* nothing to sum */
+    if (at < runs - 1) job.inner = lengths[runs - 1];
+    for (; at >= 0; at -= 2) {
+        const size n = lengths[at], results = before / n;
+        sums = results <= 64 && !sums ? few : malloc(results * sizeof *sums);
+        if (!sums) {
+            free(old);
+            Py_DECREF(out);
+            return PyErr_NoMemory();
         }
-        Py_END_ALLOW_THREADS
+        job.out = sums, job.n = n;
+        NPY_BEGIN_THREADS_DEF
+        NPY_BEGIN_THREADS_THRESHOLDED(before);
+        run_sum(&job, results / job.inner);
+        NPY_END_THREADS
+        if (old) free(old);
+        old = sums == few ? NULL : sums;
+        job.type = NPY_DOUBLE, job.x = (const char *)sums, before = results;
+        if (at > 0) job.inner *= lengths[at - 1];
     }
-    if (job.type == NPY_FLOAT)
-        for (size k = 0; k < results; k++) ((float *)PyArray_DATA(out))[k] = (float)(sums[k] / divisor);
+    const double divisor = average ? (double)summed : 1;
+    if (PyArray_TYPE(out) == NPY_FLOAT)
+        for (size k = 0; k < before; k++) ((float *)PyArray_DATA(out))[k] = (float)(sums[k] / divisor);
     else
-        for (size k = 0; k < results; k++) ((double *)PyArray_DATA(out))[k] = sums[k] / divisor;
-    if (sums != few) free(sums);
+        for (size k = 0; k < before; k++) ((double *)PyArray_DATA(out))[k] = sums[k] / divisor;
+    free(old);
     return (PyObject *)out;
 }
 

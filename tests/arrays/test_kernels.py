@@ -434,7 +434,7 @@ def test_unknown_names_are_refused():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("shape", [(4, 5), (3, 17, 40), (2, 3, 4, 5), (1, 1), (6,), (0, 3), (3, 0), (2, 1, 70)])
+@pytest.mark.parametrize("shape", [(4, 5), (3, 17, 40), (2, 3, 4, 5), (1, 1), (6,), (0, 3), (3, 0), (2, 1, 70), (7, 1100), (2, 9, 530)])
 def test_softmax_family(dtype, shape):
     rng = np.random.default_rng(3)
     x, g = ((rng.standard_normal(shape) * 4).astype(dtype) for _ in range(2))
@@ -454,6 +454,38 @@ def test_softmax_of_odd_rows():
     for name in ("softmax", "log_softmax"):
         np.testing.assert_allclose(getattr(K, name)(x), K.plain(name)(x), rtol=1e-6)
         np.testing.assert_allclose(getattr(K, name)(x.T.copy(), 0).T, K.plain(name)(x), rtol=1e-6)
+        many = np.tile(x, (8, 1))  # enough to go down the columns
+        np.testing.assert_allclose(getattr(K, name)(many.T.copy(), 0).T, K.plain(name)(many), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize(("shape", "groups"), [((3, 6, 5, 4), 3), ((2, 4), 2), ((5, 8, 20), 1), ((1, 4, 9), 4), ((0, 4, 3), 2)])
+@pytest.mark.parametrize("affine", [True, False])
+def test_group_norm(dtype, shape, groups, affine):
+    """Against layer normalisation of the groups, scaled and shifted by channels."""
+    rng = np.random.default_rng(8)
+    x, g = ((rng.standard_normal(shape) + 1).astype(dtype) for _ in range(2))
+    n, c = shape[:2]
+    weight, bias = ((rng.standard_normal(c) if affine else np.full(c, k)).astype(dtype) for k in (1.0, 0.0))
+    by_channel = (1, c, *[1] * (len(shape) - 2))
+    rows = x.astype(np.float64).reshape(n * groups, int(np.prod(shape[1:])) // groups)
+    normal, mean, rstd = K.plain("layer_norm")(rows, 1, None, None, 1e-5)
+    want = normal.reshape(shape) * weight.reshape(by_channel) + bias.reshape(by_channel)
+    given = (weight, bias) if affine else (None, None)
+    for function in (K.group_norm, K.plain("group_norm")):
+        out, m, r = function(x, groups, *given, 1e-5)
+        close(out, want.astype(dtype), scale=20)
+        close(m, mean.reshape(n, groups).astype(m.dtype), scale=4)
+        close(r, rstd.reshape(n, groups).astype(m.dtype), scale=20)
+    scaled = (g * weight.reshape(by_channel).astype(np.float64)).reshape(rows.shape)
+    grad = K.plain("layer_norm_grad")(scaled, rows, mean, rstd, None, 1, (True, False, False))[0].reshape(shape)
+    axes = (0, *range(2, len(shape)))
+    wants = (grad, (g * normal.reshape(shape)).sum(axis=axes), g.astype(np.float64).sum(axis=axes))
+    for needed in [(True, True, True), (False, True, False), (True, False, False)]:
+        for got, value, there in zip(K.group_norm_grad(g, x, m, r, given[0], groups, needed), wants, needed, strict=True):
+            assert (got is not None) == there
+            if there:
+                close(got, value.astype(dtype), scale=60, ulps=30)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
@@ -490,7 +522,7 @@ def test_rms_norm(dtype, weighted):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.parametrize("shape", [(4, 3, 5, 5), (8, 6), (2, 3, 40), (1, 2, 3, 3, 3)])
+@pytest.mark.parametrize("shape", [(4, 3, 5, 5), (8, 6), (2, 3, 40), (1, 2, 3, 3, 3), (150, 1100), (1, 20), (70, 3, 1)])
 @pytest.mark.parametrize("training", [True, False])
 def test_batch_norm_parts(dtype, shape, training):
     rng = np.random.default_rng(6)
@@ -501,6 +533,8 @@ def test_batch_norm_parts(dtype, shape, training):
     rstd = 1 / np.sqrt(variance + 1e-5)
     weight = rng.standard_normal(shape[1]).astype(dtype)
     close(K.channel_affine(x, weight, weight), K.plain("channel_affine")(x, weight, weight), scale=10)
+    vectors = (weight, weight[::-1].copy(), weight + 1)
+    close(K.channel_blend(g, x, *vectors), K.plain("channel_blend")(g, x, *vectors), scale=20)
     for w in (weight, None):
         args = (g, x, mean, rstd, w, training)
         for a, b in zip(K.batch_norm_grad(*args), K.plain("batch_norm_grad")(*args), strict=True):

@@ -46,8 +46,9 @@ FAMILIES = {
     ),
     "rows": (
         "softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "layer_norm", "layer_norm_grad", "rms_norm",
-        "rms_norm_grad", "channel_moments", "channel_affine", "batch_norm_grad",
+        "rms_norm_grad", "channel_moments", "channel_affine", "channel_blend", "batch_norm_grad",
     ),
+    "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "max_pool", "max_pool_grad"),
     "casts": ("cast",),
     "scatter": ("add_at",),

@@ -155,6 +155,11 @@ def channel_affine(x: Array, scale: Array, shift: Array, out: Array | None = Non
     return rows.channel_affine(x, scale, shift, out) if value is NotImplemented else value
 
 
+def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
+    value = _kernels.channel_blend(g, x, a, b, c)
+    return rows.channel_blend(g, x, a, b, c) if value is NotImplemented else value
+
+
 def batch_norm_grad(
     g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
     needed: Needed = (True, True, True),

@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from . import kernels as K
+
+_plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
+
 
 def wide_type(d: np.dtype) -> Any:
     """The type to accumulate in: half-precision sums are carried in float32."""
@@ -17,12 +21,18 @@ def sortable(a: np.ndarray) -> np.ndarray:
     return a.astype(np.float32) if a.dtype.kind == "V" else a
 
 
+def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
+    """The sum of floating-point or complex numbers in their own type."""
+    if x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
+        return K.sum(x, axis, keepdims)
+    return _plus(x, axis, None, None, keepdims)
+
+
 def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Sum the axes that broadcasting ``shape`` to ``g.shape`` added or stretched."""
     extra = g.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
     if axes:
         wide = wide_type(g.dtype)
-        total = np.add.reduce(g, axis=axes, dtype=wide)
-        g = total if wide is None else total.astype(g.dtype)
+        g = add_up(g, axes) if wide is None and g.dtype.kind in "fc" else _plus(g, axes, wide).astype(g.dtype, copy=False)
     return np.asarray(g).reshape(shape)

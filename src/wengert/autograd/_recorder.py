@@ -346,6 +346,7 @@ class _Arrival(NodeHooks):
 _names: dict[str, str] = {
     "cast": "aten::to", "copy": "aten::copy", "assign": "aten::copy", "drawn_from": "aten::bernoulli", "drawn_from_two": "aten::normal",
     "unique": "aten::_unique2", "cross_entropy_index": "aten::cross_entropy_loss", "layer_norm_over": "aten::native_layer_norm",
+    "group_norm_over": "aten::native_group_norm",
     "basic_index": "aten::slice", "basic_scatter": "aten::slice_scatter", "masked_scale": "aten::_masked_scale",
 }  # fmt: skip
 

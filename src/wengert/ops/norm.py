@@ -204,7 +204,33 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
 # -- group norm, instance norm ----------------------------------------------------------------------------------------
 
 
-@composite(places=("torch", "functional"), node="NativeGroupNormBackward0")
+def _by_group(F: Any, v: Any, groups: int) -> Any:
+    return F.reshape(v, (v.shape[0], groups, v.shape[1] // groups * _size(v.shape[2:])))
+
+
+@composite(raw=lambda g, x, mean, rstd, weight, groups, eps, needs: K.group_norm_grad(g, x, mean, rstd, weight, groups, tuple(needs)), places=())
+def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
+    shape, axes = tuple(input.shape), (0, *range(2, input.ndim))
+    rows = _by_group(F, input, groups)
+    mean, rstd = _moments(F, rows, (2,), eps)
+    normal = (rows - mean) * rstd
+    scaled = _by_group(F, g if weight is None else g * _per_channel(F, weight, input.ndim), groups)
+    n = _count(rows.shape[2:])
+    along = F.sum(scaled * normal, (2,), True) / n
+    gx = F.reshape(rstd * (scaled - F.sum(scaled, (2,), True) / n - normal * along), shape) if needs[0] else None
+    return gx, F.sum(g * F.reshape(normal, shape), axes) if needs[1] else None, F.sum(g, axes) if needs[2] else None
+
+
+@operator(
+    grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(g, input, mean, rstd, weight, groups, eps, needs),
+    wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
+    node="NativeGroupNormBackward0",
+)  # fmt: skip
+def group_norm_over(input: Array, weight: Array | None, bias: Array | None, groups, eps):
+    return K.group_norm(input, groups, weight, bias, eps)
+
+
+@composite(places=("torch", "functional"))
 def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     """Normalise groups of channels together. Wu and He, 2018."""
     if input.ndim < 2:
@@ -226,12 +252,7 @@ def group_norm(F, input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_ena
     check_types(F, input, "GroupNormKernelImpl", weight, bias)
     if n * c // num_groups * _size(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {[1, num_groups, *input.shape[2:]]}")
-    size = _size(input.shape)
-    rows = F.reshape(input, (n * num_groups, size // (n * num_groups) if n * num_groups else 0))
-    out = F.reshape(F.layer_norm_over(rows, None, None, 1, eps), tuple(input.shape))
-    if weight is not None:
-        out = out * _per_channel(F, weight, input.ndim)
-    return out if bias is None else out + _per_channel(F, bias, input.ndim)
+    return F.group_norm_over(input, weight, bias, num_groups, eps)
 
 
 def _size(shape: Any) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.reduce import wide_type
+from ..arrays.reduce import add_up, wide_type
 from .operator import family
 from .views import dims_of
 
@@ -77,7 +77,7 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     kind = input.dtype.kind
     if dtype is None:
         if (kind == "f" and input.dtype.itemsize > 2) or kind == "c":
-            return K.sum(input, axis, keepdim) if K.available and input.flags.c_contiguous else _plus(input, axis, None, None, keepdim)
+            return add_up(input, axis, keepdim)
         dtype = dt.I64 if kind in "biu" else input.dtype
     elif kind == "c" and dtype.kind != "c":
         input = input.real

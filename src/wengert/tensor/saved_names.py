@@ -94,6 +94,7 @@ TABLE = {
     "max_pool_windows": "result1=indices",
     "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* padding* stride*",
     "batch_norm_channels": "eps input result1=mean result2=rstd weight",
+    "group_norm_over": "eps group=groups input result1=mean result2=rstd weight",
     "layer_norm_over": "input normalized_shape=normalized result1=mean result2=rstd weight",
     "embedding_rows": "indices padding_idx scale_grad_by_freq=by_frequency sparse:False weight_sym_argsize_0",
     # losses

@@ -153,6 +153,15 @@ def channel_affine(x: Array, scale: Array, shift: Array, out: Array | None = Non
     return deliver(value, x.dtype, out)
 
 
+def channel_blend(g: Array, x: Array, a: Array, b: Array, c: Array) -> Array:
+    """``g * a + x * b + c`` with one ``a``, ``b`` and ``c`` for each channel (axis 1)."""
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    value = wide(g) * a.reshape(shape)
+    value += wide(x) * b.reshape(shape)
+    value += c.reshape(shape)
+    return value.astype(x.dtype, copy=False)
+
+
 def batch_norm_grad(
     g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, training: bool,
     needed: Needed = (True, True, True),

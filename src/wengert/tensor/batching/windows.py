@@ -66,6 +66,14 @@ def batch_norm(call: Call) -> Any:
     return _scaled(call, y, n, (-1, *[1] * (n - 2)))
 
 
+def group_norm(call: Call) -> Any:
+    """Group norm: every sample is normalised alone, so that a batch of them is more samples."""
+    if not call.size:
+        return one_by_one(call)
+    y = _parted(call.run(input=_merged(call.whole("input"), 0), weight=None, bias=None), 0, call.size)
+    return _scaled(call, y, call.rank("input"), (-1, *[1] * (call.rank("input") - 2)))
+
+
 def prelu(call: Call) -> Any:
     """One slope for all, or one for each channel."""
     x, w, n = call["input"], call["weight"], call.rank("input")
@@ -89,6 +97,7 @@ RULES: dict[str, Rule] = {
          "unfold_columns", "fold_columns"), folded,
     ),
     **{f"pad_{mode}{n}": padded for mode in ("reflect", "replicate", "circular") for n in (1, 2, 3)},
-    "layer_norm_over": layer_norm, "rms_norm_over": layer_norm, "batch_norm_channels": batch_norm, "prelu": prelu, "bucketize": buckets,
+    "layer_norm_over": layer_norm, "rms_norm_over": layer_norm, "batch_norm_channels": batch_norm,
+    "group_norm_over": group_norm, "prelu": prelu, "bucketize": buckets,
     **dict.fromkeys(("masked_fill",), pointwise),
 }  # fmt: skip

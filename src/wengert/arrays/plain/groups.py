@@ -1,0 +1,69 @@
+"""Group normalisation, out of the kernels for channels: one sample's channels, or groups, are the channels of a batch of one."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wengert.arrays import kernels as K
+from wengert.arrays.plain.widen import wide
+
+if TYPE_CHECKING:
+    from wengert.arrays.plain.rows import Needed
+    from wengert.arrays.plain.widen import Array
+
+
+def _split(x: Array, groups: int) -> tuple[int, int, int]:
+    """``(samples, channels, elements of a channel)``."""
+    n, c = x.shape[:2]
+    return n, c, math.prod(x.shape[2:])
+
+
+def group_norm(x: Array, groups: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    """Normalise groups of neighbouring channels (axis 1) of each sample, then scale and shift each channel.
+
+    Returns ``(out, mean, rstd)``; the statistics are ``(samples, groups)``, float32 for half precision.
+    """
+    n, c, inner = _split(x, groups)
+    z = wide(x)
+    if not x.size:
+        empty = np.zeros((n, groups), z.dtype)
+        return x.copy(), empty, empty.copy()
+    with np.errstate(all="ignore"):
+        mean, var = K.channel_moments(z.reshape(1, n * groups, -1))
+        rstd = 1 / np.sqrt(var + z.dtype.type(eps))
+        scale = np.repeat(rstd.reshape(n, groups), c // groups, axis=1)
+        if weight is not None:
+            scale = scale * wide(weight)
+        shift = -np.repeat(mean.reshape(n, groups), c // groups, axis=1) * scale
+        if bias is not None:
+            shift += wide(bias)
+        out = K.channel_affine(z.reshape(1, n * c, inner), scale.reshape(-1), shift.reshape(-1))
+    return out.reshape(x.shape).astype(x.dtype, copy=False), mean.reshape(n, groups), rstd.reshape(n, groups)
+
+
+def group_norm_grad(
+    g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, groups: int, needed: Needed = (True, True, True)
+) -> tuple[Array | None, Array | None, Array | None]:
+    """Return the gradients of ``x``, ``weight`` and ``bias``; None for those not in ``needed``."""
+    n, c, inner = _split(x, groups)
+    if not x.size:
+        grads = (np.zeros_like(x), np.zeros(c, x.dtype), np.zeros(c, x.dtype))
+        return tuple(v if there else None for v, there in zip(grads, needed))  # type: ignore[return-value]
+    z, flow = (wide(v).reshape(1, n * c, inner) for v in (x, g))
+    centre, spread = (np.repeat(v, c // groups, axis=1).reshape(-1) for v in (mean, rstd))
+    _, along, total = K.batch_norm_grad(flow, z, centre, spread, None, False, (False, True, True))
+    assert along is not None and total is not None
+    along, total = along.reshape(n, c), total.reshape(n, c)
+    grad_x = None
+    if needed[0]:
+        w = np.ones((), z.dtype) if weight is None else wide(weight)
+        count = c // groups * inner
+        both = [np.repeat((v * w).reshape(n, groups, -1).sum(axis=2) / count, c // groups, axis=1).reshape(-1) for v in (along, total)]
+        slope = -spread * spread * both[0]
+        rest = -spread * both[1] - slope * centre
+        factor = spread * np.broadcast_to(w, (n, c)).reshape(-1)
+        grad_x = K.channel_blend(flow, z, factor, slope, rest).reshape(x.shape).astype(x.dtype, copy=False)
+    return grad_x, along.sum(axis=0).astype(x.dtype) if needed[1] else None, total.sum(axis=0).astype(x.dtype) if needed[2] else None
