@@ -83,7 +83,8 @@ newaxis = None
 
 _SUBMODULES = frozenset((
     "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "futures", "jit", "library", "linalg", "masked", "mps", "nn",
-    "optim", "overrides", "profiler", "random", "serialization", "sparse", "special", "storage", "testing", "utils", "version", "xpu",
+    "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "utils",
+    "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
     "adaptive_max_pool1d", "addmv_", "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arrays.random import generator
 from ..graph.modes import modes
-from ..tensor import Tensor, conversion, creation, random
+from ..tensor import Tensor, conversion, creation, random, ranges
 
 _lock = threading.Lock()
 _watchers = 0
@@ -25,7 +25,7 @@ _METHODS = ("detach", "detach_", "item", "resize_")
 
 def _functions() -> dict[str, FunctionType]:
     """The functions to watch, by the name of their event."""
-    rows: dict[str, Any] = {f.__name__: f for f in creation.FUNCTIONS}
+    rows: dict[str, Any] = {f.__name__: f for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS)}
     for table in (creation.METHODS, random.FUNCTIONS, random.METHODS):
         rows.update(table)
     rows.update({name: conversion.METHODS[name] for name in _CONVERSION})

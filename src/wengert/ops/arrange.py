@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from .operator import family
-from .views import axis, dims_of
+from .views import axis, dims_of, no_dimensions
 
 if TYPE_CHECKING:
     from .operator import Array, Arrays
@@ -235,6 +235,8 @@ def roll(input: Array, shifts, dims=()):
         raise RuntimeError("`shifts` required")
     if not dims and len(shifts) == 1:
         return np.roll(input, shifts[0])
+    if dims and not input.ndim:
+        raise no_dimensions(dims[0])
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     return np.roll(input, shifts, tuple(axis(d, input.ndim) for d in dims) if input.ndim else ())

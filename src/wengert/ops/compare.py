@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor")
 
 
-@operator(promote="elementwise", kernel=K.equal, inplace=True)
+@operator(promote="elementwise", scalars=("other",), kernel=K.equal, inplace=True)
 def eq(input: Array, other: Array):
     """``input == other``, elementwise."""
     return np.equal(input, other)
 
 
-@operator(promote="elementwise", kernel=K.not_equal, inplace=True, aliases=("not_equal",))
+@operator(promote="elementwise", scalars=("other",), kernel=K.not_equal, inplace=True, aliases=("not_equal",))
 def ne(input: Array, other: Array):
     """``input != other``, elementwise."""
     return np.not_equal(input, other)
@@ -35,25 +35,25 @@ def _order(kernel: Any, input: Any, other: Any, name: str) -> Any:
     return kernel(input, other)
 
 
-@operator(promote="elementwise", kernel=K.less, inplace=True, aliases=("less",))
+@operator(promote="elementwise", scalars=("other",), kernel=K.less, inplace=True, aliases=("less",))
 def lt(input: Array, other: Array):
     """``input < other``, elementwise."""
     return _order(np.less, input, other, "lt_cpu")
 
 
-@operator(promote="elementwise", kernel=K.less_equal, inplace=True, aliases=("less_equal",))
+@operator(promote="elementwise", scalars=("other",), kernel=K.less_equal, inplace=True, aliases=("less_equal",))
 def le(input: Array, other: Array):
     """``input <= other``, elementwise."""
     return _order(np.less_equal, input, other, "le_cpu")
 
 
-@operator(promote="elementwise", kernel=K.greater, inplace=True, aliases=("greater",))
+@operator(promote="elementwise", scalars=("other",), kernel=K.greater, inplace=True, aliases=("greater",))
 def gt(input: Array, other: Array):
     """``input > other``, elementwise."""
     return _order(np.greater, input, other, "gt_cpu")
 
 
-@operator(promote="elementwise", kernel=K.greater_equal, inplace=True, aliases=("greater_equal",))
+@operator(promote="elementwise", scalars=("other",), kernel=K.greater_equal, inplace=True, aliases=("greater_equal",))
 def ge(input: Array, other: Array):
     """``input >= other``, elementwise."""
     return _order(np.greater_equal, input, other, "ge_cpu")
@@ -204,13 +204,13 @@ def _integers(ufunc: Any, input: Any, other: Any, name: str) -> Any:
     return ufunc(input, other)
 
 
-@operator(promote="elementwise", scalars=False, inplace=True)
+@operator(promote="elementwise", scalars="", inplace=True)
 def gcd(input: Array, other: Array):
     """Greatest common divisor of integers, elementwise."""
     return _integers(np.gcd, input, other, "gcd_cpu")
 
 
-@operator(promote="elementwise", scalars=False, inplace=True)
+@operator(promote="elementwise", scalars="", inplace=True)
 def lcm(input: Array, other: Array):
     """Least common multiple of integers, elementwise."""
     return _integers(np.lcm, input, other, "lcm_cpu")

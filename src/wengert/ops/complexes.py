@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from .operator import family
+from .views import check_parts
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -81,11 +82,7 @@ def _polar_angle(F: Any, g: Any, result: Any) -> Any:
 )
 def polar(abs: Array, angle: Array):
     """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
-    first, second = dt.scalar_name(abs.dtype), dt.scalar_name(angle.dtype)
-    if first != second:
-        raise RuntimeError(f"Expected object of scalar type {first} but got scalar type {second} for second argument")
-    if abs.dtype.kind != "f":
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {first} and {second}")
+    check_parts(abs, angle)
     out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
     np.multiply(abs, np.cos(angle), out=out.real)
     np.multiply(abs, np.sin(angle), out=out.imag)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from .activation import unsupported
+from .conv_checks import check, ntuple
 from .operator import family
 
 if TYPE_CHECKING:
@@ -74,81 +75,13 @@ def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, gro
 # -- what users call --------------------------------------------------------------------------------------------------
 
 
-def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """``value`` for each of ``n`` spatial dimensions."""
-    row = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
-    if len(row) == 1:
-        row = row * n
-    if len(row) != n:
-        raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got {name}={list(row)}"
-        )
-    return row
-
-
-def _check(input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool) -> None:
-    name = f"conv{'_transpose' if transposed else ''}{n}d"
-    if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
-    if weight.ndim != n + 2:
-        raise RuntimeError(
-            f"weight should have at least three dimensions, but got weight of size {list(weight.shape)}" if weight.ndim < 3 else
-            f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input {list(input.shape)}, but got {weight.ndim}-dimensional weight "
-            f"of size {list(weight.shape)} instead"
-        )  # fmt: skip
-    if groups <= 0:
-        raise RuntimeError("non-positive groups is not supported")
-    channels = input.shape[1 if input.ndim == n + 2 else 0]
-    expected = weight.shape[0] if transposed else weight.shape[1] * groups
-    if weight.shape[0] % groups:
-        raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {list(weight.shape)}"
-            " instead"
-        )
-    if channels != expected:
-        which = f"expected input{list(input.shape)} to have {expected} channels, but got {channels} channels instead"
-        raise RuntimeError(
-            f"Given {'transposed=1, ' if transposed else ''}{'weight of size' if transposed else f'groups={groups}, weight of size'}"
-            f" {list(weight.shape)}, {which}"
-        )
-    outputs = weight.shape[1] * groups if transposed else weight.shape[0]
-    if bias is not None and (bias.ndim != 1 or bias.shape[0] != outputs):
-        raise RuntimeError(
-            f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be 1-dimensional with {outputs}"
-            f" elements, but got bias of size {list(bias.shape)} instead"
-        )
-
-
-def _types(F: Any, input: Any, weight: Any, bias: Any) -> None:
-    from ..arrays.dtypes import scalar_name
-
-    d = F.dtype_of(input)
-    if F.dtype_of(weight) != d:
-        raise RuntimeError(f"expected scalar type {scalar_name(d)} but found {scalar_name(F.dtype_of(weight))}")
-    if bias is not None and F.dtype_of(bias) != d:
-        raise RuntimeError(
-            f"Input type ({scalar_name(d).lower()}) and bias type ({scalar_name(F.dtype_of(bias)).lower()}) should be the same"
-        )
-
-
 def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
-    _check(input, weight, bias, groups, n, False)
-    _types(F, input, weight, bias)
-    stride, dilation = ntuple(stride, n, "stride"), ntuple(dilation, n, "dilation")
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    stride, padding, dilation, _ = check(F, input, weight, bias, groups, n, False, stride, padding, dilation)
     kernel = tuple(weight.shape[2:])
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got {list(kernel)}")
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
     if isinstance(padding, str):
-        x, padding = _named_padding(F, x, padding, kernel, stride, dilation)
-    padding = ntuple(padding, n, "padding")
-    if any(p < 0 for p in padding):
-        raise RuntimeError("negative padding is not supported")
+        x, padding = _named_padding(F, x, padding, kernel, dilation)
     padded = [size + 2 * p for size, p in zip(x.shape[2:], padding)]
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if any(a < b for a, b in zip(padded, reach)):
@@ -160,18 +93,14 @@ def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     return y if batched else F.squeeze(y, 0)
 
 
-def _named_padding(F: Any, x: Any, padding: str, kernel: Any, stride: Any, dilation: Any) -> tuple[Any, Any]:
+def _named_padding(F: Any, x: Any, padding: str, kernel: Any, dilation: Any) -> tuple[Any, Any]:
     if padding == "valid":
-        return x, 0
-    if padding != "same":
-        raise RuntimeError("Invalid padding string: '" + padding + "'")
-    if any(s != 1 for s in stride):
-        raise RuntimeError("padding='same' is not supported for strided convolutions")
+        return x, (0,) * len(kernel)
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
     if all(t % 2 == 0 for t in total):
         return x, tuple(t // 2 for t in total)
     pads = [v for t in reversed(total) for v in (t // 2, t - t // 2)]
-    return F.constant_pad_nd(x, tuple(pads)), 0
+    return F.constant_pad_nd(x, tuple(pads)), (0,) * len(kernel)
 
 
 @composite(places=("torch", "functional"))
@@ -200,10 +129,7 @@ def conv3d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=
 def _transposed(
     F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any, n: int
 ) -> Any:
-    _check(input, weight, bias, groups, n, True)
-    _types(F, input, weight, bias)
-    stride, padding, dilation = ntuple(stride, n, "stride"), ntuple(padding, n, "padding"), ntuple(dilation, n, "dilation")
-    extra = ntuple(output_padding, n, "output_padding")
+    stride, padding, dilation, extra = check(F, input, weight, bias, groups, n, True, stride, padding, dilation, output_padding)
     for e, s, d in zip(extra, stride, dilation):
         if e >= s and e >= d:
             raise RuntimeError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from .operator import family
-from .views import axis
+from .views import axis, no_dimensions
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -119,7 +119,10 @@ def _dims(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
             raise RuntimeError(f"Got shape with {count} values but input tensor only has {x.ndim} dimensions.")
         dims = tuple(range(x.ndim - count, x.ndim))
     else:
-        dims = tuple(axis(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+        dim = (dim,) if isinstance(dim, int) else tuple(dim)
+        if dim and not x.ndim:
+            raise no_dimensions(dim[0])
+        dims = tuple(axis(d, x.ndim) for d in dim)
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
     if s is None:
@@ -134,7 +137,7 @@ def _dims(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
 
 def _one(x: Any, n: Any, dim: int) -> tuple[tuple[int, ...], list[int]]:
     if x.ndim == 0:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise no_dimensions(dim)
     d = axis(dim, x.ndim)
     return (d,), [x.shape[d] if n is None or n == -1 else n]
 

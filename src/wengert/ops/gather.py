@@ -26,7 +26,7 @@ def whole(name: str, index: Any) -> Any:
     if index.dtype is dt.I64:
         return index
     if index.dtype.char not in "lqi":
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {dt.scalar_name(index.dtype)}")
     return index.astype(dt.I64)
 
 

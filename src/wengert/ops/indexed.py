@@ -91,6 +91,16 @@ def _source(name: str, kind: type[Exception], input: Any, d: int, index: Any, so
     if not input.ndim:
         return source.reshape(1)
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
+    if rest != have and kind is RuntimeError:
+        raise RuntimeError(
+            f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(input.shape)} "
+            f"source.shape = {list(source.shape)}"
+        )
+    if input.ndim != source.ndim and source.ndim:
+        raise kind(
+            f"{name}(): When source and destination are not scalars, their dimensionality must match. Source dimensionality ({source.ndim}), "
+            f"destination dimensionality ({input.ndim})"
+        )
     if rest != have:
         raise kind(
             f"{name}(): Source/destination tensor must have same slice shapes except at dimension {d}. Destination "
@@ -116,7 +126,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
             f"index_add_(): self ({dt.scalar_name(input.dtype)}) and source ({dt.scalar_name(source.dtype)}) must have the same scalar type"
         )
     d = axis(dim, input.ndim)
-    index = whole("index_add", index)
+    index = whole("index_add_", index)
     if index.ndim > 1:
         raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}")
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1

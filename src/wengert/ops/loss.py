@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.dtypes import scalar_name
 from .activation import raised, unsupported
 from .operator import family
 
@@ -88,7 +89,7 @@ def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
 @operator(
     grad=dict(input=lambda F, g, input, target, reduction: _mse_slope(F, g, input, target, reduction),
               target=lambda F, g, input, target, reduction: _mse_slope(F, g, target, input, reduction)),
-    promote="elementwise", scalars=False, node="MseLossBackward0", places=(),
+    promote="elementwise", scalars="", node="MseLossBackward0", places=(),
 )  # fmt: skip
 def mse_loss(input: Array, target: Array, reduction="mean"):
     d = _difference(input, target, "mse_cpu")
@@ -107,7 +108,7 @@ def _l1_name(node: Any) -> str:
 @operator(
     grad=dict(input=lambda F, g, input, target, reduction: _sign_slope(F, g, input, target, reduction),
               target=lambda F, g, input, target, reduction: _sign_slope(F, g, target, input, reduction)),
-    promote="elementwise", scalars=False, wirtinger=True, naming=lambda node: None if node.saved is None else _l1_name(node), places=(),
+    promote="elementwise", scalars="", wirtinger=True, naming=lambda node: None if node.saved is None else _l1_name(node), places=(),
 )  # fmt: skip
 def l1_loss(input: Array, target: Array, reduction="mean"):
     d = np.abs(np.subtract(input, target))
@@ -128,7 +129,7 @@ def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, s
 @operator(
     grad=dict(input=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, input, target, reduction, beta, 1 / beta),
               target=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, target, input, reduction, beta, 1 / beta)),
-    promote="elementwise", scalars=False, node="SmoothL1LossBackward0", places=(),
+    promote="elementwise", scalars="", node="SmoothL1LossBackward0", places=(),
 )  # fmt: skip
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
     d = np.abs(_difference(input, target, "smooth_l1_cpu"))
@@ -139,7 +140,7 @@ def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
 @operator(
     grad=dict(input=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, input, target, reduction, delta, 1.0),
               target=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, target, input, reduction, delta, 1.0)),
-    promote="elementwise", scalars=False, node="HuberLossBackward0", places=(),
+    promote="elementwise", scalars="", node="HuberLossBackward0", places=(),
 )  # fmt: skip
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
     d = np.abs(_difference(input, target, "huber_cpu"))
@@ -313,7 +314,7 @@ _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
 @operator(
     grad=dict(input=lambda F, g, input, target: g * (input - target) / F.clamp((1 - input) * input, min=_TINY),
               target=lambda F, g, input: g * (F.log(1 - input) - F.log(input))),
-    promote="elementwise", scalars=False, places=(), node="BinaryCrossEntropyBackward0",
+    promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyBackward0",
 )  # fmt: skip
 def bce_elements(input: Array, target: Array):
     if input.size and (input.min() < 0 or input.max() > 1):
@@ -338,7 +339,7 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
 
 @operator(
     grad=dict(input=lambda F, g, input, target: g * (F.sigmoid(input) - target), target=lambda F, g, input: g * -input),
-    promote="elementwise", scalars=False, places=(), node="BinaryCrossEntropyWithLogitsBackward0",
+    promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyWithLogitsBackward0",
 )  # fmt: skip
 def bce_logit_elements(input: Array, target: Array):
     return (1 - target) * input - K.log_sigmoid(input)
@@ -364,7 +365,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
 @composite(node="SoftMarginLossBackward0")
 def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-y x))``."""
-    return _reduce_with(F, -F.logsigmoid(target * input), legacy(size_average, reduce, reduction))
+    return _reduce_with(F, -F.logsigmoid(input * target), legacy(size_average, reduce, reduction))
 
 
 @composite
@@ -453,6 +454,17 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
     return _reduce_with(F, values, reduction)
 
 
+def _check_margins(input: Any) -> None:
+    shape = list(input.shape)
+    if len(shape) > 2 or (shape and shape[-1] == 0):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape}")
+
+
+def _check_long(target: np.ndarray) -> None:
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
+
+
 def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
     rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
     index = target if target.ndim == 1 else F.unsqueeze(target, 0)
@@ -462,13 +474,14 @@ def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
 @composite(by_example=True, node="MultiMarginLossBackward0")
 def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = checked(legacy(size_average, reduce, reduction))
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     if weight is not None and weight.shape[0] != input.shape[-1]:
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
+    _check_margins(input)
     rows, index = _margin_parts(F, input, target)
     raw = index if F.raw else index._data
     if raw.shape != tuple(rows.shape[:1]):
@@ -476,6 +489,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target "
             f"size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape {list(input.shape)}."
         )
+    _check_long(raw)
     if raw.size and (raw.min() < 0 or raw.max() >= rows.shape[1]):
         raise RuntimeError("target out of range")
     column = F.unsqueeze(index, 1)
@@ -491,12 +505,14 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
 @composite(by_example=True, node="MultilabelMarginLossBackward0")
 def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """Margins between every listed class (the labels before the first -1) and every other one."""
-    reduction = legacy(size_average, reduce, reduction)
+    reduction = checked(legacy(size_average, reduce, reduction))
+    _check_margins(input)
     labels = np.asarray(target if F.raw else target._data)
     rows = input if input.ndim == 2 else F.reshape(input, (1, -1))
     labels = labels if labels.ndim == 2 else labels.reshape(1, -1)
     if labels.shape != tuple(rows.shape):
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    _check_long(labels)
     if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
     valid = np.cumprod(labels >= 0, axis=1).astype(bool)

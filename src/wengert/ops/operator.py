@@ -22,6 +22,9 @@ argument). Only what the inputs that need a gradient ask for is kept. A rule nee
 type, ``"float"`` also makes integers floating, None leaves them alone. ``kernel`` names a function of the tensors
 alone, in order, that may replace the forward when everything else has its default (a ufunc, say).
 
+*Numbers*: ``scalars`` says which tensors may be Python numbers: ``"one"`` any of them but not all (so where ``promote`` is
+given), ``"any"`` all of them too, a tuple of names only those, ``""`` none.
+
 *Joint rule*: where the gradients share work, ``grad`` is one function that returns a tuple of them, in the order of
 ``wrt``; its parameter ``needs`` tells which are wanted, and ``keeps={"input": ("weight",)}`` says for whose gradient a
 value is needed (without it, for any), so that the others do not hold it in memory.
@@ -95,7 +98,7 @@ class Operator:
         self.promote = options.get("promote")
         self.promoted = options.get("promoted", self.tensors)
         self.kernel = options.get("kernel")
-        self.scalars = options.get("scalars", bool(self.promote))
+        self.scalars = options.get("scalars", "one" if self.promote and len(self.tensors) > 1 else "")
         self.view = options.get("view", False)
         self.wirtinger = options.get("wirtinger", False)
         self.inplace = options.get("inplace", False)

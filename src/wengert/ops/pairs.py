@@ -38,7 +38,7 @@ _C_NAMES = {
         tensor2=lambda F, g, tensor1, value: g * (tensor1 if value == 1 else tensor1 * value),
     ),
     promote="elementwise",
-    scalars=False,
+    scalars="",
     inplace=True,
 )
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
@@ -131,7 +131,7 @@ def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
     ),
     promote="float",
     kernel=K.arctan2,
-    scalars=False,
+    scalars="",
     inplace=True,
     aliases=("arctan2",),
 )
@@ -144,7 +144,7 @@ def atan2(input: Array, other: Array):
     grad=dict(input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)),
     promote="elementwise",
     kernel=K.hypot,
-    scalars=False,
+    scalars="",
     inplace=True,
 )
 def hypot(input: Array, other: Array):
@@ -171,7 +171,7 @@ def _complex_logaddexp(input: Any, other: Any) -> Any:
     ),
     promote="elementwise",
     kernel=K.logaddexp,
-    scalars=False,
+    scalars="",
 )
 def logaddexp(input: Array, other: Array):
     """``log(exp(input) + exp(other))`` without overflow."""
@@ -187,7 +187,7 @@ def logaddexp(input: Array, other: Array):
     ),
     promote="elementwise",
     kernel=K.logaddexp2,
-    scalars=False,
+    scalars="",
 )
 def logaddexp2(input: Array, other: Array):
     """``log2(2 ** input + 2 ** other)`` without overflow."""

@@ -97,6 +97,7 @@ def _scaled(F: Any, g: Any, alpha: Any) -> Any:
 @operator(
     grad=dict(input=lambda F, g: g, other=_scaled),
     promote="elementwise",
+    scalars="any",
     kernel=K.add,
     inplace=True,
 )
@@ -123,7 +124,7 @@ def _difference(input: Any, other: Any, alpha: Any) -> Any:
 
 @operator(
     grad=dict(input=lambda F, g: g, other=lambda F, g, alpha: -g if alpha == 1 else g * -alpha),
-    scalars=True,
+    scalars="any",
     kernel=K.subtract,
     inplace=True,
     aliases=("subtract",),
@@ -135,7 +136,7 @@ def sub(input: Array, other: Array, *, alpha=1):
 
 @operator(
     grad=dict(input=lambda F, g, alpha: -g if alpha == 1 else g * -alpha, other=lambda F, g: g),
-    scalars=True,
+    scalars=("other",),
     kernel=lambda a, b: np.subtract(b, a),
     node="RsubBackward0",
     without=dict(other="RsubBackward1"),
@@ -149,6 +150,7 @@ def rsub(input: Array, other: Array, *, alpha=1):
 @operator(
     grad=dict(input=lambda F, g, other: F.mul(g, other), other=lambda F, g, input: F.mul(g, input)),
     promote="elementwise",
+    scalars="any",
     kernel=K.multiply,
     inplace=True,
     aliases=("multiply",),
@@ -161,6 +163,7 @@ def mul(input: Array, other: Array):
 @operator(
     grad=dict(input=lambda F, g, other: g / other, other=lambda F, g, input, other: -g * ((input / other) / other)),
     promote="float",
+    scalars="any",
     kernel=K.true_divide,
     inplace=True,
     aliases=("true_divide",),
@@ -174,6 +177,7 @@ def div(input: Array, other: Array):
 @operator(
     grad=dict(input=flat_gradient, other=flat_gradient),
     promote="elementwise",
+    scalars="any",
     inplace=True,
     node="DivBackward2",
     places=(),
@@ -212,6 +216,7 @@ def _trunc_quotient(input: Any, other: Any) -> Any:
 @operator(
     grad=dict(input=no_derivative("floor_divide"), other=no_derivative("floor_divide")),
     promote="elementwise",
+    scalars="any",
     kernel=K.floor_divide,
     inplace=True,
     node="NotImplemented",
@@ -237,6 +242,7 @@ def remainder(input: Array, other: Array):
 @operator(
     grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "trunc")),
     promote="elementwise",
+    scalars=("other",),
     kernel=K.fmod,
     inplace=True,
     without=dict(other="FmodBackward0"), node="FmodBackward1",
@@ -295,7 +301,7 @@ def _ordered(name: str, d: Any) -> None:
     ),
     promote="elementwise",
     kernel=K.maximum,
-    scalars=False,
+    scalars="",
 )
 def maximum(input: Array, other: Array):
     """The larger of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
@@ -310,7 +316,7 @@ def maximum(input: Array, other: Array):
     ),
     promote="elementwise",
     kernel=K.minimum,
-    scalars=False,
+    scalars="",
 )
 def minimum(input: Array, other: Array):
     """The smaller of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
@@ -325,7 +331,7 @@ def minimum(input: Array, other: Array):
     ),
     promote="elementwise",
     kernel=K.fmax,
-    scalars=False,
+    scalars="",
 )
 def fmax(input: Array, other: Array):
     """The larger of each pair; NaN only if both are."""
@@ -340,7 +346,7 @@ def fmax(input: Array, other: Array):
     ),
     promote="elementwise",
     kernel=K.fmin,
-    scalars=False,
+    scalars="",
 )
 def fmin(input: Array, other: Array):
     """The smaller of each pair; NaN only if both are."""
@@ -388,7 +394,7 @@ def _above(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
     return F.where(input > max if min is None else (input > max) | (max < min), g, 0)
 
 
-@operator(grad=dict(input=_inside, min=_below, max=_above), scalars=True, inplace=True, node="ClampBackward0", places=())
+@operator(grad=dict(input=_inside, min=_below, max=_above), scalars=("min", "max"), inplace=True, node="ClampBackward0", places=())
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None):
     """``clamp`` with tensors for limits, which get the gradient where they apply."""
     return _clamped(input, min, max)
@@ -441,6 +447,7 @@ def clamp_max_tensor(input: Array, max: Array):
     grad=dict(input=lambda F, g, condition: F.where(condition, g, 0), other=lambda F, g, condition: F.where(condition, 0, g)),
     promote="elementwise",
     promoted=("input", "other"),
+    scalars=("input", "other"),
 )
 def where(condition: Array, input: Array, other: Array):
     """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast."""

@@ -10,75 +10,12 @@ import numpy as np
 
 from ..arrays import kernels as K
 from .operator import family
+from .pooling_checks import adaptive, batched, prepare, window
 
 if TYPE_CHECKING:
     from .operator import Array
 
 operator, composite = family("functional")
-
-
-def window(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """``value`` for each of ``n`` spatial dimensions; ``RuntimeError`` as in PyTorch if there are too many or too few."""
-    row = (value,) * n if isinstance(value, int) else tuple(int(v) for v in value)
-    if len(row) == 1:
-        row = row * n
-    if len(row) != n:
-        raise RuntimeError(f"{name} must either be a single int, or a tuple of {('one', 'two', 'three')[n - 1]} ints")
-    return row
-
-
-def _dimensions(name: str, n: int, shape: list[int]) -> str:
-    """What is wrong with an input of ``shape``, in PyTorch's words, which differ from function to function."""
-    if name == "max_pool1d":
-        return f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
-    if n == 1:
-        return f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while checking arguments for {name})"
-    if name.startswith("adaptive"):
-        return f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' if 'max' in name else ''} {shape}"
-    return f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"
-
-
-def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
-    """``input`` with a batch dimension, and whether it had one."""
-    if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(_dimensions(name, n, list(input.shape)))
-    if any(k == 0 for k in input.shape[-n - 1 :]) and not name.startswith("adaptive_avg"):
-        if name.startswith("adaptive"):
-            raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(input.shape)} with "
-                f"dimension {list(input.shape).index(0, input.ndim - n - 1)} being empty"
-            )
-        prefix = f"{name}: " if n == 1 else ""
-        raise RuntimeError(
-            f"{prefix}Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}"
-        )
-    return (input, True) if input.ndim == n + 2 else (F.unsqueeze(input, 0), False)
-
-
-def check_windows(shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, name: str = "") -> tuple[int, ...]:
-    """The number of windows along each spatial dimension of an input of ``shape``; ``RuntimeError`` if they make no sense."""
-    size = shape[2:]
-    if any(s == 0 for s in stride):
-        raise RuntimeError("stride should not be zero")
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got kernel size {list(kernel)}")
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"stride should be greater than zero, but got stride {list(stride)}")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got dilation {list(dilation)}")
-    if any(p < 0 for p in padding):
-        raise RuntimeError(f"pad must be non-negative, but got pad: {min(padding)}")
-    for p, k, d in zip(padding, kernel, dilation):
-        if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
-    counts = K.window_counts(tuple(size), kernel, stride, padding, dilation, ceil)
-    if any(c < 1 for c in counts):
-        if name == "max_pool1d":
-            raise RuntimeError(f"max_pool1d() Invalid computed output size: {counts[0]}")
-        one = (1,) if len(size) == 1 else ()  # PyTorch pools one dimension as two
-        given, found = ("x".join(map(str, (shape[1], *one, *row))) for row in (size, counts))
-        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small")
-    return counts
 
 
 # -- maxima -----------------------------------------------------------------------------------------------------------
@@ -112,23 +49,20 @@ def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode)
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
 
-def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
-    kernel = window(kernel, n, f"max_pool{n}d: kernel_size")
-    stride = kernel if stride is None or stride in ([], ()) else window(stride, n, f"max_pool{n}d: stride")
-    padding, dilation = window(padding, n, f"max_pool{n}d: padding"), window(dilation, n, f"max_pool{n}d: dilation")
-    x, whole = batched(F, input, n, f"max_pool{n}d")
-    check_windows(x.shape, kernel, stride, padding, dilation, ceil_mode, f"max_pool{n}d")
+def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, alone: bool) -> Any:
+    name = f"max_pool{n}d" if alone or n > 1 else "max_pool1d_with_indices"
+    x, whole, kernel, stride, padding, dilation = prepare(F, name, n, input, kernel, stride, padding, dilation, ceil_mode)
     values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
     return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
 
 
 def _max_pools(n: int) -> None:
     def plain(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-        found = _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode)
+        found = _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode, not return_indices)
         return found if return_indices else found[0]
 
     def indexed(F, input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
-        return _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return _max_pool(F, n, input, kernel_size, stride, padding, dilation, ceil_mode, False)
 
     plain.__doc__ = f"The maximum of each window of the last {n} dimensions; with ``return_indices`` also its place."
     indexed.__doc__ = f"The maximum of each window of the last {n} dimensions and its place."
@@ -167,25 +101,10 @@ def adaptive_max_windows(input: Array, size):
     return values, indices
 
 
-def target_size(output_size: Any, size: Any, name: str) -> tuple[int, ...]:
-    """The output size asked for, None meaning that of the input."""
-    row = (output_size,) * len(size) if isinstance(output_size, int) or output_size is None else tuple(output_size)
-    if len(row) == 1:
-        row = row * len(size)
-    if len(row) != len(size):
-        raise RuntimeError(
-            f"{name}: output_size must be {len(size)}" if "avg" in name else f"{name}(): internal error: output_size.size() must be {len(size)}"
-        )
-    found = tuple(s if o is None else int(o) for o, s in zip(row, size))
-    if any(o < 0 for o in found):
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, found))}}}")
-    return found
-
-
 def _adaptive_max(n: int) -> None:
     def plain(F, input, output_size, return_indices=False):
-        x, whole = batched(F, input, n, f"adaptive_max_pool{n}d")
-        found = F.adaptive_max_windows(x, target_size(output_size, x.shape[2:], f"adaptive_max_pool{n}d"))
+        x, whole, size = adaptive(F, input, n, f"adaptive_max_pool{n}d", output_size)
+        found = F.adaptive_max_windows(x, size)
         values, indices = found if whole else (F.squeeze(found[0], 0), F.squeeze(found[1], 0))
         return (values, indices) if return_indices else values
 
@@ -345,15 +264,9 @@ def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, inc
 
 def _avg_pools(n: int) -> None:
     def pool(F, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-        kernel = window(kernel_size, n, f"avg_pool{n}d: kernel_size")
-        step = kernel if stride is None or stride in ([], ()) else window(stride, n, f"avg_pool{n}d: stride")
-        pad = window(padding, n, f"avg_pool{n}d: padding")
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        x, whole = batched(F, input, n, f"avg_pool{n}d")
-        if any(p > k // 2 for p, k in zip(pad, kernel)):
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={pad[0]}, kernel_size={kernel[0]} and dilation=1")
-        check_windows(x.shape, kernel, step, pad, (1,) * n, ceil_mode)
+        x, whole, kernel, step, pad, _ = prepare(F, f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1, ceil_mode)
         y = F.avg_pool_windows(x, kernel, step, pad, bool(ceil_mode), bool(count_include_pad), divisor_override)
         return y if whole else F.squeeze(y, 0)
 
@@ -375,8 +288,7 @@ def _averages(size: int, out: int, dtype: Any) -> Any:
 
 def _adaptive_avg(n: int) -> None:
     def pool(F, input, output_size):
-        x, whole = batched(F, input, n, f"adaptive_avg_pool{n}d")
-        size = target_size(output_size, x.shape[2:], f"adaptive_avg_pool{n}d")
+        x, whole, size = adaptive(F, input, n, f"adaptive_avg_pool{n}d", output_size)
         space = tuple(x.shape[2:])
         if all(o and s % o == 0 for s, o in zip(space, size)):
             kernel = tuple(s // o for s, o in zip(space, size))

@@ -59,7 +59,7 @@ def _power(a: Any, b: Any) -> Any:
 
 @operator(
     grad=dict(input=_pow_input, exponent=_pow_exponent),
-    scalars=True,
+    scalars="one",
     wirtinger=True,
     kernel=_power,
     inplace=True,
@@ -91,6 +91,8 @@ def pow(input: Array, exponent: Array):
 @composite
 def float_power(F, input, exponent):
     """``input ** exponent`` in float64, or in complex128 where either is complex."""
+    if not (hasattr(input, "dtype") or hasattr(exponent, "dtype")):
+        raise TypeError(f"float_power(): argument 'exponent' (position 2) must be Tensor, not {type(exponent).__name__}")
     wide = dt.C128 if any(_is_complex(F, x) for x in (input, exponent)) else dt.F64
     return F.pow(*(F.cast(x, wide) if hasattr(x, "dtype") else x for x in (input, exponent)))
 

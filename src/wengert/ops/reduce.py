@@ -115,8 +115,9 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
         """The mean over ``dim``, or of everything."""
         d = dtype or input.dtype
         if d.kind in "biu":
+            which = "Input" if dtype is None else "Optional"
             raise RuntimeError(
-                f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dt.scalar_name(d)}"
+                f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {dt.scalar_name(d)}"
             )
         wide = wide_type(d)
         if wide is None:

@@ -125,6 +125,7 @@ def heaviside(input: Array, values: Array):
         other=flat_gradient,
     ),
     promote="float",
+    scalars=("other",),
     kernel=K.copysign,
     inplace=True,
     without=dict(other="CopysignBackward1"),
@@ -138,7 +139,7 @@ def copysign(input: Array, other: Array):
     grad=dict(input=lambda F, g, input, other: g * (input != other), other=flat_gradient),
     promote="elementwise",
     kernel=K.nextafter,
-    scalars=False,
+    scalars="",
     inplace=True,
 )
 def nextafter(input: Array, other: Array):
@@ -164,7 +165,7 @@ def frexp(input: Array):
         other=lambda F, g, other, input: g * conjugate(F, F.pow(2.0, other) * input * LN2),
     ),
     promote="float",
-    scalars=False,
+    scalars="",
     wirtinger=True,
     inplace=True,
 )

@@ -145,6 +145,8 @@ def narrow(input: Array, dim, start, length):
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if type(start) is not int and (np.ndim(start) or type(start if type(start) in (bool, float) else start.item()) is not int):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     d = axis(dim, input.ndim)
     size = input.shape[d]
     if not -size <= start <= size:
@@ -312,6 +314,8 @@ def _directional(name: str, least: int, dim_of: Any, text: str) -> None:
     def cut(F, input, indices_or_sections):
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
+        if isinstance(indices_or_sections, str):
+            raise TypeError(f"{name}() received an invalid combination of arguments. It takes (Tensor, int sections) or (Tensor, ints indices)")
         dim = dim_of(input.ndim)
         n = input.shape[dim]
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
@@ -422,10 +426,11 @@ def movedim(F, input, source, destination):
             "dims as "
             f"destination ({list(dst)} dims)"
         )
+    given = {"source": src, "destination": dst}
     src, dst = tuple(axis(d, n) for d in src), tuple(axis(d, n) for d in dst)
     for name, row in (("source", src), ("destination", dst)):
         if len(set(row)) != len(row):
-            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(row)})")
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given[name])})")
     if not n:
         return F.permute(input, ())
     order = [d for d in range(n) if d not in src]

@@ -237,7 +237,9 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
     if counts is not None:
         bins = [counts] * n if isinstance(counts, int) else counts  # type: ignore[list-item]
     if len(bins) != n:
-        raise RuntimeError(f"torch.histogramdd(): expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}")
+        if counts is not None:
+            raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+        raise RuntimeError(f"torch.histogramdd: expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}")
     edges = [_edges(rows[:, i], b, None if range is None else range[2 * i : 2 * i + 2], i) for i, b in enumerate(bins)]
     weights = None if weight is None else weight.reshape(-1)
     return [np.histogramdd(rows, edges, weights=weights, density=density)[0].astype(input.dtype), *edges]
@@ -257,7 +259,7 @@ def _side(right: Any, side: Any) -> str:
     return "right" if right or side == "right" else "left"
 
 
-@operator(scalars=True, places=("torch",))
+@operator(scalars=("input",), places=("torch",))
 def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right=False, side=None, sorter: Array | None = None):
     """Where ``input`` (any shape, or rows that match those of ``sorted_sequence``) would go in order; int64.
 
@@ -290,7 +292,7 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     return found.astype(np.int32) if out_int32 else found.astype(np.int64, copy=False)
 
 
-@operator(scalars=True, places=("torch",))
+@operator(scalars=("input",), places=("torch",))
 def bucketize(input: Array, boundaries: Array, *, out_int32=False, right=False):
     """The number of the interval between ``boundaries`` (one dimension, ascending) that each element lies in; int64."""
     if boundaries.ndim != 1:
@@ -298,7 +300,7 @@ def bucketize(input: Array, boundaries: Array, *, out_int32=False, right=False):
     return searchsorted.forward(boundaries, input, out_int32=out_int32, right=right)
 
 
-@operator(scalars=True, places=("torch",))
+@operator(scalars="one", places=("torch",))
 def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=False):
     """Which elements occur in ``test_elements``.
 

@@ -127,7 +127,7 @@ def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
 @operator(
     grad=dict(input=_igamma_first, other=_gamma_density),
     promote="elementwise",
-    scalars=False,
+    scalars="",
     inplace=True,
     places=("torch", "Tensor"),
 )
@@ -139,7 +139,7 @@ def igamma(input: Array, other: Array):
 @operator(
     grad=dict(input=_igamma_first, other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
     promote="elementwise",
-    scalars=False,
+    scalars="",
     inplace=True,
     places=("torch", "Tensor"),
 )

@@ -178,6 +178,12 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
     """
     if np.shape(src) != tuple(size):
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(size)}")
+    reach = (storage_offset or 0) + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
+    if reach * input.itemsize > input.nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset or 0}, and itemsize {input.itemsize} requiring "
+            f"a storage size of {reach * input.itemsize} are out of bounds for storage of size {input.nbytes}"
+        )
     out = np.array(input)
     memory_of(out).view(out.dtype)[_places(size, stride, storage_offset or 0)] = src
     return out
@@ -198,10 +204,26 @@ def _copy_of(name: str) -> None:
 
 
 for _name in (
-    "diagonal", "expand", "narrow", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose",
+    "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose",
     "unbind", "unfold", "unsqueeze", "view",
 ):  # fmt: skip
     _copy_of(_name)
+
+
+@composite(places=("torch",))
+def narrow_copy(F, input, dim, start, length):
+    """``narrow`` as a copy instead of a view."""
+    n = input.ndim
+    if not n:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if dim < -n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    if dim >= n:
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
+    size = input.shape[dim]
+    if length < 0 and -size <= start <= size:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return F.clone(F.narrow(input, dim, start, length), memory_format=True)
 
 
 @composite(places=("torch",))

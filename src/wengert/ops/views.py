@@ -10,6 +10,7 @@ from ..arrays import kernels as K
 from ..arrays import reduce
 from ..arrays.dtypes import scalar_name
 from ..arrays.errors import bad_index, refuse_overflow
+from ..arrays.layouts import blank, layout_like
 from .operator import family
 
 if TYPE_CHECKING:
@@ -37,6 +38,20 @@ def axis(dim: Any, ndim: int) -> int:
     return dim + n if dim < 0 else dim
 
 
+def check_parts(first: Any, second: Any) -> None:
+    """Refuse what cannot be the two parts of complex numbers."""
+    one, other = scalar_name(first.dtype), scalar_name(second.dtype)
+    if first.dtype.kind != "f" or second.dtype.kind != "f":
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {one} and {other}")
+    if one != other:
+        raise RuntimeError(f"Expected object of scalar type {one} but got scalar type {other} for second argument")
+
+
+def no_dimensions(dim: int) -> IndexError:
+    """That a tensor of no dimensions was asked for its dimension ``dim``."""
+    return IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+
+
 def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
     """``shape`` with its -1 filled in for ``size`` elements."""
     shape = tuple(int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -51,12 +66,12 @@ def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
         else:
             known *= n
     if hole is not None:
-        if known == 0:
+        if known == 0 == size:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any "
                 "value and is ambiguous"
             )
-        if size % known == 0:
+        if known and size % known == 0:
             return (*shape[:hole], size // known, *shape[hole + 1 :])
     elif known == size:
         return shape
@@ -298,12 +313,10 @@ def imag(input: Array):
 
 
 @operator(
-    grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, promote="elementwise", scalars=False,
-    places=("torch",), linear=True,
+    grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",), linear=True,
 )  # fmt: skip
 def complex(real: Array, imag: Array):
-    if real.dtype.kind != "f":
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real.dtype} and {imag.dtype}")
+    check_parts(real, imag)
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype.itemsize == 4 else np.complex128)
     out.real, out.imag = real, imag
     return out
@@ -332,7 +345,12 @@ def cast(input: Array, dtype):
 
 @operator(grad=dict(input=lambda F, g: g), linear=True)
 def clone(input: Array, *, memory_format=None):
-    return np.array(input, order="K" if memory_format is None else "C")
+    strides = layout_like(input, memory_format)
+    if strides is None:
+        return np.array(input, order="C")
+    out = blank(input.shape, input.dtype, strides)
+    out[...] = input
+    return out
 
 
 def _overwritten(F: Any, g: Any) -> Any:
@@ -340,7 +358,7 @@ def _overwritten(F: Any, g: Any) -> Any:
 
 
 @operator(
-    grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(), promoted=(), scalars=True,
+    grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(), promoted=(), scalars=("src",),
 )  # fmt: skip
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
@@ -360,7 +378,7 @@ def copy(input: Array, src: Array, non_blocking=False):
         ) from None
 
 
-@operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=True, pointwise=True,
+@operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=("value",), pointwise=True,
           inplace_node="FillBackward3", node="FillBackward1", without=dict(value="FillBackward0"))
 def fill(input: Array, value: Array):
     value = np.asarray(value)

@@ -246,7 +246,7 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 if p not in op.optional:
                     raise must_be(op, p, i, v, "Tensor")
                 raw[p] = None
-            elif op.scalars and len(op.tensors) > 1 and dt.of_python(v) is not None:
+            elif ((op.scalars and type(op.scalars) is str) or p in op.scalars) and dt.of_python(v) is not None:
                 raw[p] = v
             else:
                 raise must_be(op, p, i, v, "Tensor")
@@ -260,6 +260,8 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
             raw[p] = tuple(x.item() if isinstance(x, Tensor_) else x for x in v)
         else:
             raw[p] = v
+    if not inputs and op.scalars == "one":
+        raise must_be(op, op.tensors[0], 0, raw[op.tensors[0]], "Tensor")
     if op.promote:
         promote(op, raw)
     return inputs, raw
@@ -342,12 +344,14 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
+    from .outs import check_memory, check_type
+
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
-        if not dt.can_cast(a.dtype, t._data.dtype):
-            raise RuntimeError(f"result type {dt.scalar_name(a.dtype)} can't be cast to the desired output type {dt.scalar_name(t._data.dtype)}")
+        check_type(op.name, a.dtype, t._data.dtype)
         if overlapping(t._data):
-            raise RuntimeError(_OVERLAP)
+            raise RuntimeError(OVERLAP)
+        check_memory(op, t._data, [x._data for x in flat if x._vc is t._vc], a.nbytes)
         check_normal(t, m)
     for a, t in zip(arrays, targets):
         a = np.asarray(a)
@@ -403,6 +407,11 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     stale = m.grad and not recording and isinstance(target, Tensor_) and requires_grad(target)  # nothing depends on its old values any more
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT)
     a = target._data
+    for v in inputs.values():
+        if type(v) is not list and v is not target and v._vc is target._vc:
+            from .outs import check_memory
+
+            check_memory(op, a, [v._data])
     if recording:
         edge_of(target)  # a stale view that must not be written to is refused here, before the forward
     if m.dispatch:  # the modes do the writing, and the counting
@@ -445,7 +454,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     return target
 
 
-_OVERLAP = (
+OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
     "clone() the tensor before performing the operation."
 )
@@ -463,7 +472,7 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
     if m.mutation is not None:
         m.mutation.before_write(t)
     if not shared and overlapping(t._data):
-        raise RuntimeError(_OVERLAP)
+        raise RuntimeError(OVERLAP)
     if not t._data.flags.writeable:
         if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
             t._data = look(t._data, t._data.shape, t._data.strides, start_of(t._data))

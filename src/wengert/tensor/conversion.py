@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.layouts import is_in_format, seems
 from ..graph.modes import modes
 from .call import bump, check_writable
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .record import undifferentiable
 from .tensor import Tensor
+from .types import contiguous_format, on_cpu, preserve_format
 from .types import device as device_type
-from .types import memory_format as memory_format_type
-from .types import on_cpu, preserve_format
 
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
        memory_format: Any = preserve_format, other: Any = None) -> Tensor:  # fmt: skip
     """The tensor in another type or on another device; itself where nothing changes and ``copy`` is not asked for."""
+    flags: list[bool] = []
     for a in args:
         if isinstance(a, dt.dtype):
             dtype = a
@@ -28,8 +29,8 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
             dtype = a.dtype
         elif isinstance(a, (str, device_type)):
             device = a
-        elif isinstance(a, (memory_format_type, bool)):
-            pass  # non_blocking, copy and layout wishes change nothing here
+        elif isinstance(a, bool):
+            flags.append(a)
         elif isinstance(a, int):
             device = device_type(a)
         elif a is not None:
@@ -37,9 +38,15 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     if other is not None:
         dtype = other.dtype
     on_cpu(device)
+    if len(flags) > 1:
+        copy = flags[1]  # the first is non_blocking
+    kept = memory_format is None or memory_format is preserve_format
     if dtype is not None and dtype.np != self._data.dtype:
-        return function("cast")(self, dtype)
-    return self.clone() if copy else self
+        t = function("cast")(self, dtype)
+        return t if kept else contiguous(t, memory_format)
+    if not copy and (kept or seems(self._data) == memory_format.name):
+        return self
+    return self.clone() if kept else self.clone(memory_format=memory_format)
 
 
 def _to(name: str, target: Any) -> Any:
@@ -89,9 +96,8 @@ class LegacyType:
 
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor with its elements in order in memory: itself if they are."""
-    if memory_format is not None and memory_format.name.startswith("channels_last"):
-        return self
-    return self if self._data.flags.c_contiguous else function("clone")(self, memory_format=memory_format or preserve_format)
+    kind = memory_format or contiguous_format
+    return self if is_in_format(self._data, kind) else function("clone")(self, memory_format=kind)
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:

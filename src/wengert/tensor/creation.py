@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.layouts import blank, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
 from . import call
 from .meta import INFERENCE_VERSION, meta_of
@@ -239,7 +240,9 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         shape = shape_of(size)
         _check_sizes(shape, name)
         if out is not None:
-            return _into(out, make(shape, out._data.dtype))
+            return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), requires_grad)
+        if memory_format is not None:
+            return finish(blank(shape, np_dtype(dtype), format_strides(shape, memory_format), make), requires_grad)
         return finish(make(shape, np_dtype(dtype)), requires_grad)
 
     def like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -248,7 +251,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
             raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         if input.is_sparse or (layout is not None and layout is not strided):
             raise _only_strided(name + "_like")
-        return finish(make(input._data.shape, np_dtype(dtype, input._data.dtype)), requires_grad)
+        a = input._data
+        return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
 
     def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
             requires_grad: bool = False) -> Tensor:  # fmt: skip
@@ -286,16 +290,31 @@ def _only_strided(name: str) -> RuntimeError:
 def _check_sizes(shape: tuple[int, ...], name: str) -> None:
     for n in shape:
         if n < 0:
+            if name in ("zeros", "full"):
+                raise RuntimeError(f"{name}: Dimension size must be non-negative.")
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
 
 
-def _into(out: Tensor, array: np.ndarray) -> Tensor:
+def out_type(out: Any, dtype: Any, default: np.dtype) -> np.dtype:
+    """The type of what goes into ``out``, or of a new tensor: both the type of ``out`` and ``dtype`` cannot be had."""
+    if out is None:
+        return np_dtype(dtype, default)
+    d = out._data.dtype
+    if dtype is not None and np_dtype(dtype) != d:
+        raise RuntimeError(f"dtype {dt.scalar_name(np_dtype(dtype))} does not match dtype of out parameter ({dt.scalar_name(d)})")
+    return d
+
+
+def write_out(out: Tensor, array: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """``array`` written into ``out``, which takes its shape."""
+    if call.overlapping(out._data):
+        raise RuntimeError(call.OVERLAP)
     if out._data.shape == array.shape:
         out._data[...] = array
-        out._vc[0] += 1
     else:
         out._data = array.astype(out._data.dtype)
-    return out
+    call.bump(out)
+    return out.requires_grad_() if requires_grad else out
 
 
 zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")
@@ -308,9 +327,15 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     """A tensor of shape ``size`` filled with ``fill_value``, whose type it takes unless ``dtype`` says otherwise."""
     on_cpu(device)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    shape = shape_of((size,)) if not isinstance(size, int) else (size,)
+    if isinstance(size, int):
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
+    if dt.of_python(value) is None:
+        raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
+    shape = shape_of((size,))
+    _check_sizes(shape, "")
     if out is not None:
-        return _into(out, np.full(shape, value, out._data.dtype))
+        d = out_type(out, dtype, dt.default_float())
+        return write_out(out, np.full(shape, np.asarray(value).astype(d), d), requires_grad)
     d = np_dtype(dtype) if dtype is not None else (dt.of_python(value) or dt.default_float())
     return finish(np.full(shape, np.asarray(value).astype(d), d), requires_grad)
 
@@ -321,7 +346,9 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
     d = np_dtype(dtype, input._data.dtype)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return finish(np.full(input._data.shape, np.asarray(value).astype(d), d), requires_grad)
+    a = blank(input._data.shape, d, layout_like(input._data, memory_format))
+    a[...] = np.asarray(value).astype(d)
+    return finish(a, requires_grad)
 
 
 @_by_example
@@ -345,120 +372,44 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return new_tensor(self, data, device=device)
 
 
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                   requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Uninitialised memory whose dimensions lie from the outermost to the innermost as ``physical_layout`` names them.
+
+    >>> import wengert as torch
+    >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+    (12, 1, 3)
+    """
+    on_cpu(device)
+    shape, order = shape_of((size,)), tuple(physical_layout)
+    if len(shape) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for i, d in enumerate(order):
+        if not 0 <= d < len(shape):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {i})")
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    return finish(blank(shape, np_dtype(dtype), strides_for(shape, order)), requires_grad)
+
+
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
     """Uninitialised memory with the given strides (in elements)."""
     d = np_dtype(dtype)
     shape, steps = tuple(size), tuple(stride)
+    if len(shape) != len(steps):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})")
+    if builtins.any(s < 0 for s in steps):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
     count = 1 + builtins.sum((n - 1) * s for n, s in zip(shape, steps)) if builtins.all(shape) else 0
     flat = np.empty(count, d)
     return finish(np.lib.stride_tricks.as_strided(flat, shape, [s * d.itemsize for s in steps]), requires_grad)
 
 
-# -- ranges -----------------------------------------------------------------------------------------------------------
-
-
-def _number(x: Any) -> Any:
-    return x.item() if isinstance(x, (Tensor, np.generic)) else x
-
-
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
-    """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
-
-    >>> import wengert as torch
-    >>> torch.arange(3)
-    tensor([0, 1, 2])
-    """
-    on_cpu(device)
-    start, end, step = _number(start), _number(end), _number(step)
-    if end is None:
-        start, end = 0, start
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    integral = builtins.all(isinstance(x, int) for x in (start, end, step))
-    if dtype is None and out is not None:
-        d = out._data.dtype
-    else:
-        d = np_dtype(dtype) if dtype is not None else dt.I64 if integral else dt.default_float()
-    count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
-    if d.kind in "iub" or integral:
-        a = (start + step * np.arange(count)).astype(d)
-    else:
-        wide = np.float64
-        a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=wide)).astype(d)
-    return finish(a, requires_grad) if out is None else _into(out, a)
-
-
-def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
-    """Deprecated: like ``arange``, the end included."""
-    count = int(np.floor((end - start) / step)) + 1
-    d = np_dtype(options.get("dtype"))
-    return finish((start + step * np.arange(count)).astype(d), options.get("requires_grad", False))
-
-
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
-    on_cpu(device)
-    return _spaced(start, end, steps, out, dtype, requires_grad, None)
-
-
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
-             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """``base`` to the powers ``linspace(start, end, steps)``."""
-    on_cpu(device)
-    return _spaced(start, end, steps, out, dtype, requires_grad, base)
-
-
-def _spaced(start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None) -> Tensor:
-    start, end = _number(start), _number(end)
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    natural = dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.default_float()
-    d = out._data.dtype if out is not None and dtype is None else np_dtype(dtype, natural)
-    wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iub" else np.float32
-    if d.kind in "iu" and base is None and steps > 1:
-        step: Any = (float(end) - float(start)) / (steps - 1)
-        i = np.arange(steps)
-        a = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i))
-    elif steps > 1:  # from both ends towards the middle, so that both are exact and the rounding is symmetric
-        step = np.asarray((wide(end) - wide(start)) / wide(steps - 1))
-        i = np.arange(steps)
-        a = np.where(i < steps // 2, wide(start) + step * i.astype(wide), wide(end) - step * (steps - 1 - i).astype(wide))
-    else:
-        a = np.full(steps, start, wide)
-    if base is not None:
-        a = np.power(wide(base), a)
-    a = a.astype(d)
-    return finish(a, requires_grad) if out is None else _into(out, a)
-
-
-def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """The ``n`` by ``m`` matrix with ones on its diagonal."""
-    on_cpu(device)
-    if n < 0 or (m is not None and m < 0):
-        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
-    a = np.eye(n, m, dtype=np_dtype(dtype) if out is None or dtype is not None else out._data.dtype)
-    return finish(a, requires_grad) if out is None else _into(out, a)
-
-
-
-
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
-    """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
-    return finish(np.stack(np.tril_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)))
-
-
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
-    """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
-    return finish(np.stack(np.triu_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)))
-
-
 METHODS = {f.__name__: f for f in (new, new_zeros, new_ones, new_empty, new_full, new_tensor)}
 FUNCTIONS = (
     tensor, as_tensor, asarray, from_numpy, frombuffer, from_dlpack, scalar_tensor, zeros, zeros_like, ones, ones_like, empty, empty_like,
-    full, full_like, empty_strided, arange, linspace, logspace, eye, tril_indices, triu_indices,
+    full, full_like, empty_permuted, empty_strided,
 )  # fmt: skip

@@ -578,7 +578,7 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
 def _fractional(n: int) -> None:
     def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
                 _random_samples: Any = None) -> Any:  # fmt: skip
-        from ..ops.pooling import window
+        from ..ops.pooling_checks import window
         from .random import default_generator
 
         if output_size is None and output_ratio is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from . import call
-from .functions import function, inplace_function
+from .functions import dunder, function, inplace_function
 from .overloads import FUNCTIONS, METHODS, overload
 from .tensor import Tensor, wrap
 
@@ -191,7 +191,7 @@ METHODS.update(
     polygamma=_polygamma,
     polygamma_=_polygamma_in_place,
     float_power_=_float_power_in_place,
-    __div__=function("div"),
-    __rdiv__=lambda self, other: function("div")(other, self),
-    __idiv__=inplace_function("div"),
+    __div__=dunder("div"),
+    __rdiv__=dunder("div", reflected=True),
+    __idiv__=dunder("div", inplace=True),
 )

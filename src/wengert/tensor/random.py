@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import random as streams
+from ..arrays.layouts import gapless
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels
-from .creation import finish, np_dtype
+from .creation import finish, np_dtype, out_type, write_out
 from .functions import function, inplace_function
 from .meta import requires_grad
+from .outs import check_memory
 from .tensor import Tensor
 from .types import CPU, on_cpu, shape_of
 
@@ -144,7 +147,7 @@ def _made(draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad
 
         return made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
     if out is not None:
-        return inplace_function("assign")(out, draw(shape, out._data.dtype))
+        return write_out(out, draw(shape, out_type(out, dtype, dt.default_float())))
     return finish(draw(shape, np_dtype(dtype)), requires_grad)
 
 
@@ -186,9 +189,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         return made(lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
     found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))
     if out is not None:
-        if out._data.shape != found.shape:
-            out._data = np.empty(found.shape, out._data.dtype)
-        return inplace_function("assign")(out, found.astype(out._data.dtype))
+        return write_out(out, found)
     return finish(found, requires_grad)
 
 
@@ -203,19 +204,9 @@ def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarra
 def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
     """Fill in the order of the memory that ``empty_like`` would give: the input's if it is dense, else row-major."""
     a, d = input._data, np_dtype(dtype, input._data.dtype)
-    if a.flags.c_contiguous or not _dense(a):
+    if a.flags.c_contiguous or not gapless(a):
         return finish(draw(a.shape, d, True), requires_grad)
     return finish(in_memory_order(lambda s: draw(s, d, False), a.shape, a.strides), requires_grad)
-
-
-def _dense(a: np.ndarray) -> bool:
-    """Whether the elements fill their memory without gaps or overlap, in some order of the dimensions."""
-    step = a.itemsize
-    for stride, n in sorted((s, n) for s, n in zip(a.strides, a.shape) if n != 1):
-        if stride != step:
-            return False
-        step *= n
-    return True
 
 
 @by_map("shape")
@@ -250,7 +241,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
         if std < 0:
-            raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         return _made(lambda s, d: _stream(generator).normal(s, d, mean, std), (size,), out, dtype, device, requires_grad)
     return _normal_of(mean, std, generator, out)
 
@@ -259,6 +250,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
     """Normal numbers with a tensor for their mean, their spread, or both."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if isinstance(std, Tensor) and std._data.size and (std._data < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = np.broadcast_shapes(*(t._data.shape for t in tensors))
@@ -267,7 +260,7 @@ def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
     found = noise * (std._data if isinstance(std, Tensor) else std) + (mean._data if isinstance(mean, Tensor) else mean)
     found = np.asarray(found).astype(d)
     if out is not None:
-        return inplace_function("assign")(out, found)
+        return write_out(out, found)
     if not any(t.requires_grad for t in tensors):
         return finish(found)
     anchors = [t if isinstance(t, Tensor) else Tensor._wrap(np.asarray(t, d)) for t in (mean, std)]
@@ -282,7 +275,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     a = input._data
     found = s.bernoulli_array(a) if p is None else s.bernoulli(a.shape, float(p), a.dtype)
     if out is not None:
-        return inplace_function("assign")(out, found.astype(out._data.dtype))
+        if out._vc is input._vc:
+            check_memory(SimpleNamespace(name="bernoulli"), out._data, [a])
+        return write_out(out, found)
     return _without_gradient(finish(np.asarray(found)), input)
 
 
@@ -294,7 +289,10 @@ def _without_gradient(t: Tensor, source: Tensor, node: str = "BernoulliBackward0
 @by_map("example")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
-    return finish(_stream(generator).multinomial(input._data, int(num_samples), replacement))
+    if out is not None and out._data.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._data.dtype)}")
+    found = _stream(generator).multinomial(input._data, int(num_samples), replacement)
+    return finish(found) if out is None else write_out(out, found)
 
 
 @by_map("numbers")

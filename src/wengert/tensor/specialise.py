@@ -37,7 +37,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=general, inplace=inplace,
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
-        respelled=_respelled, foreign=_foreign, UNSET=UNSET,
+        respelled=_respelled, foreign=_foreign, stranger=_stranger, UNSET=UNSET,
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
@@ -72,6 +72,10 @@ anomaly.listeners.append(_watch)
 def _foreign(v: Any) -> bool:
     """Whether an operand is neither a number nor something that overrides operators."""
     return dt.of_python(v) is None and not hasattr(type(v), "__torch_function__")
+
+
+def _stranger(op: Operator, v: Any) -> Exception:
+    return TypeError(f"descriptor '__{op.name}__' for 'torch._C.TensorBase' objects doesn't apply to a '{type(v).__name__}' object")
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
@@ -163,7 +167,8 @@ def source(op: Operator, kind: str = "call") -> str:
     elif fast(op):
         lines += _shortcut(op, kind, args)
     if special:
-        other = op.params[0 if kind == "reflected" else 1]
+        me, other = op.params[:2] if kind == "dunder" else op.params[1::-1]
+        add(f"    if not isinstance({me}, Tensor): raise stranger(op, {me})")
         add(f"    if not isinstance({other}, Tensor) and foreign({other}): return NotImplemented")
     add(f"    return general(op, {args})")
     return "\n".join(lines)
@@ -172,10 +177,9 @@ def source(op: Operator, kind: str = "call") -> str:
 def _shortcut(op: Operator, kind: str, args: str) -> list[str]:
     """The code for plain tensors; for two-operand arithmetic, also for a tensor and a Python number."""
     special = kind in ("dunder", "reflected")
-    if not (op.scalars and len(op.tensors) == 2 and not op.optional):
+    tensor, number = op.tensors[:: -1 if kind == "reflected" else 1] if len(op.tensors) == 2 else (None, None)
+    if op.optional or not (number in op.scalars if type(op.scalars) is tuple else op.scalars and number):
         return _path(op, args, None, special)
-    a, b = op.tensors
-    tensor, number = (b, a) if kind == "reflected" else (a, b)
     both = [] if kind == "reflected" else _path(op, args, None, special)
     return [*both, f"    if (type({number}) is float or type({number}) is int) and type({tensor}) in PLAIN:", *_path(op, args, number, special)[1:]]
 
@@ -299,7 +303,8 @@ def _writing(op: Operator, special: bool) -> list[str]:
         free = f"({a}._edge is None and {a}._meta is None"
         operands = [f"{a}._data"]
         if b is not None:
-            tests.append(f"(type({b}) is float or type({b}) is int)" if number else f"type({b}) in PLAIN and {b}._data.dtype is {a}._data.dtype")
+            apart = f"type({b}) in PLAIN and {b}._data.dtype is {a}._data.dtype and ({b}._vc is not {a}._vc or {b} is {a})"
+            tests.append(f"(type({b}) is float or type({b}) is int)" if number else apart)
             free += "" if number else f" and {b}._edge is None and {b}._meta is None"
             operands.append(b if number else f"{b}._data")
         lines += [

@@ -7,7 +7,7 @@ from typing import Any
 from ..ops import load
 from ..ops.operator import TABLE, Operator
 from . import backward as _backward  # noqa: F401  gives Tensor.backward its engine
-from . import conversion, creation, indexing, overloads, random
+from . import conversion, creation, indexing, overloads, random, ranges
 from .functions import FUNCTIONS, dunder, function, inplace_function
 from .tensor import Tensor
 
@@ -59,7 +59,7 @@ def assemble() -> None:
     PLACES["torch"]["fill"] = function("fill")
     for n in ("fill_", "zero_"):
         PLACES["torch"][n] = conversion.METHODS[n]
-    for f in creation.FUNCTIONS:
+    for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
         PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
     cls: Any = Tensor
     cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem

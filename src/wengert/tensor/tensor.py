@@ -193,9 +193,9 @@ class Tensor(Methods):
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in order."""
         if memory_format is not contiguous_format:
-            from .layout import is_channels_last
+            from ..arrays.layouts import is_in_format
 
-            return is_channels_last(self._data)
+            return is_in_format(self._data, memory_format)
         return self._data.flags.c_contiguous
 
     def is_floating_point(self) -> bool:

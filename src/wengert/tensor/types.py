@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as _index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,4 +201,10 @@ def shape_of(args: Iterable[Any]) -> tuple[int, ...]:
     row = tuple(args)
     if len(row) == 1 and not isinstance(row[0], (int, np.integer)) and hasattr(row[0], "__len__"):
         row = tuple(row[0])
-    return tuple(int(n) for n in row)
+    try:
+        return tuple([n if type(n) is int else _index(n) for n in row])
+    except TypeError:
+        at, wrong = next((i, n) for i, n in enumerate(row) if not hasattr(n, "__index__"))
+        if len(row) == 1:
+            raise TypeError(f"argument 'size' (position 1) must be tuple of ints, not {type(wrong).__name__}") from None
+        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(wrong).__name__} at pos {at}") from None

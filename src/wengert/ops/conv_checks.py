@@ -1,0 +1,104 @@
+"""What convolutions refuse, in the order and with the words of PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """``value`` for each of ``n`` spatial dimensions."""
+    row = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(row) == 1:
+        row = row * n
+    if len(row) != n:
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got {name}={list(row)}"
+        )
+    return row
+
+
+def check(
+    F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool,
+    stride: Any, padding: Any, dilation: Any, output_padding: Any = 0,
+) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """``(stride, padding, dilation, output_padding)`` for each spatial dimension, if all fits; ``padding`` may be a word."""
+    name = f"conv{'_transpose' if transposed else ''}{n}d"
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
+    word = padding if isinstance(padding, str) else None
+    if word is not None and word not in ("same", "valid"):
+        raise RuntimeError(f"Invalid padding string: '{word}'")
+    dims = weight.ndim - 2
+    if dims < 1:
+        raise RuntimeError("weight should have at least three dimensions")
+    if word == "same" and dims != n:
+        raise RuntimeError(_wrong_dimensions(input, weight, n, ""))
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    rows = []
+    for what, value in (("stride", stride), ("padding", 0 if word else padding), ("dilation", dilation), ("output_padding", output_padding)):
+        rows.append(ntuple((value,) * n if isinstance(value, int) else value, dims, what))
+    stride, padding, dilation, extra = rows
+    if word == "same" and any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(extra) < 0:
+        raise RuntimeError("negative output_padding is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) < 0:
+        raise RuntimeError("dilation should be greater than zero")
+    if dims != n:
+        raise RuntimeError(_wrong_dimensions(input, weight, n, " "))
+    _check_sizes(list(input.shape) if input.ndim == n + 2 else [1, *input.shape], list(weight.shape), bias, groups, transposed)
+    if min(dilation) == 0:
+        raise RuntimeError(f"dilation should be greater than zero, but got {[1, *dilation] if n == 1 else list(dilation)}")
+    if 0 in weight.shape[2:]:
+        kernel = list(weight.shape[2:])
+        raise RuntimeError(f"kernel size should be greater than zero, but got {[1, *kernel] if n == 1 else kernel}")
+    _check_types(F, input, weight, bias)
+    return stride, word or padding, dilation, extra
+
+
+def _wrong_dimensions(input: Any, weight: Any, n: int, space: str) -> str:
+    shape = list(input.shape) if input.ndim == n + 2 else [1, *input.shape]
+    return (
+        f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight{space}{list(weight.shape)}, but got {n + 2}-dimensional "
+        f"input of size {shape} instead"
+    )
+
+
+def _check_sizes(shape: list[int], weight: list[int], bias: Any, groups: int, transposed: bool) -> None:
+    if weight[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {weight} instead"
+        )
+    if weight[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size [{weight}] instead"
+        )
+    expected = weight[0] if transposed else weight[1] * groups
+    if shape[1] != expected:
+        raise RuntimeError(
+            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {weight}, expected input{shape} to have {expected} "
+            f"channels, but got {shape[1]} channels instead"
+        )
+    outputs = weight[1] * groups if transposed else weight[0]
+    if bias is not None and (bias.ndim != 1 or bias.shape[0] != outputs):
+        raise RuntimeError(
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {weight}, expected bias to be 1-dimensional with {outputs} elements, "
+            f"but got bias of size {list(bias.shape)} instead"
+        )
+
+
+def _check_types(F: Any, input: Any, weight: Any, bias: Any) -> None:
+    from ..arrays.dtypes import scalar_name
+
+    d = F.dtype_of(input)
+    if F.dtype_of(weight) != d:
+        raise RuntimeError(f"expected scalar type {scalar_name(d)} but found {scalar_name(F.dtype_of(weight))}")
+    if bias is not None and F.dtype_of(bias) != d:
+        raise RuntimeError(
+            f"Input type ({scalar_name(d).lower()}) and bias type ({scalar_name(F.dtype_of(bias)).lower()}) should be the same"
+        )

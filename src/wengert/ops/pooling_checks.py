@@ -1,0 +1,161 @@
+"""What pooling refuses, in the order and with the words of PyTorch, which pools one dimension as two (but for maxima)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import kernels as K
+
+_WORDS = ("one", "two", "three")
+
+
+def window(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """``value`` for each of ``n`` spatial dimensions; ``RuntimeError`` as in PyTorch if there are too many or too few."""
+    row = (value,) * n if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(row) == 1:
+        row = row * n
+    if len(row) != n:
+        raise RuntimeError(f"{name} must either be a single int, or a tuple of {_WORDS[n - 1]} ints")
+    return row
+
+
+def _size_message(name: str, n: int, what: str, given: int) -> str:
+    """That ``what`` has the wrong number of sizes."""
+    if name == "max_pool1d":
+        kinds = {"stride": "None, an int, list of ints, or", "kernel_size": "an int, list of ints or"}
+        kind = kinds.get(what, "an int, list of ints, or")
+        return f"max_pool1d() {what} must be {kind} tuple of ints of size 1 but got size {given}"
+    if n == 1:
+        return f"{name.removesuffix('_with_indices')}() argument '{what}' should contain one int (got {given})"
+    either = "" if name == "avg_pool3d" else "either be " if what != "dilation" else "be either "
+    omitted = "omitted, " if what == "stride" else ""
+    return f"{name}: {what} must {either or 'be '}{omitted}a single int, or a tuple of {_WORDS[n - 1]} ints"
+
+
+def _spread(name: str, n: int, what: str, value: Any) -> tuple[int, ...]:
+    row = (value,) * n if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(row) == 1:
+        row *= n
+    if len(row) != n:
+        raise RuntimeError(_size_message(name, n, what, len(row)))
+    return row
+
+
+def _dimensions(name: str, n: int, shape: list[int]) -> str:
+    """What is wrong with an input of ``shape``, in PyTorch's words, which differ from function to function."""
+    if name == "max_pool1d":
+        return f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
+    if n == 1:
+        label = name.removesuffix("_with_indices")
+        return f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument #1 'self' (while checking arguments for {label})"
+    if name.startswith("adaptive"):
+        return f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' if 'max' in name else ''} {shape}"
+    return f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"
+
+
+def batched(F: Any, input: Any, n: int, name: str) -> tuple[Any, bool]:
+    """``input`` with a batch dimension, and whether it had one."""
+    if input.ndim not in (n + 1, n + 2):
+        if name == "avg_pool2d" and input.ndim < 3:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got -3)")
+        raise RuntimeError(_dimensions(name, n, list(input.shape)))
+    return (input, True) if input.ndim == n + 2 else (F.unsqueeze(input, 0), False)
+
+
+def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[Any, bool, tuple[int, ...]]:
+    """``input`` with a batch dimension, whether it had one, and the output size asked for (None: as in the input)."""
+    shape = list(input.shape)
+    average = "avg" in name
+    row = (output_size,) * n if isinstance(output_size, int) or output_size is None else tuple(output_size)
+    if n > 1 and not isinstance(output_size, int) and output_size is not None and len(row) == n >= input.ndim:
+        raise ValueError(f"Input dimension should be at least {n + 1}")
+    if n == 1 and len(row) != 1:
+        raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(row)})")
+    if len(row) != n:
+        raise RuntimeError(f"{name}: output_size must be {n}" if average else f"{name}(): internal error: output_size.size() must be {n}")
+    x, whole = batched(F, input, n, name)
+    size = tuple(s if o is None else int(o) for o, s in zip(row, x.shape[2:]))
+    flat = average and n == 1  # averages of one dimension are averages of two
+    for i in range(input.ndim - n - (0 if average and n < 3 else 1), input.ndim):
+        if shape[i] == 0:
+            at, shown = (i + 1, [*shape[:-1], 1, shape[-1]]) if flat else (i, shape)
+            raise RuntimeError(
+                f"{'adaptive_avg_pool2d' if flat else name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{shown} with dimension {at} being empty"
+            )
+    if any(o < 0 for o in size):
+        if average:
+            received = ", ".join(map(str, (1, *size) if flat else size[:2])) + "".join(f",{o}" for o in size[2:])
+            name = "adaptive_avg_pool2d" if flat else name
+            raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{received}}}")
+        made = [*x.shape[:2], *((1,) if n == 1 else ()), *size]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {made}")
+    return x, whole, size
+
+
+def prepare(
+    F: Any, name: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool
+) -> tuple[Any, bool, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """``input`` with a batch dimension, whether it had one, and the windows' sizes for each dimension."""
+    if n == 1:
+        empty = 0 in input.shape[-2:] if name == "max_pool1d" else False
+        if input.ndim not in (2, 3) or empty:
+            raise RuntimeError(_dimensions(name, 1, list(input.shape)))
+    kernel = _spread(name, n, "kernel_size", kernel)
+    stride = kernel if stride is None or stride in ([], ()) else _spread(name, n, "stride", stride)
+    padding, dilation = _spread(name, n, "padding", padding), _spread(name, n, "dilation", dilation)
+    x, whole = batched(F, input, n, name)
+    if name == "max_pool1d":
+        _check_max_pool1d(kernel[0], stride[0], padding[0], dilation[0])
+    else:
+        _check_windows(name, n, list(input.shape), kernel, stride, padding, dilation)
+    space = tuple(x.shape[2:])
+    counts = K.window_counts(space, kernel, stride, padding, dilation, ceil)
+    if min(counts) < 1:
+        if name == "max_pool1d":
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {counts[0]}")
+        one = (1,) if n == 1 else ()
+        given, found = ("x".join(map(str, (x.shape[1], *one, *row))) for row in (space, counts))
+        raise RuntimeError(f"Given input size: ({given}). Calculated output size: ({found}). Output size is too small")
+    return x, whole, kernel, stride, padding, dilation
+
+
+def _check_max_pool1d(kernel: int, stride: int, padding: int, dilation: int) -> None:
+    if kernel <= 0:
+        raise RuntimeError(f"max_pool1d() kernel_size must be greater than zero, but got {kernel}")
+    if stride <= 0:
+        raise RuntimeError(f"max_pool1d() stride must be greater than zero, but got {stride}")
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > kernel // 2:
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
+    if dilation <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
+
+
+def _check_windows(name: str, n: int, shape: list[int], kernel: Any, stride: Any, padding: Any, dilation: Any) -> None:
+    for k, s, p, d in zip(kernel, stride, padding, dilation):
+        if s == 0:
+            raise RuntimeError("stride should not be zero")
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if k > 0 and p > ((k - 1) * d + 1) // 2 and d > 0:
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+    letters = "THW"[-max(n, 2) :]
+    for what, row, prefix in (("kernel size", kernel, "k"), ("stride", stride, "d"), ("dilation", dilation, "dilation")):
+        if min(row) <= 0:
+            shown = (1, *row) if n == 1 else row
+            found = " ".join(f"{prefix}{letter}: {v}" for letter, v in zip(letters, shown))
+            raise RuntimeError(f"{what} should be greater than zero, but got {found}")
+    if 0 in shape[-n - 1 :]:
+        if n == 3:
+            label = name if "avg" in name else "max_pool3d_with_indices_out_cpu_template"
+            raise RuntimeError(
+                f"{label}(): Expected input's non-batch dimensions to have positive length, but input has a shape of {shape} and non-batch "
+                f"dimension 0 has length zero!"
+            )
+        shown = [*shape[:-1], 1, shape[-1]] if n == 1 else shape
+        raise RuntimeError(f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{shown}")
+    if name == "avg_pool3d" and any(s < k for s, k in zip(shape[-3:], kernel)):
+        sizes, kernels = (" ".join(f"{a}{letter}: {v}" for letter, v in zip("THW", row)) for a, row in (("", shape[-3:]), ("k", kernel)))
+        raise RuntimeError(f"input image ({sizes}) smaller than kernel size ({kernels})")

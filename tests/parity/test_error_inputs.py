@@ -1,0 +1,130 @@
+"""Bad input: what PyTorch's own table of operators says must be refused is refused, with its exception and its words.
+
+Each operator of the table lists calls that are errors, the exception they raise and a pattern of its message. The arguments
+are rebuilt here with the memory they share (an ``out`` that overlaps an input, say), and the same call must fail alike.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import types
+import warnings
+from typing import Any
+
+import pytest
+
+import wengert
+
+if os.environ.get("WENGERT_REQUIRE_PARITY") == "1":
+    import torch
+else:
+    torch = pytest.importorskip("torch")
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+pytestmark = pytest.mark.parity
+
+# Operators that we do not have on purpose: kernels that PyTorch shows only to its own code, and compilers for GPUs.
+ABSENT = {"native_layer_norm", "_chunk_cat", "jiterator_binary", "jiterator_binary_return_by_ref"}
+# Calls that cannot fail alike: (operator, number of the call) -> why.
+DIFFERENT: dict[tuple[str, int], str] = {
+    ("clamp_max", 0): "PyTorch accepts a number there; only its references in Python do not",
+    ("clamp_min", 0): "PyTorch accepts a number there; only its references in Python do not",
+}
+# Nothing to compare: the reason holds for the arguments themselves.
+NOT_EXPRESSIBLE = {
+    **{("gradient", i): "the spacing is a tensor of another device" for i in (3, 10, 17)},
+    **{(name, i): "arrays have at most 64 dimensions" for name in ("amax", "amin", "aminmax") for i in (1, 2)},
+}
+
+
+class Twin:
+    """Builds our twins of PyTorch's arguments; tensors that share memory there share it here."""
+
+    def __init__(self) -> None:
+        self.memory: dict[Any, Any] = {}
+        self.known: dict[int, Any] = {}
+
+    def __call__(self, x: Any) -> Any:
+        if isinstance(x, torch.Tensor):
+            if id(x) not in self.known:
+                self.known[id(x)] = self.tensor(x)
+            return self.known[id(x)]
+        if isinstance(x, torch.Size):
+            return tuple(x)
+        if isinstance(x, (list, tuple)):
+            return type(x)(self(v) for v in x) if not hasattr(x, "_fields") else tuple(self(v) for v in x)
+        if isinstance(x, dict):
+            return {k: self(v) for k, v in x.items()}
+        if isinstance(x, torch.dtype):
+            return getattr(wengert, str(x).removeprefix("torch."))
+        if isinstance(x, torch.device):
+            return wengert.device(x.type)
+        return x
+
+    def tensor(self, t: Any) -> Any:
+        dtype = getattr(wengert, str(t.dtype).removeprefix("torch."))
+        if t.layout is torch.sparse_coo:
+            return wengert.sparse_coo_tensor(self(t._indices()), self(t._values()), tuple(t.shape))
+        key = (t.untyped_storage().data_ptr(), t.dtype)
+        if not key[0]:
+            return wengert.empty(tuple(t.shape), dtype=dtype)
+        if key not in self.memory:
+            whole = torch.empty(0, dtype=t.dtype).set_(t.untyped_storage(), 0, (t.untyped_storage().nbytes() // t.element_size(),))
+            self.memory[key] = wengert.tensor(whole.float().numpy()).to(dtype) if t.dtype is torch.bfloat16 else wengert.tensor(whole.numpy())
+        twin = self.memory[key].as_strided(tuple(t.shape), t.stride(), t.storage_offset())
+        return twin.detach().requires_grad_() if t.requires_grad else twin
+
+
+def ours(op: Any) -> Any:
+    """Our function for an entry of the table; None if we have none."""
+    f = op.op
+    if isinstance(f, types.FunctionType) and "testing" in (f.__module__ or ""):
+        return types.FunctionType(f.__code__, {**f.__globals__, "torch": wengert}, f.__name__, f.__defaults__, f.__closure__)
+    at: Any = wengert
+    for part in op.name.split("."):
+        at = getattr(at, part, None)
+        if at is None:
+            return getattr(wengert.Tensor, op.name.rsplit(".", 1)[-1], None)
+    return at
+
+
+def label(op: Any) -> str:
+    return op.name + ("/" + op.variant_test_name if op.variant_test_name else "")
+
+
+OPS = {label(op): op for op in op_db if op.error_inputs_func is not None and op.name not in ABSENT}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_refused_alike(name: str) -> None:
+    op = OPS[name]
+    f = ours(op)
+    assert f is not None, "absent"
+    torch.manual_seed(0)
+    wrong = []
+    for i, error in enumerate(op.error_inputs("cpu")):
+        if (name, i) in NOT_EXPRESSIBLE or (name, i) in DIFFERENT:
+            continue
+        sample = error.sample_input
+        first, args, kwargs = Twin()((sample.input, sample.args, sample.kwargs))
+        shown = f"call {i}: {sample.summary() if hasattr(sample, 'summary') else sample}"[:300]
+        try:
+            f(first, *args, **kwargs)
+        except error.error_type as e:
+            if not re.search(error.error_regex, str(e)):
+                wrong.append(f"{shown}\n  says  {e}\n  not   {error.error_regex}")
+        except Exception as e:
+            wrong.append(f"{shown}\n  raises {type(e).__name__}: {e}\n  not    {error.error_type.__name__}: {error.error_regex}")
+        else:
+            wrong.append(f"{shown}\n  is no error\n  but {error.error_type.__name__}: {error.error_regex}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_tables_are_of_use() -> None:
+    """No reason is given for a call that does not exist."""
+    for name, i in (*DIFFERENT, *NOT_EXPRESSIBLE):
+        assert i < len(list(OPS[name].error_inputs("cpu"))), (name, i)
