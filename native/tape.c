@@ -11,7 +11,7 @@
 enum { MAX_PARAMS = 16, MAX_SAVED = 16 };
 enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', OTHER = 'x' };           /* kinds of parameters */
 enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
-enum { NO_NUMBERS, NUMBERS_SECOND, NUMBERS_EITHER }; /* where a Python number may stand as it is */
+enum { RULES_TAKE_FIRST = 1 << MAX_PARAMS }; /* in `numbers`: a Python number that comes first may stay as it is */
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
 enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p' };
 
@@ -26,7 +26,8 @@ typedef struct {
     PyObject *op, *forward, *kernel, *keywords, *node, *result_type, *defaults;
     PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
-    char promote, view, numbers;
+    char promote, view;
+    int numbers; /* bit i: parameter i may be a Python number */
     char kind[MAX_PARAMS];
     unsigned char float_at[MAX_PARAMS], wrt_at[MAX_PARAMS], live_at[MAX_PARAMS];
     Saved save[MAX_SAVED], constant[MAX_SAVED];
@@ -412,7 +413,7 @@ static int take(const Operation *self, struct call *c, int *number)
             if (is_usable(value)) {
                 c->raw[i] = Py_NewRef(SLOT(value, at.data));
                 c->owned[i] = 1;
-            } else if (self->numbers && *number < 0 && (PyFloat_CheckExact(value) || PyLong_CheckExact(value))) *number = i;
+            } else if ((self->numbers >> i & 1) && *number < 0 && (PyFloat_CheckExact(value) || PyLong_CheckExact(value))) *number = i;
             else return 0;
             break;
         case LIST: {
@@ -490,7 +491,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     }
     const int by_kernel = floating && self->kernel != Py_None && all_defaults(self, args);
     /* Where arguments are promoted, a forward expects arrays, and so do most rules of a number that comes first. */
-    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && self->numbers == NUMBERS_SECOND))) {
+    if (number >= 0 && self->promote != NO_PROMOTION && (!by_kernel || (number == 0 && !(self->numbers & RULES_TAKE_FIRST)))) {
         if (!(boxed = PyArray_SimpleNew(0, NULL, d->type_num))) goto done;
         if (PyArray_SETITEM((PyArrayObject *)boxed, PyArray_BYTES((PyArrayObject *)boxed), args[number]) < 0) goto done;
         c.raw[number] = boxed;
@@ -602,7 +603,7 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
     self->defaults = Py_NewRef(defaults);
     self->others = Py_NewRef(others);
     self->outputs = outputs, self->aux = aux;
-    self->promote = promote, self->view = view, self->numbers = (char)numbers;
+    self->promote = promote, self->view = view, self->numbers = numbers;
     if (others != Py_None && (!PyTuple_Check(others) || PyTuple_GET_SIZE(others) != self->params)) self->params = -1;
     if (self->params < 0 || self->floats < 0 || self->wrt < 0 || self->live < 0 || self->saved < 0 || self->consts < 0) {
         Py_DECREF(self);

@@ -145,8 +145,6 @@ def narrow(input: Array, dim, start, length):
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
-    if type(start) is not int and (np.ndim(start) or type(start if type(start) in (bool, float) else start.item()) is not int):
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
     d = axis(dim, input.ndim)
     size = input.shape[d]
     if not -size <= start <= size:

@@ -17,6 +17,7 @@ from .record import rename
 from .tensor import Tensor
 from .types import shape_of
 
+_narrow = function("narrow")
 _NODES = {
     ("t", False): "TBackward1", ("transpose", False): "TransposeBackward1", ("unsqueeze", False): "UnsqueezeBackward1",
     ("squeeze", False): "SqueezeBackward3", ("squeeze", True): "SqueezeBackward4", ("as_strided", False): "AsStridedBackward1",
@@ -66,6 +67,21 @@ METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
 def conj(input: Any) -> Any:
     """The complex conjugate; a real tensor is its own."""
     return function("conj")(input) if input._data.dtype.kind == "c" else input
+
+
+@overload("torch", "Tensor")
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    """``length`` slices from ``start`` (an int, or a tensor of no dimensions) along ``dim``, as a view.
+
+    >>> import wengert as torch
+    >>> torch.narrow(torch.arange(6), 0, 2, 3)
+    tensor([2, 3, 4])
+    """
+    if isinstance(start, Tensor):
+        if start.ndim or start._data.dtype.kind not in "iu":
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = int(start._data)
+    return _narrow(input, dim, start, length)
 
 
 @overload("Tensor")

@@ -93,9 +93,17 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
         len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
         b"v" if op.view is True else b"p" if op.view else b"n",
-        (2 if op.name in _NUMBERS_FIRST else 1) if op.scalars and len(op.tensors) == 2 and not op.optional else 0,
+        _numbers(op),
         tuple(without.get(p) for p in op.params) if without else None,
     )
+
+
+def _numbers(op: Operator) -> int:
+    """Which parameters may be Python numbers, a bit for each; and one bit more if the rules take a number that comes first."""
+    if not op.scalars or len(op.tensors) != 2 or op.optional:
+        return 0
+    allowed = op.tensors if type(op.scalars) is str else op.scalars
+    return sum(1 << op.params.index(p) for p in allowed) | (op.name in _NUMBERS_FIRST) << _MOST
 
 
 def _kind(op: Operator, p: str) -> bytes:
