@@ -33,7 +33,7 @@ ABSENT = {"native_layer_norm", "_chunk_cat", "jiterator_binary", "jiterator_bina
 DIFFERENT: dict[tuple[str, int], str] = {
     ("clamp_max", 0): "PyTorch accepts a number there; only its references in Python do not",
     ("clamp_min", 0): "PyTorch accepts a number there; only its references in Python do not",
-    **{(f"__r{name}__", 0): "an unbound method of a number: the short cut does not ask whose method it is" for name in ("add", "mul", "and", "or", "xor")},
+    **{(f"__r{name}__", 0): "a method of a number: the short cut does not ask whose method it is" for name in ("add", "mul", "and", "or", "xor")},
 }
 # Nothing to compare: the reason holds for the arguments themselves.
 NOT_EXPRESSIBLE = {
