@@ -335,7 +335,7 @@ static int record(const Operation *self, const struct call *c)
     for (Py_ssize_t i = 0; i < all; i++) {
         PyObject *t = PyTuple_GET_ITEM(c->results, self->outputs ? self->live_at[i] : i);
         const int type = PyArray_TYPE((PyArrayObject *)SLOT(t, at.data));
-        if (!self->outputs || PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type)) outputs[count++] = t;
+        if (!self->outputs || PyTypeNum_ISFLOAT(type) || PyTypeNum_ISCOMPLEX(type) || PyTypeNum_ISUSERDEF(type) /* bfloat16 */) outputs[count++] = t;
     }
     if (!count) {
         failed = 0;

@@ -38,3 +38,24 @@ def test_nan_is_the_largest(name, dtype):
     for (kind, values), (wanted_kind, wanted) in zip(*answers, strict=True):
         assert kind == wanted_kind
         np.testing.assert_array_equal(values, wanted)
+
+
+def test_bfloat16_carries_gradients():
+    """A cast to half precision is a step of the tape in either half type."""
+    for torch in (wengert, reference):
+        for kind in (torch.bfloat16, torch.float16):
+            x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+            y = x.to(kind) * 2
+            assert y.requires_grad
+            assert y.dtype == kind
+            y.sum().backward()
+            assert x.grad.tolist() == [2.0] * 3
+            assert x.grad.dtype == torch.float64
+
+
+def test_second_derivative_of_a_norm_at_zero():
+    for torch in (wengert, reference):
+        x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+        (g,) = torch.autograd.grad(torch.linalg.norm(x, 3), x, create_graph=True)
+        (h,) = torch.autograd.grad(g.sum(), x)
+        assert h.tolist() == [0.0] * 3

@@ -23,19 +23,27 @@ def strides_for(shape: tuple[int, ...], order: Any) -> tuple[int, ...]:
     return tuple(row)
 
 
+def format_name(kind: Any) -> str | None:
+    """The name of a memory format; PyTorch's own objects, of a program that uses both libraries, tell it by their text."""
+    if type(kind).__name__ == "memory_format":
+        return getattr(kind, "name", None) or str(kind).removeprefix("torch.")
+    return None
+
+
 def format_strides(shape: tuple[int, ...], kind: Any) -> tuple[int, ...]:
     """Strides, in elements, of a new tensor of ``shape`` in the memory format ``kind``."""
-    n, rank = len(shape), _RANK.get(kind.name)
+    name = format_name(kind)
+    n, rank = len(shape), _RANK.get(name or "")
     if rank:
         if n != rank:
-            raise RuntimeError(f"required rank {rank} tensor to use {kind.name} format")
+            raise RuntimeError(f"required rank {rank} tensor to use {name} format")
         return strides_for(shape, (0, *range(2, n), 1))
     return strides_for(shape, range(n))
 
 
 def is_in_format(a: np.ndarray, kind: Any) -> bool:
     """Whether the elements of ``a`` lie in memory as ``kind`` wants them, without gaps."""
-    name = getattr(kind, "name", None)
+    name = format_name(kind)
     if name == "contiguous_format":
         return a.flags.c_contiguous
     if name == "preserve_format":
@@ -113,7 +121,7 @@ def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | No
 
 def layout_like(a: np.ndarray, kind: Any) -> tuple[int, ...] | None:
     """The strides of a new array in the shape of ``a`` in the format ``kind``; None where they are the usual ones."""
-    name = "preserve_format" if kind is None else getattr(kind, "name", "contiguous_format" if kind is True else None)
+    name = "preserve_format" if kind is None else "contiguous_format" if kind is True else format_name(kind)
     if name == "contiguous_format":
         return None
     if name == "preserve_format":

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.layouts import is_in_format, seems
+from ..arrays.layouts import format_name, is_in_format, seems
 from ..graph.modes import modes
 from .call import bump, check_writable
 from .functions import function, inplace_function
@@ -44,7 +44,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     if dtype is not None and dtype.np != self._data.dtype:
         t = function("cast")(self, dtype)
         return t if kept else contiguous(t, memory_format)
-    if not copy and (kept or seems(self._data) == memory_format.name):
+    if not copy and (kept or seems(self._data) == format_name(memory_format)):
         return self
     return self.clone() if kept else self.clone(memory_format=memory_format)
 
