@@ -49,7 +49,8 @@ def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: An
         slope = F.sgn(input) * F.pow(size, ord - 1)
         if ord < 1:
             slope = F.masked_fill(slope, size == 0, 0)
-    return slope * F.masked_fill(g / F.pow(norm, ord - 1), nothing, 0)  # masked with g, which a second derivative may make NaN there
+    some = F.masked_fill(norm, nothing, 1)  # so that no infinity meets a zero in the derivatives of this
+    return slope * F.masked_fill(g / F.pow(some, ord - 1), nothing, 0)
 
 
 @operator(grad=dict(input=_vector_norm_back), wirtinger=True, shows=("keepdim",))
