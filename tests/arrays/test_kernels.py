@@ -839,6 +839,18 @@ def test_cross_entropy(dtype):
     assert K.cross_entropy(np.zeros((0, 3), dtype), np.zeros(0, np.int64))[0].shape == (0,)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.complex128, np.bool_])
+@pytest.mark.parametrize("shape", [(33, 70), (5, 40, 31), (17, 3, 65), (64, 16), (2, 3), (0, 40), (40,), ()])
+def test_copies_in_order(dtype, shape):
+    x = (np.random.default_rng(16).standard_normal(shape) * 50).astype(dtype)
+    for axes in itertools.permutations(range(len(shape))):
+        view = x.transpose(axes)
+        for v in (view, view[::-1] if x.ndim else view, view[..., 1:] if x.ndim else view, np.broadcast_to(view, (2, *view.shape))):
+            got = K.in_order(v)
+            assert got.flags.c_contiguous and got.flags.owndata and got.dtype == v.dtype
+            np.testing.assert_array_equal(got, v)
+
+
 def test_sums_of_products_in_plain_agree_with_calculus():
     """The plain gradients are derivatives of the plain functions (central differences, float64)."""
     x = np.linspace(-3, 3, 41)

@@ -167,6 +167,32 @@ def test_repeated_places_add_up(torch):
     assert a == [1.0, 1.0, 1.0] and b == [1.0, 1.0, 1.0]
 
 
+def test_repeated_places_of_several_dimensions_add_up(torch):
+    """Places of the first dimensions, broadcast, from the end too; rows come along. A slice in between; nothing at all."""
+    i, j = torch.tensor([[0, -1], [0, 1]]), torch.tensor([-1, 1])
+    x = torch.arange(24.0, dtype=torch.float64).reshape(2, 2, 6).requires_grad_()
+    weight = torch.arange(1.0, 25.0, dtype=torch.float64).reshape(2, 2, 6)
+    (x[i, j] * weight).sum().backward()
+    want = torch.zeros(2, 2, 6, dtype=torch.float64)
+    for a in range(2):
+        for b in range(2):
+            want[i[a, b], j[b]] += weight[a, b]
+    assert torch.equal(x.grad, want)
+    one, none = torch.tensor(1), torch.zeros(0, dtype=torch.int64)
+    for f, shape in ((lambda t: t[i], (2, 2, 2, 6)), (lambda t: t[:, j], (2, 2, 6)), (lambda t: t[i, :, j], (2, 2, 2)),
+                     (lambda t: t[i, j, j], (2, 2)), (lambda t: t[one], (2, 6)), (lambda t: t[none], (0, 2, 6))):  # fmt: skip
+        x.grad = None
+        y = f(x)
+        assert tuple(y.shape) == shape
+        y.sum().backward()
+        assert x.grad.sum().item() == y.numel() and x.grad.shape == x.shape
+    target = torch.zeros(3, 2)
+    target.index_put_((torch.tensor([2, 2, -3]),), torch.tensor([1.0, 2.0]), accumulate=True)
+    assert target.tolist() == [[1.0, 2.0], [0.0, 0.0], [2.0, 4.0]]
+    with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 3"):
+        target.index_put_((torch.tensor([3]),), torch.tensor(1.0), accumulate=True)
+
+
 def test_scattered_extremes(torch):
     i = torch.tensor([0, 0, 1])
     x, s = gradient(torch, lambda x, s: x.scatter_reduce(0, i, s, "amax"), [3.0, 1.0], [3.0, 3.0, 2.0])

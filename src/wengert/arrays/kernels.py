@@ -51,6 +51,7 @@ FAMILIES = {
     "groups": ("group_norm", "group_norm_grad"),
     "windows": ("window_counts", "im2col", "col2im", "max_pool", "max_pool_grad"),
     "casts": ("cast",),
+    "layout": ("in_order",),
     "scatter": ("add_at",),
     "conv": ("conv", "conv_input", "conv_weight"),
     "attention": ("attention", "attention_grad"),

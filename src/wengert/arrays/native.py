@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wengert.arrays.plain.windows import Ints
 
 
+_SINGLE = np.dtype(np.float32)
 instruction_set: str = _kernels.instruction_set
 set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_threads
 
@@ -101,27 +102,54 @@ def conv_weight(x: Array, g: Array, shape: Ints, stride: Ints, padding: Ints, di
     return _plain_conv.conv_weight(x, g, shape, stride, padding, dilation, groups) if found is NotImplemented else found
 
 
+def cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    value = _kernels.cast(x, dtype)
+    if value is not NotImplemented:
+        return value  # type: ignore[no-any-return]
+    return cast(x.T, dtype).T if x.flags.fnc else x.astype(dtype)
+
+
+def is_half(x: Array) -> bool:
+    """Whether ``x`` is float16 or bfloat16: kernels for rows compute those in float32, cast before and after."""
+    return x.dtype.itemsize == 2 and x.dtype.kind in "fV"
+
+
+def widened(x: Any) -> Any:
+    return x if x is None or not is_half(x) else cast(x, _SINGLE)
+
+
 def softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+    if out is None and is_half(x):
+        return cast(softmax(widened(x), axis), x.dtype)
     value = _kernels.softmax(x, axis) if out is None else NotImplemented
     return rows.softmax(x, axis, out) if value is NotImplemented else value
 
 
 def softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+    if out is None and is_half(result):
+        return cast(softmax_grad(widened(g), widened(result), axis), result.dtype)
     value = _kernels.softmax_grad(g, result, axis) if out is None else NotImplemented
     return rows.softmax_grad(g, result, axis, out) if value is NotImplemented else value
 
 
 def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
+    if out is None and is_half(x):
+        return cast(log_softmax(widened(x), axis), x.dtype)
     value = _kernels.log_softmax(x, axis) if out is None else NotImplemented
     return rows.log_softmax(x, axis, out) if value is NotImplemented else value
 
 
 def log_softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = None) -> Array:
+    if out is None and is_half(result):
+        return cast(log_softmax_grad(widened(g), widened(result), axis), result.dtype)
     value = _kernels.log_softmax_grad(g, result, axis) if out is None else NotImplemented
     return rows.log_softmax_grad(g, result, axis, out) if value is NotImplemented else value
 
 
 def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:
+    if is_half(x):
+        out, mean, rstd = layer_norm(widened(x), dims, widened(weight), widened(bias), eps)
+        return cast(out, x.dtype), mean, rstd
     value = _kernels.normalize(x, dims, weight, bias, eps, True)
     return rows.layer_norm(x, dims, weight, bias, eps) if value is NotImplemented else value
 
@@ -129,6 +157,9 @@ def layer_norm(x: Array, dims: int, weight: Array | None, bias: Array | None, ep
 def layer_norm_grad(
     g: Array, x: Array, mean: Array, rstd: Array, weight: Array | None, dims: int, needed: Needed = (True, True, True)
 ) -> tuple[Array | None, Array | None, Array | None]:
+    if is_half(x):
+        found = layer_norm_grad(widened(g), widened(x), mean, rstd, widened(weight), dims, needed)
+        return tuple([None if v is None else cast(v, x.dtype) for v in found])  # type: ignore[return-value]
     value = _kernels.normalize_grad(g, x, mean, rstd, weight, dims, *needed)
     return rows.layer_norm_grad(g, x, mean, rstd, weight, dims, needed) if value is NotImplemented else value
 
@@ -203,9 +234,9 @@ def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     return windows.max_pool_grad(g, index, size) if value is NotImplemented else value
 
 
-def cast(x: Array, dtype: np.dtype[Any]) -> Array:
-    value = _kernels.cast(x, dtype)
-    return x.astype(dtype) if value is NotImplemented else value
+def in_order(x: Array) -> Array:
+    value = _kernels.in_order(x)
+    return np.array(x, order="C") if value is NotImplemented else value
 
 
 def add_at(out: Array, index: Array, values: Array) -> Array:

@@ -18,7 +18,7 @@ operator, composite = family("functional")
 
 def wide(a: Any) -> Any:
     """Half precision is computed in float32."""
-    return a.astype(np.float32) if a is not None and a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
+    return K.cast(a, np.dtype(np.float32)) if a is not None and a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
 
 
 def _attention_raw(g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, needs: Any) -> Any:

@@ -23,7 +23,7 @@ operator, composite = family("functional")
 
 
 def _wide(a: Any) -> Any:
-    return a.astype(np.float32) if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
+    return K.cast(a, np.dtype(np.float32)) if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
 
 
 @operator(

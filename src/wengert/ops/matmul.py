@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.dtypes import scalar_name
 from .operator import family
 from .views import expand
@@ -24,7 +25,7 @@ def mT(x: Any) -> Any:
 def product(a: Any, b: Any) -> Any:
     """``a @ b`` with half precision carried in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
-        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+        return K.cast(np.asarray(np.matmul(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
         return np.dot(a, b)  # the same product of BLAS, behind fewer questions
     if a.dtype.kind == "b":

@@ -265,6 +265,25 @@ def index_key(indices: Any) -> tuple[Any, ...]:
     return tuple(slice(None) if i is None else i for i in indices)
 
 
+def _add_leading(out: Any, indices: Any, values: Any) -> bool:
+    """Add where whole numbers name places of the first dimensions and all the rest is meant; whether it was such a case."""
+    named = [i for i in indices if i is not None]
+    n = len(named)
+    if not out.size or out.dtype.kind not in "fc" or out.dtype.itemsize == 2:
+        return False
+    if any(i is None for i in indices[:n]) or any(i.dtype.kind not in "iu" for i in named):
+        return False
+    if any(i.size and (i.min() < -size or i.max() >= size) for i, size in zip(named, out.shape)):
+        return False  # for NumPy to say
+    places: Any = 0
+    for i, size in zip(named, out.shape):
+        places = places * size + np.where(i < 0, i + size, i)
+    rest = out.shape[n:]
+    values = np.broadcast_to(values, places.shape + rest)
+    K.add_at(out.reshape(-1, *rest) if n > 1 else out, places.reshape(-1), np.ascontiguousarray(values).reshape(-1, *rest))
+    return True
+
+
 def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
     return g if accumulate else F.index_put(g, indices, F.zeros((), F.dtype_of(g)))
 
@@ -284,7 +303,7 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
     if accumulate:
         if all(i is None or i.dtype == bool for i in indices or ()):
             out[key] += values
-        else:
+        elif not _add_leading(out, indices, values):
             np.add.at(out, key, values)
     else:
         out[key] = values
@@ -347,7 +366,7 @@ def cast(input: Array, dtype):
 def clone(input: Array, *, memory_format=None):
     strides = layout_like(input, memory_format)
     if strides is None:
-        return np.array(input, order="C")
+        return K.in_order(input)
     out = blank(input.shape, input.dtype, strides)
     out[...] = input
     return out

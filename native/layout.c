@@ -1,0 +1,91 @@
+/* Copies into C order of arrays that lie in memory the other way round. */
+#include "wengert.h"
+
+#include "pool.h"
+
+/* A tile: elements that lie together along one axis, of as many neighbours along the last one. */
+enum { TILE = 16 };
+
+struct copy_job {
+    const char *from;
+    char *to;
+    int outer; /* axes besides the two */
+    npy_intp shape[NPY_MAXDIMS], from_stride[NPY_MAXDIMS], to_stride[NPY_MAXDIMS];
+    npy_intp rows, columns, from_row, to_column; /* rows: the last axis; columns: the axis that is contiguous in `from` */
+    npy_intp tiles, width;
+};
+
+#define DEFINE_TILE(TYPE, bits)                                                                                       \
+    static void tile_##bits(const struct copy_job *job, const char *from, char *to, npy_intp first, npy_intp count)    \
+    {                                                                                                                 \
+        TYPE part[TILE][TILE];                                                                                        \
+        from += first * sizeof(TYPE), to += first * job->to_column;                                                   \
+        for (npy_intp r = 0; r < job->rows; r += TILE) {                                                              \
+            const npy_intp n = job->rows - r < TILE ? job->rows - r : TILE;                                           \
+            for (npy_intp i = 0; i < n; i++) memcpy(part[i], from + (r + i) * job->from_row, count * sizeof(TYPE));    \
+            for (npy_intp j = 0; j < count; j++) {                                                                    \
+                TYPE *line = (TYPE *)(to + j * job->to_column) + r;                                                   \
+                if (n == TILE) for (int i = 0; i < TILE; i++) line[i] = part[i][j];                                   \
+                else for (npy_intp i = 0; i < n; i++) line[i] = part[i][j];                                           \
+            }                                                                                                         \
+        }                                                                                                             \
+    }
+DEFINE_TILE(uint16_t, 16)
+DEFINE_TILE(uint32_t, 32)
+DEFINE_TILE(uint64_t, 64)
+
+static void copy_task(void *context, size begin, size end, int chunk)
+{
+    const struct copy_job *job = context;
+    (void)chunk;
+    for (size item = begin; item < end; item++) {
+        const npy_intp first = item % job->tiles * TILE;
+        const npy_intp count = job->columns - first < TILE ? job->columns - first : TILE;
+        const char *from = job->from;
+        char *to = job->to;
+        npy_intp rest = item / job->tiles;
+        for (int axis = job->outer - 1; axis >= 0; axis--) {
+            from += rest % job->shape[axis] * job->from_stride[axis], to += rest % job->shape[axis] * job->to_stride[axis];
+            rest /= job->shape[axis];
+        }
+        (job->width == 2 ? tile_16 : job->width == 4 ? tile_32 : tile_64)(job, from, to, first, count);
+    }
+}
+
+/* in_order(x): a new array in C order with the values of x, whose last axis is not the contiguous one */
+static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    if (!PyArray_CheckExact(args[0])) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    struct copy_job job = {.width = PyArray_ITEMSIZE(x)};
+    const int ndim = PyArray_NDIM(x), last = ndim - 1;
+    if (ndim < 2 || PyArray_SIZE(x) < 1024 || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
+        (job.width != 2 && job.width != 4 && job.width != 8))
+        NOT_HANDLED();
+    int axis = last - 1;
+    while (axis >= 0 && (PyArray_STRIDE(x, axis) != job.width || PyArray_DIM(x, axis) < TILE)) axis--;
+    if (axis < 0 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width) NOT_HANDLED();
+    Py_INCREF(PyArray_DESCR(x));
+    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
+                                                               NULL, 0, NULL);
+    if (!out) return NULL;
+    job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out);
+    job.rows = PyArray_DIM(x, last), job.from_row = PyArray_STRIDE(x, last);
+    job.columns = PyArray_DIM(x, axis), job.to_column = PyArray_STRIDE(out, axis);
+    job.tiles = (job.columns + TILE - 1) / TILE;
+    size items = job.tiles;
+    for (int k = 0; k < last; k++) {
+        if (k == axis) continue;
+        job.shape[job.outer] = PyArray_DIM(x, k), items *= PyArray_DIM(x, k);
+        job.from_stride[job.outer] = PyArray_STRIDE(x, k), job.to_stride[job.outer++] = PyArray_STRIDE(out, k);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(copy_task, &job, items, pool_chunks(items, 0.5 * TILE * job.rows));
+    Py_END_ALLOW_THREADS
+    return (PyObject *)out;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef layout_methods[] = {METHOD(in_order), {NULL, NULL, 0, NULL}};
