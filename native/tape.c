@@ -13,7 +13,7 @@ enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', OTHER = 'x' };    
 enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
 enum { RULES_TAKE_FIRST = 1 << MAX_PARAMS }; /* in `numbers`: a Python number that comes first may stay as it is */
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
-enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p' };
+enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r' }; /* in rows: no view, and row by row in memory */
 
 typedef struct {
     unsigned char source, index;
@@ -527,10 +527,12 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     if (!(c.results = PyTuple_New(count))) goto done;
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *array = array_of(Py_NewRef(several ? PyTuple_GET_ITEM(answer, i) : answer));
+        if (array && self->view == IN_ROWS && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array))
+            Py_SETREF(array, PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER));
         PyObject *t = array ? tensor_of(array) : NULL;
         if (!t) goto done;
         PyTuple_SET_ITEM(c.results, i, t);
-        if (self->view != NO_VIEW && (self->view == ALWAYS_VIEW || looks_at(array, c.raw[0])) &&
+        if (self->view != NO_VIEW && self->view != IN_ROWS && (self->view == ALWAYS_VIEW || looks_at(array, c.raw[0])) &&
             attach_view(self, t, args[0], args, silent, self->outputs ? -1 : (int)i) < 0)
             goto done;
     }

@@ -146,6 +146,10 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     if a == b:
         return a
     ca, cb = category(a), category(b)
+    if FLOAT not in (ca, cb) and ((a.kind == "u" and a.itemsize > 1) or (b.kind == "u" and b.itemsize > 1)):
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_spell(a)} and {_spell(b)}"
+        )
     if ca != cb:
         if ca < cb:
             a, b, ca, cb = b, a, cb, ca
@@ -154,10 +158,6 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
         return a
     if ca == FLOAT and a.itemsize == b.itemsize == 2:
         return F32  # float16 with bfloat16
-    if ca == INTEGER and {a.name, b.name} & {"uint16", "uint32", "uint64"}:
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {_spell(a)} and {_spell(b)}"
-        )
     if a.name == "bfloat16" or b.name == "bfloat16":
         return b if a.name == "bfloat16" else a
     return np.promote_types(a, b)
@@ -226,8 +226,8 @@ def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
     if high is None or low is None:
         return low if high is None else high
     ch, cl = category(high), category(low)
-    if ch == FLOAT and cl == COMPLEX:
-        return C128 if high == F64 else C64
+    if cl == COMPLEX > ch:
+        return low if ch != FLOAT else C128 if high == F64 else C64
     return promote(high, low) if cl > ch else high
 
 

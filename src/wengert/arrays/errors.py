@@ -41,7 +41,7 @@ def refuse_overflow(value: Any, dtype: np.dtype) -> None:
         return
     kind = dtype.kind
     if isinstance(value, complex):
-        if kind == "c":
+        if kind in "cb":
             return
         fits, value = value.imag == 0, value.real
     elif isinstance(value, bool) or kind == "b":

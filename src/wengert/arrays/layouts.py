@@ -47,7 +47,7 @@ def is_in_format(a: np.ndarray, kind: Any) -> bool:
     if name == "contiguous_format":
         return a.flags.c_contiguous
     if name == "preserve_format":
-        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        return a.flags.c_contiguous
     if name not in _RANK:
         raise TypeError(f"is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not {type(kind).__name__}")
     if a.ndim != _RANK[name]:

@@ -15,7 +15,7 @@ from .views import axis
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor")
+operator, composite = family("torch", "Tensor", rows=True)
 
 
 # -- index arithmetic --------------------------------------------------------------------------------------------------

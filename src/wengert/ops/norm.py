@@ -54,7 +54,7 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, dims, eps, needs):
 @operator(
     grad=lambda F, g, needs, input, mean, rstd, weight, dims, eps: F.layer_norm_grad(g, input, mean, rstd, weight, dims, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
-    node="NativeLayerNormBackward0",
+    node="NativeLayerNormBackward0", rows=True,
 )  # fmt: skip
 def layer_norm_over(input: Array, weight: Array | None, bias: Array | None, dims, eps):
     return K.layer_norm(input, dims, weight, bias, eps)
@@ -120,7 +120,7 @@ def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
 
 @operator(
     grad=lambda F, g, needs, input, rstd, weight, dims, eps: F.rms_norm_grad(g, input, rstd, weight, dims, eps, needs),
-    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0",
+    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0", rows=True,
 )  # fmt: skip
 def rms_norm_over(input: Array, weight: Array | None, dims, eps):
     return K.rms_norm(input, dims, weight, eps)
@@ -224,7 +224,7 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
 @operator(
     grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(g, input, mean, rstd, weight, groups, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
-    node="NativeGroupNormBackward0",
+    node="NativeGroupNormBackward0", rows=True,
 )  # fmt: skip
 def group_norm_over(input: Array, weight: Array | None, bias: Array | None, groups, eps):
     return K.group_norm(input, groups, weight, bias, eps)

@@ -25,6 +25,9 @@ alone, in order, that may replace the forward when everything else has its defau
 *Numbers*: ``scalars`` says which tensors may be Python numbers: ``"one"`` any of them but not all (so where ``promote`` is
 given), ``"any"`` all of them too, a tuple of names only those, ``""`` none.
 
+*Layout*: ``rows=True`` says that results lie in memory row by row, whatever the strides of the arguments; otherwise they
+are as the forward makes them.
+
 *Joint rule*: where the gradients share work, ``grad`` is one function that returns a tuple of them, in the order of
 ``wrt``; its parameter ``needs`` tells which are wanted, and ``keeps={"input": ("weight",)}`` says for whose gradient a
 value is needed (without it, for any), so that the others do not hold it in memory.
@@ -66,8 +69,8 @@ class Operator:
 
     __slots__ = (
         "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "linear",
-        "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted", "rules",
-        "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "without", "wrt",
+        "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
+        "rows", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "without", "wrt",
     )  # fmt: skip
 
     name: str
@@ -102,6 +105,7 @@ class Operator:
         self.view = options.get("view", False)
         self.wirtinger = options.get("wirtinger", False)
         self.inplace = options.get("inplace", False)
+        self.rows = options.get("rows", False) and not self.view
         self.variadic = options.get("variadic")
         self.places = options["places"]
         self.pointwise, self.linear = options.get("pointwise", False), options.get("linear", False)
@@ -155,17 +159,18 @@ class Composite:
         self.by_example = options.get("by_example", False)
 
 
-def family(*places: str, pointwise: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def family(*places: str, pointwise: bool = False, rows: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``(operator, composite)``: the decorators of one family of operators, which the user finds at ``places``.
 
     A place is ``"torch"``, ``"Tensor"`` (a method), ``"functional"``, ``"linalg"``, ``"fft"``, ``"special"``; none
-    makes an operator that only rules can see. ``pointwise``: what the family's operators are unless they say otherwise.
+    makes an operator that only rules can see. ``pointwise``, ``rows``: what the family's operators are unless they say otherwise.
     """
 
     def operator(grad: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Operator]:
         def declare(forward: Callable[..., Any]) -> Operator:
             options.setdefault("places", places)
             options.setdefault("pointwise", pointwise)
+            options.setdefault("rows", rows)
             op = Operator(forward, grad, options)
             return _enter(op)
 

@@ -75,6 +75,8 @@ def pow(input: Array, exponent: Array):
     a, b = together(input, exponent)
     kind = a.dtype.kind
     if kind == "b":
+        if exponent is True:
+            return input
         raise unsupported("pow", a.dtype)
     if kind == "u" and type(exponent) is int and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.layouts import seems
 from .operator import family
 from .views import axis, resolve_shape
 
@@ -40,6 +41,11 @@ def common(arrays: list[Any]) -> list[Any]:
     return [a.astype(d, copy=False) for a in arrays]
 
 
+def _in_rows(a: Any) -> Any:
+    """``a`` row by row in memory, unless its channels are innermost."""
+    return a if a.flags.c_contiguous or seems(a) != "contiguous_format" else a.copy()
+
+
 @operator(grad=dict(tensors=_cat_back), places=("torch",), aliases=("concat", "concatenate"), linear=True)
 def cat(tensors: Arrays, dim=0):
     """Tensors one after another along ``dim``; their other dimensions agree.
@@ -57,7 +63,7 @@ def cat(tensors: Arrays, dim=0):
     d = tensors[0].dtype
     if type(dim) is int and all(a.dtype is d for a in tensors):
         try:
-            return np.concatenate(tensors, dim)
+            return _in_rows(np.concatenate(tensors, dim))
         except ValueError:
             pass  # one of the older ways to join, or an error
     for i, a in enumerate(tensors):
@@ -77,14 +83,14 @@ def cat(tensors: Arrays, dim=0):
                 f"{a.shape[at]} for tensor "
                 f"number {i} in the list."
             )
-    return np.concatenate(solid, at_dim)
+    return _in_rows(np.concatenate(solid, at_dim))
 
 
 def _stack_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
     return [F.select(g, dim, i) for i in range(len(tensors_shape))]
 
 
-@operator(grad=dict(tensors=_stack_back), places=("torch",), linear=True)
+@operator(grad=dict(tensors=_stack_back), places=("torch",), linear=True, rows=True)
 def stack(tensors: Arrays, dim=0):
     """Tensors of one shape along a new dimension ``dim``.
 

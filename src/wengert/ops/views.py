@@ -359,7 +359,14 @@ def cast(input: Array, dtype):
     """The values in another type; a complex number loses its imaginary part to a real type."""
     if input.dtype.kind == "c" and dtype.kind not in "cb":
         input = without_imaginary(input)
-    return K.cast(input, dtype)
+    strides, values = layout_like(input, None), K.cast(input, dtype)
+    if strides is None:
+        return values if values.flags.c_contiguous else values.copy()
+    if values.strides == tuple(s * values.itemsize for s in strides):
+        return values
+    out = blank(input.shape, values.dtype, strides)
+    out[...] = values
+    return out
 
 
 @operator(grad=dict(input=lambda F, g: g), linear=True)

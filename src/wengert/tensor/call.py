@@ -104,6 +104,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     for i, a in enumerate(arrays):
         if type(a) is not np.ndarray:
             a = np.asarray(a)
+        if op.rows and not a.flags.c_contiguous:
+            a = a.copy()
         t = fresh(a, m)
         if counters is not None and not m.inference:
             t._vc = counters[i]
@@ -421,15 +423,19 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             y = op.forward(*positional(op, raw), **keywords(op, raw))
         except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
             raise explain(op, raw, e) from e
+        except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
+            if op.promote:
+                check_cast(raw[op.params[0]].dtype, a.dtype)
+            if op.scalars:
+                check_shape(np.broadcast_shapes(*(np.shape(raw[p]) for p in op.promoted)), a.shape)
+            raise
     if op.aux:
         for name, value in zip(op.aux, y[1:]):
             raw[name] = value
         y = y[0]
     y = np.asarray(y)
-    if not dt.can_cast(y.dtype, a.dtype):
-        raise RuntimeError(f"result type {dt.scalar_name(y.dtype)} can't be cast to the desired output type {dt.scalar_name(a.dtype)}")
-    if y.shape != a.shape:
-        raise RuntimeError(f"output with shape {list(a.shape)} doesn't match the broadcast shape {list(y.shape)}")
+    check_cast(y.dtype, a.dtype)
+    check_shape(y.shape, a.shape)
     node = None
     if recording:
         raw["result"] = a
@@ -452,6 +458,18 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         version_results(op, node, [target])
         rebase(target, node)
     return target
+
+
+def check_cast(result: np.dtype, target: np.dtype) -> None:
+    """Refuse to write what would lose its kind: fractions into integers, say."""
+    if not dt.can_cast(result, target):
+        raise RuntimeError(f"result type {dt.scalar_name(result)} can't be cast to the desired output type {dt.scalar_name(target)}")
+
+
+def check_shape(result: tuple[int, ...], target: tuple[int, ...]) -> None:
+    """Refuse to write a result of another shape."""
+    if result != target:
+        raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(result)}")
 
 
 OVERLAP = (

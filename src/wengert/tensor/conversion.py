@@ -43,7 +43,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     kept = memory_format is None or memory_format is preserve_format
     if dtype is not None and dtype.np != self._data.dtype:
         t = function("cast")(self, dtype)
-        return t if kept else contiguous(t, memory_format)
+        return t if kept else t.clone(memory_format=memory_format)
     if not copy and (kept or seems(self._data) == format_name(memory_format)):
         return self
     return self.clone() if kept else self.clone(memory_format=memory_format)
@@ -97,7 +97,11 @@ class LegacyType:
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor with its elements in order in memory: itself if they are."""
     kind = memory_format or contiguous_format
-    return self if is_in_format(self._data, kind) else function("clone")(self, memory_format=kind)
+    if is_in_format(self._data, kind):
+        return self
+    if kind is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return function("clone")(self, memory_format=kind)
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:

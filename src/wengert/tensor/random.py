@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import random as streams
-from ..arrays.layouts import gapless
+from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels
 from .creation import finish, np_dtype, out_type, write_out
@@ -201,26 +201,30 @@ def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarra
     return found
 
 
-def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool) -> Tensor:
+def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool, memory_format: Any) -> Tensor:
     """Fill in the order of the memory that ``empty_like`` would give: the input's if it is dense, else row-major."""
     a, d = input._data, np_dtype(dtype, input._data.dtype)
-    if a.flags.c_contiguous or not gapless(a):
+    strides = layout_like(a, memory_format)
+    if strides is None:
         return finish(draw(a.shape, d, True), requires_grad)
-    return finish(in_memory_order(lambda s: draw(s, d, False), a.shape, a.strides), requires_grad)
+    found = in_memory_order(lambda s: draw(s, d, False), a.shape, strides)
+    out = blank(a.shape, d, strides)
+    out[...] = found
+    return finish(out, requires_grad)
 
 
 @by_map("shape")
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1) in the shape and type of ``input``."""
-    return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, requires_grad)
+    return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, requires_grad, memory_format)
 
 
 @by_map("shape")
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers in the shape and type of ``input``."""
-    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, requires_grad)
+    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, requires_grad, memory_format)
 
 
 @by_map("shape")
@@ -232,7 +236,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
         high = row.pop()
     if low is None:
         low = row.pop() if row else 0
-    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, requires_grad)
+    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, requires_grad, memory_format)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,

@@ -92,7 +92,7 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
         len(outputs),
         len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
-        b"v" if op.view is True else b"p" if op.view else b"n",
+        b"v" if op.view is True else b"p" if op.view else b"r" if op.rows else b"n",
         _numbers(op),
         tuple(without.get(p) for p in op.params) if without else None,
     )

@@ -212,6 +212,8 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     add(f"            except (ValueError, TypeError, IndexError, OverflowError) as e: raise explained(op, {args}, e) from e")
     if not (invoke.startswith("kernel") and K.available and getattr(K, getattr(op.kernel, "__name__", ""), None) is op.kernel):
         add("            if type(y) is not ndarray: y = asarray(y)")  # NumPy's own functions give scalars for 0-d arrays
+    if op.rows:
+        add("            if not y.flags.c_contiguous: y = y.copy()")
     add("            out = new(Tensor); out._data = y; out._edge = out._meta = None")
     if op.view is True:
         add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")

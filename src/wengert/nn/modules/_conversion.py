@@ -79,6 +79,8 @@ class ConversionMethods(TraversalMethods):
 
         def convert(t: Tensor) -> Tensor:
             changes = dict(options)
+            if t.ndim not in (4, 5):
+                changes.pop("memory_format", None)  # formats are for images and volumes
             if where is not None:
                 changes["device"] = where
             if kind is not None and (t.is_floating_point() or t.is_complex()):
