@@ -52,8 +52,14 @@ def is_in_format(a: np.ndarray, kind: Any) -> bool:
         raise TypeError(f"is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not {type(kind).__name__}")
     if a.ndim != _RANK[name]:
         return False
-    want = format_strides(a.shape, kind)
-    return not a.size or all(n == 1 or s == w * a.itemsize for n, s, w in zip(a.shape, a.strides, want))
+    steps = tuple(s // a.itemsize for s in a.strides) if a.size else strides_for(a.shape, range(a.ndim))
+    expected = 1
+    for d in (1, *range(a.ndim - 1, 1, -1), 0):
+        if a.shape[d] != 1:
+            if steps[d] != expected:
+                return False
+            expected *= a.shape[d]
+    return True
 
 
 def seems(a: np.ndarray) -> str:

@@ -41,9 +41,15 @@ def common(arrays: list[Any]) -> list[Any]:
     return [a.astype(d, copy=False) for a in arrays]
 
 
-def _in_rows(a: Any) -> Any:
-    """``a`` row by row in memory, unless its channels are innermost."""
-    return a if a.flags.c_contiguous or seems(a) != "contiguous_format" else a.copy()
+def _joined(arrays: Any, dim: int, looks: Any) -> Any:
+    """``arrays`` one after another: row by row in memory, or with the channels innermost where they are so in all of ``looks``."""
+    a = np.concatenate(arrays, dim)
+    if a.ndim not in (4, 5):
+        return a if a.flags.c_contiguous else a.copy()
+    names = {seems(x) for x in looks}
+    if names != {"contiguous_format"} and len(names) == 1:
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 1, -1)), -1, 1)
+    return a if a.flags.c_contiguous else a.copy()
 
 
 @operator(grad=dict(tensors=_cat_back), places=("torch",), aliases=("concat", "concatenate"), linear=True)
@@ -63,7 +69,7 @@ def cat(tensors: Arrays, dim=0):
     d = tensors[0].dtype
     if type(dim) is int and all(a.dtype is d for a in tensors):
         try:
-            return _in_rows(np.concatenate(tensors, dim))
+            return _joined(tensors, dim, tensors)
         except ValueError:
             pass  # one of the older ways to join, or an error
     for i, a in enumerate(tensors):
@@ -83,14 +89,14 @@ def cat(tensors: Arrays, dim=0):
                 f"{a.shape[at]} for tensor "
                 f"number {i} in the list."
             )
-    return _in_rows(np.concatenate(solid, at_dim))
+    return _joined(solid, at_dim, tensors)
 
 
 def _stack_back(F: Any, g: Any, tensors_shape: Any, dim: Any) -> Any:
     return [F.select(g, dim, i) for i in range(len(tensors_shape))]
 
 
-@operator(grad=dict(tensors=_stack_back), places=("torch",), linear=True, rows=True)
+@operator(grad=dict(tensors=_stack_back), places=("torch",), linear=True)
 def stack(tensors: Arrays, dim=0):
     """Tensors of one shape along a new dimension ``dim``.
 
@@ -105,8 +111,11 @@ def stack(tensors: Arrays, dim=0):
     for i, a in enumerate(tensors):
         if a.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} at entry 0 and {list(a.shape)} at entry {i}")
-    key = _key(axis(dim, len(shape) + 1), 0, None)
-    return np.concatenate([a[key] for a in common(tensors)], len(key) - 1)
+    row, at = common(tensors), axis(dim, len(shape) + 1)
+    if at == len(shape) or len(shape) not in (4, 5):
+        key = _key(at, 0, None)
+        return _joined([a[key] for a in row], at, ())
+    return _joined(row, at, row).reshape(*shape[:at], len(row), *shape[at:])  # images with innermost channels stay so
 
 
 # -- selecting ---------------------------------------------------------------------------------------------------------
