@@ -35,13 +35,14 @@ typedef struct {
 
 /* What the floors above the arrays have told: their classes, and where the slots lie in their objects. */
 static struct {
-    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *edge_of, *unversioned;
+    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *edge_of, *unversioned, *accumulate;
     PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t edges, seq, hooks, saved, shape, type;             /* of a node */
     Py_ssize_t base, creation, steps, version, window;            /* of a view */
-    Py_ssize_t requires_grad, accumulator, meta_view;             /* of a tensor's meta */
+    Py_ssize_t variable;                                          /* of an accumulator */
+    Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype;            /* of a tensor's meta */
     PyObject **meta_defaults;                                     /* pairs: offset as an int, value */
 } at;
 
@@ -54,11 +55,17 @@ static inline void put(PyObject *object, Py_ssize_t offset, PyObject *owned)
     Py_XDECREF(old);
 }
 
+/* object.__new__(type) */
 static inline PyObject *bare(PyObject *type)
 {
+#if PY_VERSION_HEX < 0x030C0000
+    /* Without a table of attribute values, which few tensors and nodes need: Python makes a dictionary at the first use. */
+    return ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+#else
     static PyObject *empty = NULL;
     if (!empty && !(empty = PyTuple_New(0))) return NULL;
     return PyBaseObject_Type.tp_new((PyTypeObject *)type, empty, NULL);
+#endif
 }
 
 static inline int is_plain(PyObject *object)
@@ -92,6 +99,44 @@ static inline int same_number(PyObject *a, PyObject *b)
     return a && PyLong_CheckExact(a) && PyLong_CheckExact(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
 }
 
+static PyObject *shape_of(PyObject *array);
+
+/* (node, 0); takes the reference */
+static PyObject *edge_to(PyObject *node)
+{
+    PyObject *pair = PyTuple_New(2);
+    if (!pair) {
+        Py_DECREF(node);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(pair, 0, node);
+    PyTuple_SET_ITEM(pair, 1, Py_NewRef(at.zero));
+    return pair;
+}
+
+/* The edge to an AccumulateGrad node for the leaf `t`, which has none. */
+static PyObject *new_accumulator(PyObject *t, PyObject *meta)
+{
+    PyObject *array = SLOT(t, at.data), *shape, *number, *reference, *node;
+    if (SLOT(meta, at.meta_hooks) != Py_None || SLOT(meta, at.grad_dtype) != Py_False) return PyObject_CallOneArg(at.edge_of, t);
+    if (!(node = bare(at.accumulate))) return NULL;
+    if (!(shape = shape_of(array)) || !(number = Py_TYPE(at.sequence)->tp_iternext(at.sequence))) {
+        Py_XDECREF(shape);
+        Py_DECREF(node);
+        return NULL;
+    }
+    put(node, at.variable, Py_NewRef(t));
+    put(node, at.seq, number);
+    put(node, at.shape, shape);
+    put(node, at.type, Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array)));
+    if (!(reference = PyWeakref_NewRef(node, NULL))) {
+        Py_DECREF(node);
+        return NULL;
+    }
+    put(meta, at.accumulator, reference);
+    return edge_to(node);
+}
+
 /* wengert.tensor.meta.edge_of: a new reference. */
 static PyObject *edge_of(PyObject *t)
 {
@@ -107,7 +152,8 @@ static PyObject *edge_of(PyObject *t)
         return Py_NewRef(edge);
     } else {
         PyObject *alive = SLOT(meta, at.accumulator);
-        if (own == Py_True && alive && PyWeakref_CheckRef(alive)) {
+        if (own == Py_True && alive && (alive == Py_None || PyWeakref_CheckRef(alive))) {
+            if (alive == Py_None) return new_accumulator(t, meta);
 #if PY_VERSION_HEX >= 0x030D0000
             PyObject *node = NULL;
             if (PyWeakref_GetRef(alive, &node) < 0) return NULL;
@@ -116,16 +162,7 @@ static PyObject *edge_of(PyObject *t)
             if (node == Py_None) node = NULL;
             Py_XINCREF(node);
 #endif
-            if (node) {
-                PyObject *pair = PyTuple_New(2);
-                if (!pair) {
-                    Py_DECREF(node);
-                    return NULL;
-                }
-                PyTuple_SET_ITEM(pair, 0, node);
-                PyTuple_SET_ITEM(pair, 1, Py_NewRef(at.zero));
-                return pair;
-            }
+            return node ? edge_to(node) : new_accumulator(t, meta);
         }
     }
     return PyObject_CallOneArg(at.edge_of, t);
@@ -143,6 +180,7 @@ static PyObject *tensor_of(PyObject *array)
         return NULL;
     }
     PyList_SET_ITEM(counter, 0, Py_NewRef(at.zero));
+    PyObject_GC_UnTrack(counter); /* it never holds anything but a number */
     put(t, at.data, array);
     put(t, at.vc, counter);
     put(t, at.edge, Py_NewRef(Py_None));
@@ -218,7 +256,22 @@ static PyObject *shape_of(PyObject *array)
     PyArrayObject *a = (PyArrayObject *)array;
     PyObject *shape = PyTuple_New(PyArray_NDIM(a));
     for (int i = 0; shape && i < PyArray_NDIM(a); i++) PyTuple_SET_ITEM(shape, i, PyLong_FromSsize_t(PyArray_DIM(a, i)));
+    if (shape && PyArray_NDIM(a)) PyObject_GC_UnTrack(shape);
     return shape;
+}
+
+/* The shape of `array`: the tuple that the node of an input already has, if that is the same. */
+static PyObject *shape_among(PyObject *array, PyObject *edges)
+{
+    PyArrayObject *a = (PyArrayObject *)array;
+    const int ndim = PyArray_NDIM(a);
+    PyObject *edge = PyTuple_GET_ITEM(edges, 0), *shape = edge == Py_None ? NULL : SLOT(PyTuple_GET_ITEM(edge, 0), at.shape);
+    if (shape && PyTuple_CheckExact(shape) && PyTuple_GET_SIZE(shape) == ndim) {
+        int i = 0;
+        while (i < ndim && PyLong_CheckExact(PyTuple_GET_ITEM(shape, i)) && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(a, i)) i++;
+        if (i == ndim) return Py_NewRef(shape);
+    }
+    return shape_of(array);
 }
 
 static PyObject *shape_of_any(PyObject *value)
@@ -286,6 +339,13 @@ static PyObject *memory_of(const Operation *self, const struct call *c, unsigned
         }
         PyTuple_SET_ITEM(memory, 3 * self->saved + i, value);
     }
+    /* Long chains are mostly nodes, and the cycle collector visits all that could be part of a cycle. Arrays and numbers cannot. */
+    int inert = 1;
+    for (Py_ssize_t i = 0; inert && i < PyTuple_GET_SIZE(memory); i++) {
+        PyObject *item = PyTuple_GET_ITEM(memory, i);
+        inert = (i < 3 * self->saved && i % 3 == 1) ? 1 : !PyObject_IS_GC(item) || !PyObject_GC_IsTracked(item);
+    }
+    if (inert && PyTuple_GET_SIZE(memory)) PyObject_GC_UnTrack(memory);
     return memory;
 }
 
@@ -352,7 +412,7 @@ static int record(const Operation *self, const struct call *c)
     put(node, at.hooks, Py_NewRef(Py_None));
     put(node, at.saved, Py_NewRef(memory));
     if (count == 1) {
-        PyObject *array = SLOT(outputs[0], at.data), *shape = shape_of(array);
+        PyObject *array = SLOT(outputs[0], at.data), *shape = shape_among(array, edges);
         if (!shape) goto done;
         put(node, at.shape, shape);
         put(node, at.type, Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array)));
@@ -652,16 +712,17 @@ static Py_ssize_t slot(PyObject *type, const char *name)
     return offset;
 }
 
-/* tape(Tensor, PLAIN, dtype, Node, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, edge_of, unversioned): what operations make */
+/* tape(Tensor, PLAIN, dtype, Node, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, edge_of, unversioned, AccumulateGrad): what
+ * operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *node, *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOO!OOOOOOOO", &at.tensor, &at.plain, &at.dtype, &node, &at.meta_class, &PyDict_Type, &defaults,
-                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.edge_of, &at.unversioned))
+    if (!PyArg_ParseTuple(args, "OOOOOO!OOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &node, &at.meta_class, &PyDict_Type, &defaults,
+                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.edge_of, &at.unversioned, &at.accumulate))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
-                        at.sequence, at.edge_of, at.unversioned};
+                        at.sequence, at.edge_of, at.unversioned, at.accumulate};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},
@@ -669,7 +730,8 @@ static PyObject *tape(PyObject *module, PyObject *args)
         {node, "shape", &at.shape}, {node, "dtype", &at.type}, {at.view_class, "base", &at.base},
         {at.view_class, "creation", &at.creation}, {at.view_class, "steps", &at.steps}, {at.view_class, "version", &at.version},
         {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},
-        {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "view", &at.meta_view},
+        {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "hooks", &at.meta_hooks},
+        {at.meta_class, "grad_dtype", &at.grad_dtype}, {at.accumulate, "variable", &at.variable}, {at.meta_class, "view", &at.meta_view},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if ((*slots[i].to = slot(slots[i].type, slots[i].name)) < 0) return NULL;

@@ -14,7 +14,7 @@ from ..arrays import kernels
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import Node, next_sequence
 from . import call
-from .meta import META_DEFAULTS, Meta, View, edge_of
+from .meta import META_DEFAULTS, AccumulateGrad, Meta, View, edge_of
 from .record import _UNVERSIONED
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def _tell() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
         call.Tensor_, call.PLAIN, dt.dtype, Node, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, edge_of, _UNVERSIONED,
+        AccumulateGrad,
     )  # fmt: skip
     _told = True
 
