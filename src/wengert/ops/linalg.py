@@ -230,6 +230,8 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     if F.dtype_of(x) != F.dtype_of(right):
         x = F.cast(x, F.dtype_of(right))
     c = F.matmul(x, right)
+    if F.is_complex(c) and c.shape[0] == 1:  # a variance is real
+        c = F.complex(F.real(c), F.constant(np.zeros((1, 1), F.dtype_of(F.real(c)))))
     c = c / scale if w is not None or scale else c * float("inf")
     return F.reshape(c, ()) if c.shape[0] == 1 else c
 

@@ -40,7 +40,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     on_cpu(device)
     if len(flags) > 1:
         copy = flags[1]  # the first is non_blocking
-    kept = memory_format is None or memory_format is preserve_format
+    kept = memory_format is None or format_name(memory_format) == "preserve_format"
     if dtype is not None and dtype.np != self._data.dtype:
         t = function("cast")(self, dtype)
         return t if kept else t.clone(memory_format=memory_format)
