@@ -132,6 +132,11 @@ def __getattr__(name: str) -> Any:
         else:
             globals()[name] = value
             return value
+    elif name.startswith("_foreach_"):
+        from .tensor.foreach import FUNCTIONS
+
+        if name in FUNCTIONS:
+            return FUNCTIONS[name]
     import sys
 
     from ._missing import missing

@@ -42,7 +42,6 @@ COPIES = {
     "roll": lambda x: x.roll(0),
     "repeat": lambda x: x.repeat(1, 1, 1),
     "cat": lambda x: torch.cat([x]),
-    "unsafe_split": lambda x: x.unsafe_split(1)[0],
     "select_copy": lambda x: torch.select_copy(x, 0, 0),
     "expand_copy": lambda x: torch.expand_copy(x, (2, 3, 4)),
     "diag": lambda x: torch.diag(x[0]),

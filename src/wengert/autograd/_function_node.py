@@ -15,7 +15,7 @@ from ..graph.modes import modes
 from ..graph.node import Node
 from ..tensor.meta import edge_of, meta_of, requires_grad
 from ..tensor.record import FREED as HOW
-from ..tensor.record import Detached, call_pack_hook, refuse_detached, stand_in
+from ..tensor.record import Detached, Replaced, call_pack_hook, refuse_detached, stand_in
 from ..tensor.saved import SavedNone, refuse_hooks
 from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.spaces import RAW, RECORDED
@@ -134,6 +134,10 @@ class SavedTensor(SavedBase):
 
     def _modified(self, node: BackwardCFunction | None) -> None:
         found = self.counter[0]
+        if type(found) is Replaced and self.version is not None and int(found) == int(self.version):
+            if found is not self.version and self.output is None:
+                self.array = found.current(self.array)
+            return
         if type(found) is Detached and self.version is not None and int(found) == int(self.version):
             if found is not self.version and self.output is None and found.array() is self.array:
                 refuse_detached()

@@ -201,12 +201,12 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
         if watch is not None:
             watch.running(node)
         hooks = node.hooks
+        if captures is not None and node in captures and node in needed:  # what is asked for on the way to others is caught before hooks
+            _capture(captures[node], node, g)
         if hooks is not None:
             g = hooks.arrive(node, g, space)
-        if captures is not None and node in captures:
-            wanted = captures[node]
-            for nr in wanted:
-                wanted[nr] = g if node.outputs == 1 else g[nr]
+        if captures is not None and node in captures and node not in needed:
+            _capture(captures[node], node, g)
         if needed is not None and node not in needed:
             continue
         if hooks is not None and hooks.pre:
@@ -251,6 +251,11 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                     gi = _conform(space, gi, shape, dtype, node, i)
             deliver(to, nr, gi)
         g = gi = grads = None  # nothing consumed outlives its step
+
+
+def _capture(wanted: dict[int, Any], node: Node, g: Any) -> None:
+    for nr in wanted:
+        wanted[nr] = g if node.outputs == 1 else g[nr]
 
 
 def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node, i: int) -> Any:

@@ -359,14 +359,14 @@ def unbind(input: Array, dim=0):
 
 @operator(grad=dict(tensor=_split_back), linear=True)
 def unsafe_split(tensor: Array, split_size, dim=0):
-    """``split`` into copies that may be written to."""
-    return [a.copy() for a in split.forward(tensor, split_size, dim)]
+    """``split`` into tensors that look at the same memory and do not count as its views."""
+    return split.forward(tensor, split_size, dim)
 
 
 @operator(grad=dict(tensor=_split_back))
 def unsafe_split_with_sizes(tensor: Array, split_sizes, dim=0):
-    """``split_with_sizes`` into copies that may be written to."""
-    return [a.copy() for a in split_with_sizes.forward(tensor, split_sizes, dim)]
+    """``split_with_sizes`` into tensors that look at the same memory and do not count as its views."""
+    return split_with_sizes.forward(tensor, split_sizes, dim)
 
 
 for _op in (unsafe_split, unsafe_split_with_sizes, split, split_with_sizes, unbind):

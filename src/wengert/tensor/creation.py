@@ -13,6 +13,7 @@ from ..arrays.layouts import blank, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
 from . import call
 from .meta import INFERENCE_VERSION, meta_of
+from .meta import requires_grad as is_recorded
 from .tensor import Tensor
 from .types import Size, on_cpu, shape_of, strided
 
@@ -240,7 +241,7 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         shape = shape_of(size)
         _check_sizes(shape, name)
         if out is not None:
-            return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), requires_grad)
+            return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), name, requires_grad)
         if memory_format is not None:
             return finish(blank(shape, np_dtype(dtype), format_strides(shape, memory_format), make), requires_grad)
         return finish(make(shape, np_dtype(dtype)), requires_grad)
@@ -305,8 +306,18 @@ def out_type(out: Any, dtype: Any, default: np.dtype) -> np.dtype:
     return d
 
 
-def write_out(out: Tensor, array: np.ndarray, requires_grad: bool = False) -> Tensor:
-    """``array`` written into ``out``, which takes its shape."""
+def refuse_recorded(out: Tensor, name: str) -> None:
+    """Refuse to make new numbers in a tensor whose operations are recorded."""
+    if modes().grad and is_recorded(out):
+        raise RuntimeError(
+            "cannot resize variables that require grad" if name in ("empty", "randn") else
+            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )  # fmt: skip
+
+
+def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = False) -> Tensor:
+    """``array``, which the function ``name`` made, written into ``out``, which takes its shape."""
+    refuse_recorded(out, name)
     if call.overlapping(out._data):
         raise RuntimeError(call.OVERLAP)
     if out._data.shape == array.shape:
@@ -335,7 +346,7 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     _check_sizes(shape, "")
     if out is not None:
         d = out_type(out, dtype, dt.default_float())
-        return write_out(out, np.full(shape, np.asarray(value).astype(d), d), requires_grad)
+        return write_out(out, np.full(shape, np.asarray(value).astype(d), d), "full", requires_grad)
     d = np_dtype(dtype) if dtype is not None else (dt.of_python(value) or dt.default_float())
     return finish(np.full(shape, np.asarray(value).astype(d), d), requires_grad)
 

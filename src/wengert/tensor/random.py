@@ -13,7 +13,7 @@ from ..arrays import random as streams
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels
-from .creation import finish, np_dtype, out_type, write_out
+from .creation import finish, np_dtype, out_type, refuse_recorded, write_out
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .outs import check_memory
@@ -135,7 +135,7 @@ def _filling(f: Any) -> Any:
 # -- new tensors ------------------------------------------------------------------------------------------------------
 
 
-def _made(draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def _made(name: str, draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     if device is not None:
         on_cpu(device)
     shape = shape_of(size)
@@ -147,20 +147,21 @@ def _made(draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad
 
         return made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
     if out is not None:
-        return write_out(out, draw(shape, out_type(out, dtype, dt.default_float())))
+        refuse_recorded(out, name)  # before anything is drawn
+        return write_out(out, draw(shape, out_type(out, dtype, dt.default_float())), name)
     return finish(draw(shape, np_dtype(dtype)), requires_grad)
 
 
 def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1)."""
-    return _made(lambda s, d: _stream(generator).uniform(s, d), size, out, dtype, device, requires_grad)
+    return _made("rand", lambda s, d: _stream(generator).uniform(s, d), size, out, dtype, device, requires_grad)
 
 
 def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and variance 1."""
-    return _made(lambda s, d: _stream(generator).normal(s, d), size, out, dtype, device, requires_grad)
+    return _made("randn", lambda s, d: _stream(generator).normal(s, d), size, out, dtype, device, requires_grad)
 
 
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
@@ -177,7 +178,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = np_dtype(dtype, dt.I64 if out is None else out._data.dtype)
-    return _made(lambda s, _: _stream(generator).randint(low, high, s, d), (size,), out, dtype, device, requires_grad)
+    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (size,), out, dtype, device, requires_grad)
 
 
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -189,7 +190,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         return made(lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
     found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))
     if out is not None:
-        return write_out(out, found)
+        return write_out(out, found, "randperm")
     return finish(found, requires_grad)
 
 
@@ -246,7 +247,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     if not tensors:
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        return _made(lambda s, d: _stream(generator).normal(s, d, mean, std), (size,), out, dtype, device, requires_grad)
+        return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (size,), out, dtype, device, requires_grad)
     return _normal_of(mean, std, generator, out)
 
 
@@ -264,7 +265,7 @@ def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
     found = noise * (std._data if isinstance(std, Tensor) else std) + (mean._data if isinstance(mean, Tensor) else mean)
     found = np.asarray(found).astype(d)
     if out is not None:
-        return write_out(out, found)
+        return write_out(out, found, "normal")
     if not any(t.requires_grad for t in tensors):
         return finish(found)
     anchors = [t if isinstance(t, Tensor) else Tensor._wrap(np.asarray(t, d)) for t in (mean, std)]
@@ -281,7 +282,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if out is not None:
         if out._vc is input._vc:
             check_memory(SimpleNamespace(name="bernoulli"), out._data, [a])
-        return write_out(out, found)
+        return write_out(out, found, "bernoulli")
     return _without_gradient(finish(np.asarray(found)), input)
 
 
@@ -296,7 +297,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if out is not None and out._data.dtype != np.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._data.dtype)}")
     found = _stream(generator).multinomial(input._data, int(num_samples), replacement)
-    return finish(found) if out is None else write_out(out, found)
+    return finish(found) if out is None else write_out(out, found, "multinomial")
 
 
 @by_map("numbers")

@@ -65,7 +65,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
         a = (start + step * np.arange(count)).astype(d)
     else:
         a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=np.float64)).astype(d)
-    return finish(a, requires_grad) if out is None else write_out(out, a)
+    return finish(a, requires_grad) if out is None else write_out(out, a, "arange")
 
 
 def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
@@ -85,7 +85,7 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     out = options.get("out")
     a = (start + step * np.arange(int(np.floor((end - start) / step)) + 1)).astype(out_type(out, options.get("dtype"), dt.default_float()))
-    return finish(a, options.get("requires_grad", False)) if out is None else write_out(out, a)
+    return finish(a, options.get("requires_grad", False)) if out is None else write_out(out, a, "range")
 
 
 range_.__name__ = range_.__qualname__ = "range"
@@ -140,7 +140,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
     if base is not None:
         a = np.power(wide(base), a)
     a = a.astype(d)
-    return finish(a, requires_grad) if out is None else write_out(out, a)
+    return finish(a, requires_grad) if out is None else write_out(out, a, "linspace" if base is None else "logspace")
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -153,7 +153,7 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     a = np.eye(n, m, dtype=out_type(out, dtype, dt.default_float()))
-    return finish(a, requires_grad) if out is None else write_out(out, a)
+    return finish(a, requires_grad) if out is None else write_out(out, a, "eye")
 
 
 def _triangle(row: int, col: int) -> None:

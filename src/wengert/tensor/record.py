@@ -64,7 +64,7 @@ class OpNode(Node):
                 values[name] = [_conjugated(space, a, op) for a in row] if conjugate else row
                 continue
             if counter[0] != version:
-                modified(self, name, array, version, counter[0])
+                array = modified(self, name, array, version, counter[0])
             value = self._value(space, name, array, counter)
             values[name] = _conjugated(space, value, op) if conjugate else value
         for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
@@ -491,6 +491,32 @@ class Detached(int):
     __eq__, __hash__ = int.__eq__, int.__hash__
 
 
+class Replaced(Detached):
+    """The version of a tensor that was given other data by ``.data =``: what saved it is to take those.
+
+    ``arrays``: the memory that it had before; ``tensor``: who has the new one. A view of the old memory keeps it.
+    """
+
+    arrays: tuple[Any, ...]
+    tensor: Any
+
+    def current(self, array: Any) -> Any:
+        """What is there now for ``array``, which was saved earlier."""
+        tensor = self.tensor()
+        return array if tensor is None or all(a() is not array for a in self.arrays) else tensor._data
+
+
+def replaced(t: Any, old: np.ndarray) -> None:
+    """Let the graphs that saved ``t`` know that it has other data than ``old``, if there are any."""
+    counter = t._vc
+    if type(counter) is list and sys.getrefcount(counter) > 3:
+        version = Replaced(counter[0])
+        before = counter[0]
+        earlier = before.arrays if type(before) is Replaced and before.tensor() is t else ()
+        version.arrays, version.tensor = (*(a for a in earlier if a() is not None), weakref.ref(old)), weakref.ref(t)
+        counter[0] = version
+
+
 def detached(t: Any) -> None:
     """Let the graphs that saved ``t`` know that it is going to be taken out of its own, if there are any."""
     counter = t._vc
@@ -500,13 +526,15 @@ def detached(t: Any) -> None:
         counter[0] = version
 
 
-def modified(node: Node, name: str, array: Any, expected: int, found: int) -> None:
-    """Say which saved value was overwritten (or detached), and what to do."""
+def modified(node: Node, name: str, array: Any, expected: int, found: int) -> Any:
+    """Say which saved value was overwritten (or detached), and what to do. The array to go on with, if none was."""
     op = node.op  # type: ignore[attr-defined]
+    if type(found) is Replaced and int(found) == int(expected):
+        return array if found is expected or _is_result(op, name) else found.current(array)
     if type(found) is Detached and int(found) == int(expected):
         if found is not expected and not _is_result(op, name) and found.array() is array:
             refuse_detached()
-        return
+        return array
     kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
     origin = f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges else ""

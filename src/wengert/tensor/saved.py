@@ -67,7 +67,7 @@ def remembered(node: OpNode, key: str) -> Any:
         check_versions(node, key, array, counter, version)
         return tuple(None if a is None else _tensor(node, key, a, c, j) for j, (a, c) in enumerate(zip(array, counter)))
     if type(array) is not Packed and counter[0] != version:
-        modified(node, key, array, version, counter[0])
+        array = modified(node, key, array, version, counter[0])
     return _tensor(node, key, array, counter)
 
 

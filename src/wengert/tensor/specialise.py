@@ -341,7 +341,7 @@ def raw_source(op: Operator, scope: dict[str, Any]) -> str:
         names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
         add(f"    {', '.join(names)}{',' if len(op.saved) == 0 and len(names) == 1 else ''} = saved")
         for n in op.saved:
-            add(f"    if c_{n}[0] != v_{n}: modified(self, {n!r}, {n}, v_{n}, c_{n}[0])")
+            add(f"    if c_{n}[0] != v_{n}: {n} = modified(self, {n!r}, {n}, v_{n}, c_{n}[0])")
     add(f"    {', '.join(f'e_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = self.edges")
     if op.joint is not None:
         rule, names = op.joint

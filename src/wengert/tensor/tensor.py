@@ -16,7 +16,7 @@ from ..graph.node import HookDict, InputMetadata, _register
 from . import call
 from .errors import warn_once
 from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
-from .record import detached
+from .record import detached, replaced
 from .types import CPU, Size, contiguous_format, strided
 
 if TYPE_CHECKING:
@@ -416,7 +416,9 @@ class Tensor(Methods):
             )
         if new._data.dtype != self._data.dtype and self._meta is not None:
             self._meta.accumulator = None  # what was recorded before leads to the leaf that it was
-        self._data = new._data
+        old, self._data = self._data, new._data
+        if old is not self._data:
+            replaced(self, old)
 
     @data.deleter
     def data(self) -> None:
