@@ -70,7 +70,7 @@ def of_callable(f: Any, method: bool) -> tuple[str, str]:
 
 
 def stub(name: str, f: Any, method: bool) -> str:
-    known = OF_FUNCTION.get(id(f))
+    known = OF_FUNCTION.get(id(f)) or OF_FUNCTION.get(id(inspect.unwrap(f)))
     if known is not None:
         op = TABLE.get(known) or TABLE.get(known.rstrip("_"))
         if isinstance(op, Composite):

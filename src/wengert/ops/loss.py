@@ -291,6 +291,14 @@ def cross_entropy_soft(F, input, target, weight, reduction, label_smoothing):
 @composite
 def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """Kullback–Leibler divergence of log-probabilities ``input`` from ``target``, element by element, reduced."""
+    if reduction == "mean" and size_average is None and reduce is None:
+        import warnings
+
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch size, and "
+            "aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release.",
+            stacklevel=4,
+        )
     reduction = legacy(size_average, reduce, reduction)
     if "i" in (F.dtype_of(input).kind, F.dtype_of(target).kind):
         raise RuntimeError("kl_div: Integral inputs not supported.")

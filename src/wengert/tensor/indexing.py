@@ -291,6 +291,9 @@ def _tidy(k: Any) -> Any:
             if k._data.ndim == 0:
                 return k if type(k) is call.Batched_ else int(k._data)
             if d.char == "B":
+                import warnings
+
+                warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4)
                 return Tensor._wrap(k._data.astype(bool))
             return k
         if d.kind == "b":

@@ -32,6 +32,7 @@ _MODULES: tuple[str, ...] = (
     "overloads_sparse",
     "overloads_views",
     "windows",
+    "overloads_deprecated",
 )  # family files that register overloads
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from . import call
+from .errors import warn_once
 from .functions import dunder, function, inplace_function
 from .overloads import FUNCTIONS, METHODS, overload
 from .tensor import Tensor, wrap
@@ -116,6 +117,11 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
         if type(condition) is call.Batched_:
             return function("nonzero")(condition)  # refused
         return tuple(wrap(i) for i in np.atleast_1d(condition._data).nonzero())
+    if isinstance(condition, Tensor) and condition._data.dtype.name == "uint8":
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use a "
+            "boolean condition instead."
+        )
     return _where(condition, input, other, **more)
 
 

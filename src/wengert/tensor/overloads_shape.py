@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ops.arrange import common_shape
 from ..ops.strided import geometry
+from .errors import warn_once
 from .functions import function, inplace_function
 from .overloads import overload
 from .tensor import Tensor
@@ -101,6 +102,7 @@ def _scatter_reduce(find: Any) -> Any:
 def _index_reduce(find: Any) -> Any:
     def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
         """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
+        warn_once("index_reduce() is in beta and the API may change at any time.")
         if reduce not in ("prod", "mean", "amax", "amin"):
             raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
         n = input.shape[dim] if input.ndim else 1

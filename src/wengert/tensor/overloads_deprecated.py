@@ -1,0 +1,50 @@
+"""Functions that PyTorch warns of, once in a process: each says what to use instead and then does its work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .errors import warn_once
+from .functions import function
+from .overloads import FUNCTIONS, METHODS
+
+_REMOVED = "torch.{0} is deprecated in favor of {1} and will be removed in a future PyTorch release.\n"
+_EQUAL = "This transform will produce equivalent results for all valid (symmetric positive definite) inputs."
+
+TEXTS = {
+    "cholesky": _REMOVED.format("cholesky", "torch.linalg.cholesky")
+    + "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\n"
+    f"and\nU = torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\n{_EQUAL}",
+    "qr": _REMOVED.format("qr", "torch.linalg.qr") + "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
+    "Q, R = torch.qr(A, some)\nshould be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')",
+    "triangular_solve": "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch "
+    "release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+    "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B).",
+    "lu": _REMOVED.format("lu", "torch.linalg.lu_factor / torch.linalg.lu_factor_ex") + "LU, pivots = torch.lu(A, compute_pivots)\n"
+    "should be replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+    "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+    "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
+    "cross": "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+    "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
+    "chain_matmul": "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
+    "accepts a list of two or more tensors rather than multiple parameters.",
+}  # fmt: skip
+
+
+def _warning(name: str, work: Any) -> Any:
+    text = TEXTS[name]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if name != "cross" or (len(args) < 3 and kwargs.get("dim") is None):
+            warn_once(text, 4)
+        return work(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__wrapped__ = work.__doc__, work  # type: ignore[attr-defined]
+    return call
+
+
+for _name in TEXTS:
+    FUNCTIONS[_name] = _warning(_name, FUNCTIONS.get(_name) or function(_name))
+    if _name != "chain_matmul":
+        METHODS[_name] = FUNCTIONS[_name]
