@@ -201,12 +201,10 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
         if watch is not None:
             watch.running(node)
         hooks = node.hooks
-        if captures is not None and node in captures and node in needed:  # what is asked for on the way to others is caught before hooks
-            _capture(captures[node], node, g)
-        if hooks is not None:
+        if captures is not None and node in captures:
+            g = _capture(captures[node], node, g, node in needed, space)
+        elif hooks is not None:
             g = hooks.arrive(node, g, space)
-        if captures is not None and node in captures and node not in needed:
-            _capture(captures[node], node, g)
         if needed is not None and node not in needed:
             continue
         if hooks is not None and hooks.pre:
@@ -253,9 +251,12 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
         g = gi = grads = None  # nothing consumed outlives its step
 
 
-def _capture(wanted: dict[int, Any], node: Node, g: Any) -> None:
+def _capture(wanted: dict[int, Any], node: Node, g: Any, passing: bool, space: Any) -> Any:
+    """Put down what arrives at ``node``: as it comes if it is ``passing`` on to others, else as the node's hooks leave it."""
+    arrived = g if node.hooks is None else node.hooks.arrive(node, g, space)
     for nr in wanted:
-        wanted[nr] = g if node.outputs == 1 else g[nr]
+        wanted[nr] = (g if passing else arrived) if node.outputs == 1 else (g if passing else arrived)[nr]
+    return arrived
 
 
 def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node, i: int) -> Any:
