@@ -1,18 +1,24 @@
 """One measurement in a process of its own: ``python -m benchmarks.child LIBRARY WORKLOAD THREADS SECONDS``.
 
-Prints one JSON object: the median time of a step, how many steps there were, the first and last losses, and the peak
-memory beyond what the import took.
+Prints one JSON object: the median time of a step, how many steps there were, the first losses, and the peak memory
+beyond what importing took.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
 import statistics
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.workloads import Step
 
 
 def resident(field: str) -> int:
@@ -34,18 +40,34 @@ def forget_peak() -> None:
         pass
 
 
+def torch_maker(library: str, make: Callable[[Any], Step], threads: int) -> Callable[[], Step]:
+    """Import a library with PyTorch's interface, with what it loads at first use, and seed it."""
+    torch = importlib.import_module(library)
+    torch.nn.Linear(1, 1), torch.optim.SGD
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    return lambda: make(torch)
+
+
+def jax_maker(name: str, threads: int) -> Callable[[], Step]:
+    """JAX takes as many threads as there are cores to it, so it gets only so many."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    wengert = importlib.import_module("wengert")
+    wengert.manual_seed(0)
+    return importlib.import_module("benchmarks.in_jax").WORKLOADS[name]
+
+
 def measure(library: str, name: str, threads: int, seconds: float) -> dict[str, Any]:
     """Run a workload for about ``seconds``, after a warm-up that is not counted."""
     from benchmarks.workloads import WORKLOADS
 
     workload = next(w for w in WORKLOADS if w.name == name)
-    torch = importlib.import_module(library)
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
+    make = jax_maker(name, threads) if library == "jax" else torch_maker(library, workload.make, threads)
     forget_peak()
     base = resident("VmRSS")
-    step = workload.make(torch)
-    losses, times = [], []
+    step = make()
+    losses, times = [step()], [0.0]  # the first step warms up (and compiles, in JAX)
     began = time.perf_counter()
     while len(times) < 5 or (time.perf_counter() - began < seconds and len(times) < 20_000):
         start = time.perf_counter()
@@ -54,7 +76,7 @@ def measure(library: str, name: str, threads: int, seconds: float) -> dict[str, 
         times.append(result if workload.measures == "returned" and result is not None else elapsed / workload.per)
         losses.append(result)
     peak = resident("VmHWM") - base
-    counted = times[max(1, len(times) // 10) :]
+    counted = times[1 + len(times) // 10 :]
     return {
         "seconds": statistics.median(counted),
         "steps": len(times),

@@ -1,17 +1,19 @@
 """Measure both libraries in interleaved child processes and print a Markdown table.
 
-usage: python -m benchmarks [--only NAME ...] [--rounds 3] [--seconds 2] [--threads 2] [--json FILE] [--plot FILE.png]
-                            [--save-ratios FILE] [--gate FILE]
+usage: python -m benchmarks [--only NAME ...] [--libraries wengert torch jax] [--rounds 3] [--seconds 2] [--threads 2]
+                            [--json FILE] [--plot FILE.svg] [--save-ratios FILE] [--gate FILE [--slack 1.25]]
 
 Each round runs every library once (A B A B ...), each in a fresh process, so that drift of the machine hits all alike;
 quoted are medians over rounds. Ratios are first library / second library: below 1 is a win. Losses of the first steps
-are compared, so that a fast wrong answer shows. ``--gate`` fails when a ratio has become 25% worse than the recorded
-one: ratios travel between machines, times do not.
+are compared, so that a fast wrong answer shows. Where JAX is installed it is a third column, for orientation.
+``--gate`` fails when a ratio has become 25% worse than the recorded one, and stays so when it is measured again: ratios
+travel between machines, times do not.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -23,7 +25,7 @@ from typing import Any
 from benchmarks.workloads import WORKLOADS, Workload
 
 IMPORT = Workload("import", "import", 0.15, lambda torch: lambda: None)
-SLACK = 1.25
+TRIES = 3  # of a ratio that looks worse than recorded
 
 
 def run_child(library: str, workload: str, threads: int, seconds: float) -> dict[str, Any]:
@@ -77,53 +79,67 @@ def show_time(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def table_row(workload: Workload, result: dict[str, Any], libraries: list[str], rate: float) -> tuple[str, float | None]:
-    """Format one line of the table, and return the ratio of the first two libraries."""
-    errors = [f"{library}: {result[library]['error']}" for library in libraries if "error" in result[library]]
-    if errors:
-        return f"| {workload.title} | {'; '.join(errors)} |", None
+def ratio_of(result: dict[str, Any], libraries: list[str], field: str = "seconds") -> float | None:
+    """The first library's figure over the second's."""
+    ours, theirs = (result[library].get(field) for library in libraries[:2])
+    return ours / theirs if ours and theirs else None
+
+
+def table_row(workload: Workload, result: dict[str, Any], libraries: list[str], rate: float) -> str:
+    """Format one line of the table."""
+    errors = [f"{library}: {result[library]['error']}" for library in libraries[:2] if "error" in result[library]]
+    ratio = ratio_of(result, libraries)
+    if ratio is None:
+        return f"| {workload.title} | {'; '.join(errors)} |"
     ours, theirs = result[libraries[0]], result[libraries[1]]
-    ratio = ours["seconds"] / theirs["seconds"]
     difference = loss_difference(ours["losses"], theirs["losses"])
     cells = [
         workload.title,
-        *(show_time(result[library]["seconds"]) for library in libraries),
+        *(show_time(result[library]["seconds"]) if "seconds" in result[library] else "" for library in libraries),
         f"{ratio:.2f}",
         f"{workload.limit:.2f}" + ("" if ratio <= workload.limit else " ✗"),
         f"{ours['losses'][-1]:.6g} ({difference:.0e})" if difference is not None else "",
         f"{workload.flops / ours['seconds'] / rate:.0%}" if workload.flops and rate else "",
-        " / ".join(f"{result[library]['peak'] / 1e6:.1f}" for library in libraries) if workload.memory else "",
+        f"{ours['peak'] / 1e6:.0f} / {theirs['peak'] / 1e6:.0f} = {ours['peak'] / theirs['peak']:.2f}" if theirs["peak"] else "",
     ]
-    return "| " + " | ".join(cells) + " |", ratio
+    return "| " + " | ".join(cells) + " |"
 
 
-def draw(ratios: dict[str, float], workloads: list[Workload], path: str) -> None:
-    """Draw the ratios as bars (needs matplotlib)."""
+def draw(results: dict[str, Any], workloads: list[Workload], libraries: list[str], path: str) -> None:
+    """Draw the ratios of times, with the goals, and of peak memory as bars (needs matplotlib)."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    shown = [w for w in workloads if w.name in ratios][::-1]
-    figure, axes = plt.subplots(figsize=(9, 0.4 * len(shown) + 1.2))
-    values = [ratios[w.name] for w in shown]
-    colours = ["#2a9d8f" if ratios[w.name] <= w.limit else "#e9c46a" if ratios[w.name] <= 1 else "#e76f51" for w in shown]
-    axes.barh([w.title for w in shown], values, color=colours)
-    axes.plot([w.limit for w in shown], range(len(shown)), "k|", markersize=12, label="goal")
-    axes.axvline(1.0, color="grey", linewidth=1)
-    axes.set_xlabel("time of wengert / time of PyTorch")
-    axes.legend(loc="lower right")
+    shown = [w for w in workloads if ratio_of(results[w.name], libraries) is not None][::-1]
+    figure, panels = plt.subplots(1, 2, figsize=(11, 0.32 * len(shown) + 1.3), sharey=True, width_ratios=(3, 2))
+    for axes, field, title in zip(panels, ("seconds", "peak"), ("time", "peak memory"), strict=True):
+        ratios = [ratio_of(results[w.name], libraries, field) or 0.0 for w in shown]
+        colours = ["#2a9d8f" if r <= 1 else "#e76f51" for r in ratios]
+        axes.barh([w.title for w in shown], ratios, color=colours)
+        axes.axvline(1.0, color="black", linewidth=1)
+        axes.set_xlim(0, max(1.1, *ratios))
+        axes.set_xlabel(f"{title}: {libraries[0]} / {libraries[1]}")
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].plot([w.limit for w in shown], range(len(shown)), "k|", markersize=10)
+    panels[0].set_xlabel(panels[0].get_xlabel() + "  (| the goal)")
     figure.tight_layout()
     figure.savefig(path, dpi=120)
 
 
-def gate(ratios: dict[str, float], path: str) -> int:
+def gate(ratios: dict[str, float], args: argparse.Namespace) -> int:
     """Compare with recorded ratios; return 1 and say which, if some became worse than the slack allows."""
-    recorded = json.loads(Path(path).read_text())
-    worse = {n: (r, recorded[n]) for n, r in ratios.items() if n in recorded and r > recorded[n] * SLACK}
-    for name, (now, before) in worse.items():
-        print(f"regression: {name}: ratio {now:.2f}, recorded {before:.2f}")
-    return int(bool(worse))
+    recorded, failed = json.loads(Path(args.gate).read_text()), 0
+    for workload in (w for w in WORKLOADS if w.name in ratios and w.name in recorded):
+        allowed, found = recorded[workload.name] * args.slack, [ratios[workload.name]]
+        while min(found) > allowed and len(found) < TRIES:
+            again = ratio_of(measure(workload, args.libraries[:2], args), args.libraries)
+            found.append(float("inf") if again is None else again)
+        if min(found) > allowed:
+            failed = 1
+            print(f"regression: {workload.name}: ratio {', '.join(f'{r:.2f}' for r in found)}, recorded {recorded[workload.name]:.2f}")
+    return failed
 
 
 def main() -> None:
@@ -132,18 +148,21 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
     names = ", ".join(w.name for w in WORKLOADS)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of workloads: " + names)
-    parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"])
+    parser.add_argument("--libraries", nargs="+", default=["wengert", "torch"], help="two with PyTorch's interface, and jax")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2.0, help="time for one measurement")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", help="write all figures to this file")
-    parser.add_argument("--plot", help="draw the ratios to this file")
+    parser.add_argument("--plot", help="draw the ratios to this file (.svg or .png)")
     parser.add_argument("--save-ratios", help="record the ratios for --gate")
     parser.add_argument("--gate", help="fail when a ratio is worse than the recorded one")
+    parser.add_argument("--slack", type=float, default=1.25, help="how many times worse --gate lets a ratio be")
     args = parser.parse_args()
 
     workloads = [w for w in [*WORKLOADS, IMPORT] if not args.only or w.name in args.only]
     libraries = args.libraries
+    if "jax" in libraries and not importlib.util.find_spec("jax"):
+        parser.error("jax is not installed here: pip install jax")
     rate = run_child("blas", "", args.threads, 0).get("rate", 0.0)
     print(f"{args.threads} threads, BLAS rate {rate / 1e9:.0f} GFLOP/s, {args.rounds} rounds of {args.seconds:g} s\n")
     header = ["workload", *libraries, "ratio", "goal", "fifth loss (difference)", "of BLAS rate", "peak MB"]
@@ -152,18 +171,17 @@ def main() -> None:
     ratios: dict[str, float] = {}
     for workload in workloads:
         results[workload.name] = measure(workload, libraries, args)
-        row, ratio = table_row(workload, results[workload.name], libraries, rate)
-        print(row, flush=True)
-        if ratio is not None:
+        print(table_row(workload, results[workload.name], libraries, rate), flush=True)
+        if (ratio := ratio_of(results[workload.name], libraries)) is not None:
             ratios[workload.name] = ratio
     if args.json:
         Path(args.json).write_text(json.dumps({"rate": rate, "results": results, "ratios": ratios}, indent=1))
     if args.save_ratios:
         Path(args.save_ratios).write_text(json.dumps({k: round(v, 3) for k, v in ratios.items()}, indent=1) + "\n")
     if args.plot:
-        draw(ratios, workloads, args.plot)
+        draw(results, workloads, libraries, args.plot)
     if args.gate:
-        sys.exit(gate(ratios, args.gate))
+        sys.exit(gate(ratios, args))
 
 
 if __name__ == "__main__":

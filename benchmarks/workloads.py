@@ -27,7 +27,6 @@ class Workload(NamedTuple):
     per: int = 1  # operations in a step: times are quoted for one of them
     flops: float = 0.0  # floating-point operations of a step's matrix products, where they dominate
     measures: str = "step"  # "step": time the call; "returned": the call returns its own seconds
-    memory: bool = False  # whether its peak memory is compared
 
 
 # ---- cost of one operation ----
@@ -265,12 +264,12 @@ WORKLOADS = [
     Workload("mlp-mnist", "MLP 784-512-256-128-10, batch 64, AdamW", 0.85, mlp((784, 512, 256, 128, 10), 64, "AdamW"),
              flops=mlp_flops((784, 512, 256, 128, 10), 64)),
     Workload("mlp-big", "MLP 1024-2048-2048-1024-10, batch 256, SGD", 0.95, mlp(BIG, 256, "SGD", lr=0.01),
-             flops=mlp_flops(BIG, 256), memory=True),
+             flops=mlp_flops(BIG, 256)),
     Workload("gpt-small", "GPT 4 layers, width 128, 12×64, AdamW", 0.8, gpt(4, 128, 4, 12, 64),
-             flops=gpt_flops(4, 128, 12, 64), memory=True),
+             flops=gpt_flops(4, 128, 12, 64)),
     Workload("gpt-big", "GPT 6 layers, width 384, 8×256, AdamW", 0.85, gpt(6, 384, 6, 8, 256),
-             flops=gpt_flops(6, 384, 8, 256), memory=True),
-    Workload("cnn", "CNN on 64×1×28×28, Adadelta", 0.9, cnn, memory=True),
+             flops=gpt_flops(6, 384, 8, 256)),
+    Workload("cnn", "CNN on 64×1×28×28, Adadelta", 0.9, cnn),
     Workload("lstm", "LSTM 64→128, 16×64 tokens, Adam", 0.8, lstm),
     Workload("infer-mlp", "big MLP, batch 1, inference", 0.9,
              infer(lambda torch: (mlp_model(torch, BIG), torch.randn(1, 1024)))),

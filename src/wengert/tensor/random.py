@@ -335,7 +335,8 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     """Fill with uniform numbers in [from, to)."""
     low = named.pop("from", named.pop("a", from_))
     high = named.pop("b", to)
-    return _filled(self, lambda s: _stream(generator).uniform(s, self._data.dtype, float(low), float(high)), "UniformBackward0")
+    a = self._data
+    return _filled(self, lambda s: _stream(generator).uniform(s, a.dtype, float(low), float(high), out=a), "UniformBackward0")
 
 
 @_filling
@@ -345,7 +346,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._data
     whole = a.flags.c_contiguous
-    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole), "NormalBackward0")
+    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a), "NormalBackward0")
 
 
 @_filling

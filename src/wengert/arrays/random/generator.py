@@ -26,8 +26,10 @@ DEFAULT_SEED = 67280421310721
 _WIDE_PIECE = PIECE // 4  # of float64 elements
 
 
-def empty(count: int, dtype: np.dtype) -> NDArray:
-    """Memory to draw into: a step of its own, so that a profiler can tell it from the drawing."""
+def empty(count: int, dtype: np.dtype, out: NDArray | None = None) -> NDArray:
+    """Memory to draw into, that of ``out`` if it is of the type and in order: a step of its own, so that a profiler can tell it."""
+    if out is not None and out.dtype == dtype and out.flags.c_contiguous:
+        return out.reshape(-1)
     return np.empty(count, dtype)
 
 
@@ -130,29 +132,32 @@ class Generator:
         return (_restored, (self.get_state(),))
 
     def _filled(
-        self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE
+        self, shape: Shape, dtype: np.dtype, make: Callable[[int], NDArray], piece: int = _WIDE_PIECE, out: NDArray | None = None
     ) -> NDArray:
         """An array made of what ``make`` draws, in pieces where it is large. Takes the lock."""
         count = prod(shape)
         with self._lock:
             if count <= piece:
                 return make(count).astype(dtype, copy=False).reshape(shape)
-            out = empty(count, dtype)
+            room = empty(count, dtype, out)
             for start, stop in pieces(count, piece):
-                out[start:stop] = make(stop - start)
-        return out.reshape(shape)
+                room[start:stop] = make(stop - start)
+        return room.reshape(shape)
 
     # ---- uniform and normal
 
-    def uniform(self, shape: Shape, dtype: DTypeLike, low: float = 0.0, high: float = 1.0) -> NDArray:
-        """Uniform in ``[low, high)``, of a floating or complex type (both parts)."""
+    def uniform(self, shape: Shape, dtype: DTypeLike, low: float = 0.0, high: float = 1.0, *, out: NDArray | None = None) -> NDArray:
+        """Uniform in ``[low, high)``, of a floating or complex type (both parts).
+
+        ``out`` is memory that many numbers may be drawn into, where it suits; the result is what is returned.
+        """
         kind = kind_of(dtype)
         if kind.part:
             return _joined(self.uniform((*shape, 2), kind.part, low, high), kind)
         require(kind, FLOATS, "check_uniform_bounds")
         draw = self._stream.doubles if kind.wide else self._stream.singles
         if low == 0.0 and high == 1.0 and not kind.half:
-            return self._filled(shape, kind.dtype, draw, PIECE)
+            return self._filled(shape, kind.dtype, draw, PIECE, out)
         _check_uniform(kind, low, high)
         bottom, top = (low, high) if kind.wide else (np.float32(low), np.float32(high))
         width = float(top - bottom)
@@ -165,14 +170,15 @@ class Generator:
             values[values == kind.dtype.type(high)] = low  # what rounds up to the open end goes to the closed one
             return values
 
-        return self._filled(shape, kind.dtype, make_half if kind.half else make)
+        return self._filled(shape, kind.dtype, make_half if kind.half else make, out=out)
 
     def normal(
-        self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True
+        self, shape: Shape, dtype: DTypeLike, mean: float = 0.0, std: float = 1.0, *, contiguous: bool = True, out: NDArray | None = None
     ) -> NDArray:
         """Normal, of a floating or complex type (``std`` is then that of the complex number, shared by its parts).
 
         ``contiguous=False`` draws as for a tensor whose memory has gaps or another order: in pairs, never by sixteen.
+        ``out`` as for ``uniform``.
         """
         kind = kind_of(dtype)
         if not std >= 0.0:
@@ -182,10 +188,10 @@ class Generator:
         require(kind, FLOATS, "normal_kernel_cpu")
         count = prod(shape)
         if contiguous and count >= gaussian.LANES:
-            out = empty(count, kind.dtype)
+            room = empty(count, kind.dtype, out)
             with self._lock:
-                gaussian.fill(self._stream, out, mean, std)
-            return out.reshape(shape)
+                gaussian.fill(self._stream, room, mean, std)
+            return room.reshape(shape)
         return narrow(fused_double(self._normals(count), std, mean), kind.dtype).reshape(shape)
 
     def log_normal(self, shape: Shape, dtype: DTypeLike, mean: float = 1.0, std: float = 2.0) -> NDArray:
