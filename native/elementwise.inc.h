@@ -29,27 +29,33 @@
         EACH { REAL g = g_in[i], x = x_in[i]; out[i] = expression; } \
     }
 
-/* Distribution function of the standard normal for the clamped magnitude a = |x|, given density = exp(-a^2/2). */
-static inline REAL F(normal_cdf)(REAL x, REAL a, REAL density)
-{
-    REAL tail = HALF * density * F(erfcx_bounded)(a * SQRT1_2);
-    return x < 0 ? tail : ONE - tail;
-}
+/* The magnitude, kept to where exp(-a^2/2) is zero even in a product with the largest number. */
 static inline REAL F(clamp_normal)(REAL x)
 {
     REAL a = F(abs)(x);
-    const REAL far = sizeof(REAL) == 4 ? (REAL)14.5 : (REAL)38.8; /* here exp(-a^2/2) rounds to zero */
+    const REAL far = sizeof(REAL) == 4 ? (REAL)18.76 : (REAL)53.26;
     return a > far ? far : a;
+}
+/* factor times the probability of a normal number beyond the clamped magnitude a */
+static inline REAL F(normal_tail)(REAL a, REAL factor)
+{
+    return F(exp_minus_square)(a, HALF, factor * (HALF * F(erfcx_bounded)(a * SQRT1_2)));
+}
+/* Distribution function of the standard normal; around zero from the odd series, whose error is small beside 1/2. */
+static inline REAL F(ndtr)(REAL x)
+{
+    REAL a = F(clamp_normal)(x), z = x * SQRT1_2, tail = F(normal_tail)(a, ONE), far = x < 0 ? tail : ONE - tail;
+    return a < (REAL)0.6 ? HALF + HALF * (z + z * F(erf_poly)(z * z)) : far;
 }
 static inline REAL F(gelu)(REAL x)
 {
-    REAL a = F(clamp_normal)(x);
-    return x * F(normal_cdf)(x, a, F(exp_minus_square)(a, HALF));
+    REAL tail = F(normal_tail)(F(clamp_normal)(x), x < 0 ? x : ONE);
+    return x < 0 ? tail : x * (ONE - tail);
 }
 static inline REAL F(gelu_slope)(REAL x)
 {
-    REAL a = F(clamp_normal)(x), e = F(exp_minus_square)(a, HALF);
-    return F(normal_cdf)(x, a, e) + x * e * INV_SQRT_2PI;
+    REAL a = F(clamp_normal)(x), tail = F(normal_tail)(a, ONE);
+    return (x < 0 ? tail : ONE - tail) + F(exp_minus_square)(a, HALF, x * INV_SQRT_2PI);
 }
 static inline REAL F(gelu_tanh_slope)(REAL x)
 {
@@ -57,11 +63,10 @@ static inline REAL F(gelu_tanh_slope)(REAL x)
     REAL s = F(sigmoid)((REAL)2 * SQRT_2_OVER_PI * x * (ONE + GELU_CUBIC * square));
     return s + x * (REAL)2 * s * (ONE - s) * SQRT_2_OVER_PI * (ONE + (REAL)3 * GELU_CUBIC * square);
 }
-/* The product first: where the sigmoid is subnormal it has few digits to multiply. */
 static inline REAL F(silu)(REAL x)
 {
-    REAL e = F(exp_minus)(F(abs)(x));
-    return x * (x < 0 ? e : ONE) / (ONE + e);
+    REAL product, e = F(exp_minus_times)(F(abs)(x), x, &product);
+    return (x < 0 ? product : x) / (ONE + e);
 }
 static inline REAL F(silu_slope)(REAL x)
 {
@@ -69,10 +74,11 @@ static inline REAL F(silu_slope)(REAL x)
     return s * (ONE + x * (ONE - s));
 }
 /* tanh(log(1 + e^x)) = e(e + 2) / (e(e + 2) + 2); beyond 40 it is 1. */
-static inline REAL F(mish_gate)(REAL x)
+static inline REAL F(mish)(REAL x)
 {
-    REAL e = F(exp)(x > (REAL)40 ? (REAL)40 : x), n = e * (e + (REAL)2);
-    return n / (n + (REAL)2);
+    REAL product, e = F(exp_minus_times)(x > (REAL)40 ? (REAL)-40 : -x, x, &product);
+    REAL gate = (x < 0 ? product : e) * (e + (REAL)2) / (e * (e + (REAL)2) + (REAL)2);
+    return x < 0 ? gate : x * gate;
 }
 static inline REAL F(mish_slope)(REAL x)
 {
@@ -101,7 +107,7 @@ UNARY(silu, F(silu)(x))
 BINARY(silu_grad, g *F(silu_slope)(x))
 UNARY(log_sigmoid, (x < 0 ? x : 0) - F(log1p)(F(exp_minus)(F(abs)(x))))
 BINARY(log_sigmoid_grad, g *F(sigmoid)(-x))
-UNARY(mish, x *F(mish_gate)(x))
+UNARY(mish, F(mish)(x))
 BINARY(mish_grad, g *F(mish_slope)(x))
 UNARY(hardsigmoid, F(hard_gate)(x))
 BINARY(hardsigmoid_grad, (x > (REAL)-3) & (x < (REAL)3) ? g * (REAL)(1.0 / 6) : (REAL)0)
@@ -109,7 +115,7 @@ UNARY(hardswish, x *F(hard_gate)(x))
 BINARY(hardswish_grad, x <= (REAL)-3 ? (REAL)0 : x < (REAL)3 ? g *(x / (REAL)3 + HALF) : g)
 UNARY(erf, F(erf)(x))
 UNARY(erfc, F(erfc)(x))
-UNARY(ndtr, F(normal_cdf)(x, F(clamp_normal)(x), F(exp_minus_square)(F(clamp_normal)(x), HALF)))
+UNARY(ndtr, F(ndtr)(x))
 UNARY(erfinv, (REAL)special_erfinv(x))
 UNARY(erfcx, (REAL)special_erfcx(x))
 UNARY(lgamma, (REAL)special_lgamma(x))

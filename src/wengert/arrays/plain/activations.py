@@ -50,10 +50,18 @@ def relu_grad(g: Array, result: Array) -> Array:
     return np.where(result <= 0, g.dtype.type(0), g)
 
 
+def _weighted_sigmoid(weight: Array | float, x: Array) -> Array:
+    """``weight / (1 + exp(-x))`` with an exponential that does not overflow."""
+    if x.dtype.kind == "c":
+        return weight / (1 + np.exp(-x))
+    e = np.exp(-np.abs(x))
+    return weight * np.where(x < 0, e, x.dtype.type(1)) / (1 + e)
+
+
 @_elementwise
 def sigmoid(x: Array) -> Array:
     """``1 / (1 + exp(-x))``, also for complex ``x``."""
-    return 1 / (1 + np.exp(-x))
+    return _weighted_sigmoid(1, x)
 
 
 @_elementwise
@@ -86,27 +94,27 @@ def gelu_tanh(x: Array) -> Array:
 
     Computed as ``x * sigmoid(2 u)``, which does not cancel for negative ``x``.
     """
-    return x / (1 + np.exp(-2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x)))
+    return _weighted_sigmoid(x, 2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x))
 
 
 @_elementwise
 def gelu_tanh_grad(g: Array, x: Array) -> Array:
     """``g`` times the derivative of ``gelu_tanh`` at ``x``."""
     square = x * x
-    s = 1 / (1 + np.exp(-2 * SQRT_2_OVER_PI * x * (1 + GELU_CUBIC * square)))
+    s = _weighted_sigmoid(1, 2 * SQRT_2_OVER_PI * x * (1 + GELU_CUBIC * square))
     return g * (s + 2 * x * s * (1 - s) * SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * square))
 
 
 @_elementwise
 def silu(x: Array) -> Array:
     """``x * sigmoid(x)``, also for complex ``x``."""
-    return x / (1 + np.exp(-x))
+    return _weighted_sigmoid(x, x)
 
 
 @_elementwise
 def silu_grad(g: Array, x: Array) -> Array:
     """``g`` times the (conjugated) derivative of ``silu`` at ``x``."""
-    s = 1 / (1 + np.exp(-x))
+    s = _weighted_sigmoid(1, x)
     return g * np.conj(s * (1 + x * (1 - s)))
 
 
@@ -119,7 +127,7 @@ def _softplus(x: Array, beta: float, threshold: float) -> Array:
 @_elementwise
 def _softplus_grad(g: Array, x: Array, beta: float, threshold: float) -> Array:
     z = x * beta
-    return np.where(z > threshold, g, g / (1 + np.exp(-z)))
+    return np.where(z > threshold, g, _weighted_sigmoid(g, z))
 
 
 def softplus(x: Array, beta: float = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
@@ -141,7 +149,7 @@ def log_sigmoid(x: Array) -> Array:
 @_elementwise
 def log_sigmoid_grad(g: Array, x: Array) -> Array:
     """``g * sigmoid(-x)``."""
-    return g / (1 + np.exp(x))
+    return _weighted_sigmoid(g, -x)
 
 
 @_elementwise
@@ -154,7 +162,7 @@ def mish(x: Array) -> Array:
 def mish_grad(g: Array, x: Array) -> Array:
     """``g`` times the derivative of ``mish`` at ``x``."""
     t = np.tanh(np.logaddexp(x, 0))
-    return g * (t + x / (1 + np.exp(-x)) * (1 - t * t))
+    return g * (t + _weighted_sigmoid(x, x) * (1 - t * t))
 
 
 @_elementwise
