@@ -108,3 +108,64 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
         }
     }
 }
+
+/* A part of a matrix as panels of GEMM_ROWS rows, so that the numbers that meet one row of b lie side by side. */
+static void F(gemm_pack_left)(REAL *restrict to, const REAL *restrict from, size row, size step, size rows, size depth)
+{
+    for (size i0 = 0; i0 < rows; i0 += GEMM_ROWS, from += GEMM_ROWS * row, to += GEMM_ROWS * depth) {
+        const size n = rows - i0 < GEMM_ROWS ? rows - i0 : GEMM_ROWS;
+        if (n == GEMM_ROWS && row == 1)
+            for (size p = 0; p < depth; p++) memcpy(to + p * GEMM_ROWS, from + p * step, GEMM_ROWS * sizeof(REAL));
+        else
+            for (size i = 0; i < GEMM_ROWS; i++)
+                for (size p = 0; p < depth; p++) to[p * GEMM_ROWS + i] = i < n ? from[i * row + p * step] : 0;
+    }
+}
+
+/* The same of the right side, in panels of a tile's width. */
+static void F(gemm_pack_right)(REAL *restrict to, const REAL *restrict from, size row, size column, size depth, size columns)
+{
+    for (size j0 = 0; j0 < columns; j0 += GEMM_COLUMNS, from += GEMM_COLUMNS * column, to += GEMM_COLUMNS * depth) {
+        const size n = columns - j0 < GEMM_COLUMNS ? columns - j0 : GEMM_COLUMNS;
+        if (n < GEMM_COLUMNS) F(gemm_pack_rows)(to, from, row, column, depth, n);
+        else if (column == 1)
+            for (size p = 0; p < depth; p++) memcpy(to + p * GEMM_COLUMNS, from + p * row, GEMM_COLUMNS * sizeof(REAL));
+        else
+            for (size p0 = 0; p0 < depth; p0 += 16)
+                for (size j = 0, stop = p0 + 16 < depth ? p0 + 16 : depth; j < GEMM_COLUMNS; j++)
+                    for (size p = p0; p < stop; p++) to[p * GEMM_COLUMNS + j] = from[p * row + j * column];
+    }
+}
+
+/* The columns [begin, end) of c = a b, any strides of a and b. Blocks of b stay in the second cache, a panel of one in the
+ * first, so that the tile runs at the speed of the arithmetic; what does not fill a tile is computed beside it. */
+static void F(product)(const struct product *v, size begin, size end, void *work)
+{
+    REAL *const right = work, *const left = right + PRODUCT_DEPTH * PRODUCT_COLUMNS;
+    for (size p = 0; p < v->depth; p += PRODUCT_DEPTH) {
+        const size depth = v->depth - p < PRODUCT_DEPTH ? v->depth - p : PRODUCT_DEPTH;
+        for (size j0 = begin; j0 < end; j0 += PRODUCT_COLUMNS) {
+            const size columns = end - j0 < PRODUCT_COLUMNS ? end - j0 : PRODUCT_COLUMNS;
+            F(gemm_pack_right)(right, (const REAL *)v->b + p * v->b_row + j0 * v->b_column, v->b_row, v->b_column, depth, columns);
+            for (size i0 = 0; i0 < v->rows; i0 += PRODUCT_ROWS) {
+                const size rows = v->rows - i0 < PRODUCT_ROWS ? v->rows - i0 : PRODUCT_ROWS;
+                F(gemm_pack_left)(left, (const REAL *)v->a + i0 * v->a_row + p * v->a_column, v->a_row, v->a_column, rows, depth);
+                const REAL *panel = right;
+                for (size j = 0; j < columns; j += GEMM_COLUMNS, panel += GEMM_COLUMNS * depth) {
+                    const size wide = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS;
+                    for (size i = 0; i < rows; i += GEMM_ROWS) {
+                        REAL *c = (REAL *)v->c + (i0 + i) * v->c_row + j0 + j, edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)] = {0};
+                        const size high = rows - i < GEMM_ROWS ? rows - i : GEMM_ROWS;
+                        if (wide == GEMM_COLUMNS && high == GEMM_ROWS) {
+                            F(gemm_tile)(c, v->c_row, left + i * depth, 1, GEMM_ROWS, panel, GEMM_COLUMNS, depth, p > 0);
+                            continue;
+                        }
+                        for (size r = 0; p && r < high; r++) memcpy(edge + r * GEMM_COLUMNS, c + r * v->c_row, wide * sizeof(REAL));
+                        F(gemm_tile)(edge, GEMM_COLUMNS, left + i * depth, 1, GEMM_ROWS, panel, GEMM_COLUMNS, depth, p > 0);
+                        for (size r = 0; r < high; r++) memcpy(c + r * v->c_row, edge + r * GEMM_COLUMNS, wide * sizeof(REAL));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -136,6 +136,16 @@ struct conv {
     X(conv_image, (REAL * out, const REAL *image, const REAL *weight, const REAL *bias, const struct conv *v, REAL *work)) \
     X(conv_weight_image, (REAL * grad, const REAL *image, const REAL *g, const struct conv *v, REAL *work))
 
+/* c = a b; steps between rows and columns are in elements, the columns of c contiguous. The blocks fit the caches. */
+struct product {
+    size rows, columns, depth;
+    const void *a, *b;
+    void *c;
+    size a_row, a_column, b_row, b_column, c_row;
+};
+enum { PRODUCT_ROWS = 128, PRODUCT_COLUMNS = 512, PRODUCT_DEPTH = 256 };
+#define PRODUCT_KERNELS(X) X(product)
+
 /* A recurrent layer over packed rows: `count[t]` rows from `first[t]` on belong to step t of the walk. */
 struct recurrent {
     size hidden, steps;
@@ -168,6 +178,9 @@ struct kernels {
 #define DECLARE_ATTENTION(name) void (*name##_f32)(const struct attention_head *h), (*name##_f64)(const struct attention_head *h);
     ATTENTION_KERNELS(DECLARE_ATTENTION)
 #undef DECLARE_ATTENTION
+#define DECLARE_PRODUCT(name) void (*name##_f32)(const struct product *, size, size, void *), (*name##_f64)(const struct product *, size, size, void *);
+    PRODUCT_KERNELS(DECLARE_PRODUCT)
+#undef DECLARE_PRODUCT
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
     ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW)

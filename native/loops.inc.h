@@ -56,7 +56,7 @@ const struct kernels TABLE(ISA) = {
     OPTIMIZER_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
-    ATTENTION_KERNELS(ENTRY)
+    ATTENTION_KERNELS(ENTRY) PRODUCT_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
     CONV_KERNELS(ENTRY)

@@ -4,6 +4,7 @@
 
 #include "fast.h"
 #include "pool.h"
+#include "product.h"
 
 /* ---- sums and means ---- */
 
@@ -290,12 +291,13 @@ static PyObject *product(PyArrayObject *x, PyArrayObject *matrix, int transposed
     shape[ndim - 1] = PyArray_DIM(right, 1);
     if (!(out = new_like(x, ndim, shape))) goto done;
     flat_out = as_matrix(out);
-    PyObject *result = flat_out ? PyArray_MatrixProduct2((PyObject *)flat, (PyObject *)right, flat_out) : NULL;
-    if (!result) {
+    const int made = flat_out ? product_into(flat_out, flat, right) : -1;
+    PyObject *result = made ? NULL : PyArray_MatrixProduct2((PyObject *)flat, (PyObject *)right, flat_out);
+    if (made < 0 || !(made || result)) {
         Py_CLEAR(out);
         goto done;
     }
-    Py_DECREF(result);
+    Py_XDECREF(result);
     if (bias) {
         const size rows = PyArray_DIM(flat, 0), columns = shape[ndim - 1];
         char *data = PyArray_BYTES(out);
@@ -322,7 +324,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (!is_matrix(args[0]) || !is_matrix(args[1]) || PyArray_TYPE(a) != PyArray_TYPE(b) || PyArray_NDIM(b) != 2 ||
         PyArray_DIM(a, PyArray_NDIM(a) - 1) != PyArray_DIM(b, 0))
         NOT_HANDLED();
-    if (PyArray_NDIM(a) == 2) return PyArray_MatrixProduct2(args[0], args[1], NULL);
+    if (PyArray_NDIM(a) == 2) return product_of(a, b);
     return product(a, b, 0, NULL);
 }
 

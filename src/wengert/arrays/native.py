@@ -36,7 +36,7 @@ _UFUNCS = (
     "ndtr", "lgamma", "digamma", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad",
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
-optimizer_update, recurrent_walk = _kernels.update, _kernels.recurrent_walk
+optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 

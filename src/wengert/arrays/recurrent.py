@@ -102,7 +102,7 @@ def lstm_grad(
             by_gate[rows, 3] *= dh_now
             np.matmul(d[rows], w_hh, out=dh_now)
             dc_now *= f[rows]
-    return d, d.T @ h_before if needs[1] else None, dh, dc
+    return d, K.dot(d.T, h_before) if needs[1] else None, dh, dc
 
 
 def gru(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes: Any, reverse: bool) -> tuple[Array, ...]:
@@ -155,7 +155,7 @@ def gru_grad(
             own_by_gate[rows] *= dh_now[:, None, :]
             dh_now *= z[rows]
             dh_now += d_own[rows] @ w_hh
-    w = d_own.T @ h_before if needs[1] else None
+    w = K.dot(d_own.T, h_before) if needs[1] else None
     return d, w, d_own.sum(0) if b_hh is not None and needs[2] else None, dh
 
 
@@ -190,4 +190,4 @@ def elman_grad(
             dh_now += g_output[rows]
             d[rows] *= dh_now
             np.matmul(d[rows], w_hh, out=dh_now)
-    return d, d.T @ before(h0, output, walk) if needs[1] else None, dh
+    return d, K.dot(d.T, before(h0, output, walk)) if needs[1] else None, dh

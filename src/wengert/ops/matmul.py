@@ -25,9 +25,9 @@ def mT(x: Any) -> Any:
 def product(a: Any, b: Any) -> Any:
     """``a @ b`` with half precision carried in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
-        return K.cast(np.asarray(np.matmul(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
+        return K.cast(np.asarray(product(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
-        return np.dot(a, b)  # the same product of BLAS, behind fewer questions
+        return K.dot(a, b)  # the same product, behind fewer questions
     if a.dtype.kind == "b":
         from .pointwise import unsupported
 

@@ -48,6 +48,11 @@ def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(x, shape)
 
 
+def dot(a: Array, b: Array) -> Array:
+    """The product of two matrices."""
+    return np.dot(a, b)  # type: ignore[no-any-return]
+
+
 def matmul(a: Array, b: Array) -> Array:
     """Matrix product as ``a @ b``; always an array."""
     return np.asarray(np.matmul(a, b))

@@ -1,0 +1,160 @@
+/* Matrix products where the BLAS that NumPy came with uses narrower vectors than this processor has. That happens where
+ * OPENBLAS_CORETYPE asks for it, where the library was built for one kind of processor, or is older than the processor.
+ * Everywhere else, and for what is small or thin, BLAS does them. */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+#include "product.h"
+
+#include "pool.h"
+
+#ifdef __linux__
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+
+static int find_library(struct dl_phdr_info *info, size_t bytes, void *path)
+{
+    (void)bytes;
+    if (!info->dlpi_name || !strstr(info->dlpi_name, "openblas") || strlen(info->dlpi_name) >= PATH_MAX) return 0;
+    strcpy(path, info->dlpi_name);
+    return 1;
+}
+
+/* The kind of processor that OpenBLAS works for; NULL if NumPy has another BLAS. */
+static const char *blas_core(void)
+{
+    static const char *const names[] = {"scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename64_",
+                                        "openblas_get_corename"};
+    char path[PATH_MAX];
+    void *library = dl_iterate_phdr(find_library, path) ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    const char *core = NULL;
+    for (size_t i = 0; library && !core && i < sizeof names / sizeof *names; i++) {
+        char *(*ask)(void) = (char *(*)(void))dlsym(library, names[i]);
+        if (ask) core = ask();
+    }
+    if (library) dlclose(library); /* NumPy keeps it */
+    return core;
+}
+
+/* Whether BLAS has vectors of 256 bits or fewer, and the processor wider ones. */
+static int blas_is_narrow(void)
+{
+    static const char *const cores[] = {"Haswell", "Zen", "Excavator", "Steamroller", "Piledriver", "Bulldozer", "Sandybridge", "Nehalem",
+                                        "Barcelona", "Core2", "Prescott"};
+    static int known = -1;
+    if (known < 0) {
+        const char *core = kernels->gemm_columns_bytes == 128 ? blas_core() : NULL;
+        int narrow = 0;
+        for (size_t k = 0; core && k < sizeof cores / sizeof *cores; k++) narrow |= !strcmp(core, cores[k]);
+        known = narrow;
+    }
+    return known;
+}
+#else
+static int blas_is_narrow(void)
+{
+    return 0;
+}
+#endif
+
+/* Below so many rows or columns a product is limited by memory, or by what does not fill a tile. */
+static const size THIN = 24, SHALLOW = 16;
+
+struct product_job {
+    struct product v;
+    size tiles, tile; /* of columns: what the threads share out */
+    char *work;
+    size work_bytes;
+    int single;
+};
+
+static void some_columns(void *context, size begin, size end, int chunk)
+{
+    const struct product_job *job = context;
+    const size stop = end * job->tile < job->v.columns ? end * job->tile : job->v.columns;
+    char *work = job->work + chunk * job->work_bytes;
+    if (job->single) kernels->product_f32(&job->v, begin * job->tile, stop, work);
+    else kernels->product_f64(&job->v, begin * job->tile, stop, work);
+}
+
+static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
+{
+    const size width = PyArray_ITEMSIZE(a), rows = PyArray_DIM(a, 0), columns = PyArray_DIM(b, 1), depth = PyArray_DIM(a, 1);
+    PyArrayObject *operands[] = {a, b, out};
+    for (int k = 0; k < 3; k++)
+        for (int axis = 0; axis < 2; axis++)
+            if (PyArray_STRIDE(operands[k], axis) % width || !PyArray_ISALIGNED(operands[k])) return 0;
+    if (PyArray_STRIDE(out, 1) != width) return 0;
+    struct product_job job = {{rows, columns, depth, PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(out), PyArray_STRIDE(a, 0) / width,
+                               PyArray_STRIDE(a, 1) / width, PyArray_STRIDE(b, 0) / width, PyArray_STRIDE(b, 1) / width,
+                               PyArray_STRIDE(out, 0) / width}};
+    job.single = width == sizeof(float);
+    job.tile = kernels->gemm_columns_bytes / width;
+    job.tiles = (columns + job.tile - 1) / job.tile;
+    job.work_bytes = (PRODUCT_ROWS + PRODUCT_COLUMNS) * PRODUCT_DEPTH * width;
+    int chunks = pool_chunks(job.tiles, (double)rows * depth * job.tile * (job.single ? 0.01 : 0.02));
+    if (chunks > pool_get_threads()) chunks = pool_get_threads();
+    PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);
+    if (!memory) return -1;
+    job.work = PyArray_BYTES(memory);
+    Py_BEGIN_ALLOW_THREADS
+    pool_run(some_columns, &job, job.tiles, chunks);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(memory);
+    return 1;
+}
+
+int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
+{
+    if (PyArray_DIM(a, 0) < THIN || PyArray_DIM(b, 1) < THIN || PyArray_DIM(a, 1) < SHALLOW || !blas_is_narrow()) return 0;
+    return by_tiles(out, a, b);
+}
+
+static PyObject *product(PyArrayObject *a, PyArrayObject *b, int (*way)(PyArrayObject *, PyArrayObject *, PyArrayObject *))
+{
+    npy_intp shape[] = {PyArray_DIM(a, 0), PyArray_DIM(b, 1)};
+    PyArrayObject *out = new_like(a, 2, shape);
+    const int done = out ? way(out, a, b) : -1;
+    if (done > 0) return (PyObject *)out;
+    PyObject *result = done < 0 ? NULL : PyArray_MatrixProduct2((PyObject *)a, (PyObject *)b, out);
+    Py_XDECREF(out);
+    return result;
+}
+
+PyObject *product_of(PyArrayObject *a, PyArrayObject *b)
+{
+    return product(a, b, product_into);
+}
+
+/* Two matrices of one real type that fit, and have something to add up. */
+static int are_matrices(PyObject *const *args)
+{
+    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1]) || !is_real(args[0]) || !is_like(args[1], args[0])) return 0;
+    PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+    return PyArray_NDIM(a) == 2 && PyArray_NDIM(b) == 2 && PyArray_DIM(a, 1) == PyArray_DIM(b, 0) && PyArray_DIM(a, 1);
+}
+
+/* dot(a, b): as numpy.dot */
+static PyObject *dot(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (are_matrices(args)) return product_of((PyArrayObject *)args[0], (PyArrayObject *)args[1]);
+    return PyArray_Return((PyArrayObject *)PyArray_MatrixProduct2(args[0], args[1], NULL));
+}
+
+/* tiled_product(a, b): by the kernels here, whatever BLAS is like; for tests and measurements */
+static PyObject *tiled_product(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 2) return PyErr_Format(PyExc_TypeError, "expected 2 arguments");
+    if (!are_matrices(args)) NOT_HANDLED();
+    return product((PyArrayObject *)args[0], (PyArrayObject *)args[1], by_tiles);
+}
+
+PyMethodDef product_methods[] = {
+    {"dot", (PyCFunction)(void (*)(void))dot, METH_FASTCALL, NULL},
+    {"tiled_product", (PyCFunction)(void (*)(void))tiled_product, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};

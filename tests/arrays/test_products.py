@@ -1,0 +1,101 @@
+"""Matrix products by the kernels of the extension: layouts, what does not fill a tile, numbers that are none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from wengert.arrays import kernels as K
+
+native = pytest.importorskip("wengert.arrays._kernels")
+
+SHAPES = [
+    (1, 1, 1), (1, 5, 33), (8, 1, 32), (8, 16, 32), (9, 17, 31), (24, 16, 24), (65, 300, 33), (130, 257, 70), (129, 256, 513), (300, 513, 40),
+]  # fmt: skip
+
+
+def layouts(a):
+    """The same matrix in C order, in Fortran's, as a part of a larger one, with steps, and backwards."""
+    rows, columns = a.shape
+    around = np.full((rows + 3, 2 * columns + 5), np.nan, a.dtype)
+    around[2 : 2 + rows, 1 : 1 + columns] = a
+    spread = np.full((2 * rows, 3 * columns), np.nan, a.dtype)
+    spread[::2, ::3] = a
+    return [a, np.asfortranarray(a), around[2 : 2 + rows, 1 : 1 + columns], spread[::2, ::3], a[::-1, ::-1].copy()[::-1, ::-1]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_layout(dtype, shape):
+    m, k, n = shape
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((m, k)).astype(dtype), rng.standard_normal((k, n)).astype(dtype)
+    expected, bound = a.astype(np.float64) @ b.astype(np.float64), np.finfo(dtype).eps * k * (np.abs(a) @ np.abs(b) + 1)
+    for left in layouts(a):
+        for right in layouts(b):
+            for product in (native.tiled_product, K.dot):
+                found = product(left, right)
+                assert found.dtype == dtype
+                assert found.shape == (m, n)
+                assert found.flags.c_contiguous
+                assert (np.abs(found - expected) <= bound).all()
+
+
+def test_a_row_does_not_depend_on_the_others():
+    rng = np.random.default_rng(4)
+    a, b = rng.standard_normal((140, 600)).astype(np.float32), rng.standard_normal((600, 100)).astype(np.float32)
+    whole = native.tiled_product(a, b)
+    for rows in (slice(0, 1), slice(3, 30), slice(130, 140)):
+        np.testing.assert_array_equal(native.tiled_product(a[rows], b), whole[rows])
+    np.testing.assert_array_equal(native.tiled_product(a, b[:, 32:70]), whole[:, 32:70])
+
+
+def test_threads_do_not_change_the_numbers():
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((200, 300)).astype(np.float32), rng.standard_normal((300, 333)).astype(np.float32)
+    before = K.get_num_threads()
+    try:
+        K.set_num_threads(1)
+        one = native.tiled_product(a, b)
+        K.set_num_threads(4)
+        np.testing.assert_array_equal(native.tiled_product(a, b), one)
+    finally:
+        K.set_num_threads(before)
+
+
+def test_nan_and_infinity_stay_in_their_rows():
+    a, b = np.ones((30, 40), np.float32), np.ones((40, 35), np.float32)
+    a[3, 5], a[29, 39], b[7, 34] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = a @ b
+    np.testing.assert_array_equal(native.tiled_product(a, b), expected)
+
+
+def test_other_arguments():
+    whole = np.ones((2, 3), np.int64)
+    assert native.tiled_product(whole, whole.T) is NotImplemented
+    np.testing.assert_array_equal(K.dot(whole, whole.T), whole @ whole.T)
+    np.testing.assert_array_equal(K.dot(np.ones((2, 0)), np.ones((0, 3))), np.zeros((2, 3)))
+    np.testing.assert_allclose(K.dot(whole * 1j, whole.T * 1j), -(whole @ whole.T))
+    with pytest.raises(ValueError, match="not aligned"):
+        K.dot(np.ones((2, 3)), np.ones((2, 3)))
+    swapped = np.ones((30, 30), ">f8")
+    np.testing.assert_array_equal(K.dot(swapped, swapped), np.full((30, 30), 30.0))
+
+
+@pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
+def test_every_instruction_set(level):
+    program = (
+        "import numpy as np; from wengert.arrays import _kernels as k, kernels as K; rng = np.random.default_rng(0)\n"
+        "for t in (np.float32, np.float64):\n"
+        "    a, b = rng.standard_normal((61, 300)).astype(t), rng.standard_normal((300, 77)).astype(t)\n"
+        "    for product in (k.tiled_product, K.dot):\n"
+        "        for left in (a, np.asfortranarray(a)):\n"
+        "            np.testing.assert_allclose(product(left, b), a @ b, rtol=1e-3, atol=1e-4)\n"
+    )
+    environment = {**os.environ, "WENGERT_ISA": level, "OPENBLAS_CORETYPE": "Haswell"}
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environment)
