@@ -71,23 +71,28 @@ def is_complex(input: Tensor) -> bool:
 
 
 def is_conj(input: Tensor) -> bool:
-    """Whether the tensor is a lazy conjugate: never, conjugates are computed at once."""
+    """Whether the tensor is a lazy conjugate, a view of the numbers that ``conj()`` was called on.
+
+    >>> import wengert as torch
+    >>> torch.is_conj(torch.tensor([1j]).conj())
+    True
+    """
     return input.is_conj()
 
 
 def is_neg(input: Tensor) -> bool:
-    """Whether the tensor is a lazy negative: never."""
+    """Whether the tensor is a lazy negative, such as the imaginary part of a lazy conjugate."""
     return input.is_neg()
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: nothing is lazy."""
-    return input
+    """The tensor itself, or a copy that is no lazy conjugate."""
+    return input.resolve_conj()
 
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: nothing is lazy."""
-    return input
+    """The tensor itself, or a copy that is no lazy negative."""
+    return input.resolve_neg()
 
 
 def is_signed(input: Tensor) -> bool:

@@ -10,6 +10,7 @@ from multiprocessing import *  # noqa: F403  this module is that one, and more
 from multiprocessing.reduction import ForkingPickler as _ForkingPickler
 from typing import TYPE_CHECKING, Any
 
+from .arrays.lazy import plain as _plain
 from .tensor import Parameter as _Parameter
 from .tensor import Tensor as _Tensor
 from .tensor import wrap as _wrap
@@ -47,7 +48,7 @@ def _reduce(tensor: _Tensor) -> tuple[Any, ...]:
             "If you just want to transfer the data, call detach() on the tensor "
             "before serializing (e.g., putting it on the queue)."
         )
-    return _rebuild, (tensor._data, tensor.requires_grad, isinstance(tensor, _Parameter))
+    return _rebuild, (_plain(tensor._data), tensor.requires_grad, isinstance(tensor, _Parameter))
 
 
 for _kind in (_Tensor, _Parameter):

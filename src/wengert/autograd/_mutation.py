@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
+from ..arrays.lazy import address
 from ..graph.modes import change, modes, set_modes
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Cloned:
     def pack(self, tensor: Tensor) -> Handle:
         """The handle for ``tensor``: one for all that save the same window while nobody writes to it."""
         array = tensor._data
-        tid = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
+        tid = (address(array), array.shape, array.strides, array.dtype)
         handle = self.tid_to_weakhandle.get(tid)
         if handle is None:
             handle = self.tid_to_weakhandle[tid] = Handle()

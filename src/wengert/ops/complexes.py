@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import lazy
 from .operator import family
 from .views import check_parts
 
@@ -20,12 +21,19 @@ def _join(F: Any, g: Any) -> Any:
     return F.complex(F.basic_index(g, (..., 0)), F.basic_index(g, (..., 1)))
 
 
-@operator(grad=dict(input=_join), view=True, wirtinger=True, places=("torch",))
+@operator(grad=dict(input=_join), view=True, lazy=True, wirtinger=True, places=("torch",))
 def view_as_real(input: Array):
     """A complex tensor as a real one with a last dimension of 2, in the same memory."""
     if input.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return input[..., None].view(input.real.dtype)
+    conjugated, negated = lazy.marks(input)
+    if conjugated:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
+            "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
+        )
+    part = np.float32 if input.itemsize == 8 else np.float64
+    return lazy.seen(lazy.window(input)[..., None].view(part), False, negated)
 
 
 @operator(grad=dict(input=lambda F, g: F.view_as_real(g)), view=True, wirtinger=True, places=("torch",))
@@ -93,3 +101,9 @@ def polar(abs: Array, angle: Array):
 def conj_physical(input: Array):
     """The complex conjugate, as a new tensor."""
     return np.conjugate(input)
+
+
+@composite(places=(), raw=lambda input: input)
+def resolve_conj(F, input):
+    """``input``, computed if it is a lazy conjugate: for results that PyTorch does not show as views."""
+    return input.resolve_conj()

@@ -148,7 +148,7 @@ def _complex(F: Any, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) ->
     if F.is_complex(x):
         return F.transform(x, dims, scale, forward)
     y = F.transform_real(x, dims, scale, False)
-    return y if forward else F.conj(y)
+    return y if forward else F.conj_physical(y)
 
 
 def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
@@ -161,8 +161,8 @@ def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
     x = _resized(F, _floating(F, x), dims, sizes)
     if forward:
         return F.transform_real(x, dims, scale, True)
-    y = F.conj(F.transform_real(x, dims[-1:], scale, True))
-    return F.transform(y, dims[:-1], scale, False) if dims[:-1] else y
+    y = F.conj(F.transform_real(x, dims[-1:], scale, True))  # one of one dimension is seen as a lazy conjugate, as in PyTorch
+    return F.transform(y, dims[:-1], scale, False) if dims[:-1] else y if name == "ihfft" else F.resolve_conj(y)
 
 
 def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
@@ -178,7 +178,7 @@ def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
         return F.transform_to_real(x, dims, scale, size)
     if dims[:-1]:
         x = F.transform(x, dims[:-1], scale, True)
-    return F.transform_to_real(F.conj(x), dims[-1:], scale, size)
+    return F.transform_to_real(F.conj_physical(x), dims[-1:], scale, size)
 
 
 # -- torch.fft --------------------------------------------------------------------------------------------------------

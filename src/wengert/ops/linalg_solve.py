@@ -405,7 +405,7 @@ def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
         return _lu_apply(F, P, L, U, B)
     if left:
         return _lu_apply_adjoint(F, P, L, U, B)
-    return mH(F, _lu_apply_adjoint(F, P, L, U, mH(F, B)))
+    return F.resolve_conj(mH(F, _lu_apply_adjoint(F, P, L, U, mH(F, B))))
 
 
 def _lu_apply(F: Any, P: Any, L: Any, U: Any, B: Any) -> Any:

@@ -359,7 +359,7 @@ def ormqr(F, input, tau, other, left=True, transpose=False):
     forward, backward = range(k), range(k - 1, -1, -1)
     if left:
         return _reflect(F, input, tau, other, forward if transpose else backward, transpose)
-    return mH(F, _reflect(F, input, tau, mH(F, other), backward if transpose else forward, not transpose))
+    return F.resolve_conj(mH(F, _reflect(F, input, tau, mH(F, other), backward if transpose else forward, not transpose)))
 
 
 # -- pseudoinverse and least squares ----------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ value is needed (without it, for any), so that the others do not hold it in memo
 tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in each
 of them alone (a product). Forward mode needs neither, but is faster for knowing.
 
+*Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be. ``lazy=True`` if the forward takes and
+gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others see the memory as it is.
+
 ``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
 
 *PyTorch's names*: ``node`` is the name of the node that is left on the tape. Where one of our operators stands for
@@ -68,8 +71,8 @@ class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
     __slots__ = (
-        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "linear",
-        "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
+        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "lazy",
+        "linear", "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
         "rows", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "without", "wrt",
     )  # fmt: skip
 
@@ -102,7 +105,7 @@ class Operator:
         self.promoted = options.get("promoted", self.tensors)
         self.kernel = options.get("kernel")
         self.scalars = options.get("scalars", "one" if self.promote and len(self.tensors) > 1 else "")
-        self.view = options.get("view", False)
+        self.view, self.lazy = options.get("view", False), options.get("lazy", False)
         self.wirtinger = options.get("wirtinger", False)
         self.inplace = options.get("inplace", False)
         self.rows = options.get("rows", False) and not self.view

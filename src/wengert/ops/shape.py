@@ -401,8 +401,8 @@ def flatten(F, input, start_dim=0, end_dim=-1):
 
 @composite
 def ravel(F, input):
-    """All elements in one dimension; a view where the memory allows it."""
-    return F.reshape(input, (-1,))
+    """All elements in one dimension; a view of a contiguous tensor."""
+    return F.reshape(input if F.raw else input.contiguous(), (-1,))
 
 
 @composite

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.lazy import address
 from .operator import family
 from .views import axis
 
@@ -28,7 +29,7 @@ def memory_of(a: Any) -> Any:
 
 def start_of(a: Any) -> int:
     """Where ``a`` begins in its memory, in bytes."""
-    return a.__array_interface__["data"][0] - memory_of(a).__array_interface__["data"][0]
+    return address(a) - address(memory_of(a))
 
 
 def look(a: Any, shape: Any, strides: Any, start: int) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays import reduce
+from ..arrays import lazy, reduce
 from ..arrays.dtypes import scalar_name
 from ..arrays.errors import bad_index, refuse_overflow
 from ..arrays.layouts import blank, layout_like
@@ -310,21 +310,30 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
     return out
 
 
-@operator(grad=dict(input=lambda F, g: F.conj(g)), wirtinger=True, node="ConjBackward0")
+@operator(grad=dict(input=lambda F, g: F.conj(g)), view=True, lazy=True, wirtinger=True, places=())
 def conj(input: Array):
-    return np.conjugate(input) if input.dtype.kind == "c" else input[...]
+    """The complex conjugate, seen in the same memory."""
+    return lazy.conjugate(input) if input.dtype.kind == "c" else input[...]
+
+
+@operator(grad=dict(input=lambda F, g: F.neg(g)), view=True, lazy=True, places=())
+def neg_view(input: Array):
+    """The negative, seen in the same memory."""
+    if input.dtype.kind == "b":
+        raise NotImplementedError('"neg_cpu" not implemented for \'Bool\'')
+    return lazy.negative(input)
 
 
 def _imaginary(F: Any, g: Any) -> Any:
     return F.complex(F.zeros(g.shape, F.dtype_of(g)), g)
 
 
-@operator(grad=dict(input=lambda F, g: g), view=True, wirtinger=True, places=("torch",), node="SelectBackward0")
+@operator(grad=dict(input=lambda F, g: g), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
 def real(input: Array):
     return input.real
 
 
-@operator(grad=dict(input=_imaginary), view=True, wirtinger=True, places=("torch",), node="SelectBackward0")
+@operator(grad=dict(input=_imaginary), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
 def imag(input: Array):
     if input.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")

@@ -127,9 +127,10 @@ def _plain(tensor: Tensor) -> Any:
     _warn_of_hooks(tensor)
     storage, offset, size, stride, dtype, requires_grad = rebuild.to_parts(tensor)
     args: tuple[Any, ...] = (_StorageOf(storage, dtype), offset, tuple(size), stride, requires_grad, OrderedDict())
+    marks = rebuild.marks_of(tensor)
     if dtype in STORAGE_TYPES:
-        return rebuild.rebuild_tensor_v2, args
-    return rebuild.rebuild_tensor_v3, (*args, dtype)
+        return rebuild.rebuild_tensor_v2, (*args, marks) if marks else args
+    return rebuild.rebuild_tensor_v3, (*args, dtype, marks) if marks else (*args, dtype)
 
 
 def _warn_of_hooks(tensor: Tensor) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
+from ..arrays import lazy
 from ..tensor import types
 from ..tensor.storage import UntypedStorage, look_at, window
 from ..tensor.tensor import Parameter, Tensor, wrap
@@ -19,7 +20,7 @@ def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tupl
         from ..utils.hooks import warn_if_has_hooks
 
         warn_if_has_hooks(tensor)
-    array = tensor._data
+    array = lazy.window(tensor._data)
     storage, offset, stride = window(array)
     return storage, offset, array.shape, stride, dt.of(array.dtype), tensor.requires_grad
 
@@ -54,7 +55,7 @@ def rebuild_tensor_v2(
     metadata: Any = None,
 ) -> Tensor:
     """A tensor of its storage's type. Hooks are not kept in files."""
-    return _resolved(from_parts(storage, storage_offset, size, stride, None, requires_grad), metadata)
+    return marked(from_parts(storage, storage_offset, size, stride, None, requires_grad), metadata)
 
 
 def rebuild_tensor_v3(
@@ -68,18 +69,21 @@ def rebuild_tensor_v3(
     metadata: Any = None,
 ) -> Tensor:
     """A tensor whose type PyTorch's storages have no name for, such as uint16."""
-    return _resolved(from_parts(storage, storage_offset, size, stride, dtype, requires_grad), metadata)
+    return marked(from_parts(storage, storage_offset, size, stride, dtype, requires_grad), metadata)
 
 
-def _resolved(tensor: Tensor, metadata: Any) -> Tensor:
-    """PyTorch keeps a conjugate or a negative as a mark on the original; here its values are computed."""
+def marks_of(tensor: Tensor) -> dict[str, bool]:
+    """What files say beside the parts of a tensor: that it is a lazy conjugate or negative."""
+    return {name: True for name, on in zip(("conj", "neg"), lazy.marks(tensor._data)) if on}
+
+
+def marked(tensor: Tensor, metadata: Any) -> Tensor:
+    """The tensor with its numbers conjugated or negated when they are read, as ``marks_of`` says."""
     marks = {name for name, on in (metadata or {}).items() if on}
     if marks - {"conj", "neg"}:
         raise RuntimeError(f"tensors marked {sorted(marks)} are not supported")
     if marks:
-        needs, array = tensor.requires_grad, tensor._data
-        array = array.conj() if "conj" in marks else array
-        tensor = wrap(-array if "neg" in marks else array).requires_grad_(needs)
+        tensor._data = lazy.seen(tensor._data, "conj" in marks, "neg" in marks)
     return tensor
 
 

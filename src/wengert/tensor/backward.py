@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays.dtypes import of
+from ..arrays.lazy import plain
 from ..graph import node as node_module
 from ..graph.engine import reachable, run
 from ..graph.modes import RECORD, SILENT, modes, set_modes
@@ -241,7 +242,7 @@ def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
         return False
     data = t._data
     if g is not None:
-        if g._data.shape != data.shape or g._data.dtype is not data.dtype:
+        if g._data.shape != data.shape or g._data.dtype is not data.dtype or type(g._data) is not np.ndarray:
             return False
         seed = g._data
     elif data.size != 1 or data.dtype.kind != "f":
@@ -329,7 +330,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
         if create_graph:
             seeds.append(g if g._data.dtype == dtype else RECORDED.cast(g, dtype))
         else:
-            seeds.append(g._data if g._data.dtype == dtype else g._data.astype(dtype))
+            seeds.append(plain(g._data) if g._data.dtype == dtype else g._data.astype(dtype))
     if len(seeds) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(seeds)} gradients")
     return seeds

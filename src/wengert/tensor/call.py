@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.lazy import Lazy, plain, put, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
 from ..ops.strided import look, memory_of, start_of
@@ -102,7 +103,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     many = op.outputs is ...
     results = []
     for i, a in enumerate(arrays):
-        if type(a) is not np.ndarray:
+        if type(a) is not np.ndarray and type(a) is not Lazy:
             a = np.asarray(a)
         if op.rows and not a.flags.c_contiguous:
             a = a.copy()
@@ -241,9 +242,10 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 for at, x in enumerate(rows):
                     if not isinstance(x, Tensor_) and not (x is None and p in op.optional):
                         raise TypeError(f"expected Tensor as element {at} in argument {i}, but got {type(x).__name__}")
-                inputs[p], raw[p] = rows, [None if x is None else x._data for x in rows]
+                inputs[p], raw[p] = rows, [None if x is None else plain(x._data) for x in rows]
             elif isinstance(v, Tensor_):
-                inputs[p], raw[p] = v, v._data
+                a = v._data
+                inputs[p], raw[p] = v, a if type(a) is not Lazy or (op.view and not i) else a.resolved()
             elif v is None:
                 if p not in op.optional:
                     raise must_be(op, p, i, v, "Tensor")
@@ -312,6 +314,11 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
         d = getattr(raw[op.tensors[0]], "dtype", None)
         if d is not None and d.itemsize == 2 and d.kind in "fV" and all(p in op.tensors or raw[p] == op.defaults.get(p, UNSET) for p in op.params):
             return op.kernel(*[raw[p] for p in op.tensors])
+    if op.view and type(raw[op.params[0]]) is Lazy and not op.lazy:
+        if op.name == "view" and any(isinstance(v, (dt.dtype, np.dtype)) for v in np.atleast_1d(np.asarray(raw["shape"], object))):
+            kind = "conjugate view tensors" if raw["input"].conjugated else "tensors with negative bit set"
+            raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
+        return through(op.forward, *positional(op, raw), **keywords(op, raw))
     return op.forward(*positional(op, raw), **keywords(op, raw))
 
 
@@ -361,7 +368,7 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
             m.mutation.before_write(t)
         if t._data.shape != a.shape:
             t._data = np.empty(a.shape, t._data.dtype)
-        np.copyto(t._data, a, casting="unsafe")
+        put(t._data, a)
         bump(t)
     return out
 
@@ -438,7 +445,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     check_shape(y.shape, a.shape)
     node = None
     if recording:
-        raw["result"] = a
+        raw["result"] = a if type(a) is not Lazy else y.astype(a.dtype)
         first = op.params[0]
         if first in op.saved:  # some rule needs the value that is about to be overwritten
             raw[first] = a.copy()
@@ -452,7 +459,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
 
         dispatched_inplace(op, args, m)
     else:
-        np.copyto(a, y, casting="unsafe", where=y != a if overlapping(a) else True)
+        put(a, y, y != a if overlapping(a) else True)
         bump(target)
     if node is not None:
         version_results(op, node, [target])
@@ -493,7 +500,7 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
         raise RuntimeError(OVERLAP)
     if not t._data.flags.writeable:
         if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
-            t._data = look(t._data, t._data.shape, t._data.strides, start_of(t._data))
+            t._data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._data)
         else:
             raise RuntimeError(
                 "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.layouts import format_name, is_in_format, seems
+from ..arrays.lazy import window as plain_window
 from ..graph.modes import modes
 from .call import bump, check_writable
 from .functions import function, inplace_function
@@ -182,7 +183,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if source is None:
         array = np.empty(0, self._data.dtype)
     elif given is not None and size is None:
-        array = given._data
+        array = plain_window(given._data)
     else:
         storage = window(given._data)[0] if given is not None else source.untyped()
         item = self._data.itemsize

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.lazy import address
 from .meta import requires_grad
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
     """A copy of a leaf; tensors that share memory share it in the copy too."""
     import copy
 
-    whole = memory_of(t)
+    seen = t._data
+    whole = memory_of(t) if type(seen) is np.ndarray else seen.copy()
     key = ("wengert memory", id(whole))
     twin = memo.get(key)  # type: ignore[call-overload]
     if twin is None:
@@ -33,15 +35,15 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
             twin = whole.copy(order="C") if whole.flags.c_contiguous else None
         memo[key] = twin  # type: ignore[index]
         memo[("keep", id(whole))] = whole  # type: ignore[index]
-    if twin is not None and whole is not t._data:
-        offset = t._data.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    if twin is not None and whole is not seen and type(seen) is np.ndarray:
+        offset = address(seen) - address(whole)
         if twin.flags.c_contiguous:
             tail = twin.reshape(-1)[offset // twin.itemsize :]
-            array = np.lib.stride_tricks.as_strided(tail, t._data.shape, t._data.strides)
+            array = np.lib.stride_tricks.as_strided(tail, seen.shape, seen.strides)
         else:
-            array = t._data.copy()
+            array = seen.copy()
     else:
-        array = twin if twin is not None else t._data.copy()
+        array = twin if twin is not None else seen.copy()
     new = object.__new__(type(t))
     new._data, new._edge, new._meta, new._vc = array, None, None, [0]
     memo[id(t)] = new

@@ -139,6 +139,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     **{n: (n, _other("Tensor", "Scalar")) for n in (
         "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder", "masked_fill", "fill", "lerp",
     )},
+    "conj": ("_conj", "default"), "neg_view": ("_neg_view", "default"),
     "pow": ("pow", _power), "div_rounded": ("div", "Tensor_mode"), "floor_divide": ("floor_divide", "default"),
     "bitwise_left_shift": ("bitwise_left_shift", _other("Tensor", "Tensor_Scalar")), "xlogy": ("xlogy", "Tensor"),
     "bitwise_right_shift": ("bitwise_right_shift", _other("Tensor", "Tensor_Scalar")), "where": ("where", "self"),

@@ -9,11 +9,13 @@ from __future__ import annotations
 import threading
 import weakref
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.lazy import Lazy, address, marks, through
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, next_sequence
@@ -90,7 +92,7 @@ class View:
         the steps can tell (another type of element).
         """
         whole = self.base._data
-        if seen.dtype == whole.dtype and memory_owner(seen) is memory_owner(whole):
+        if seen.dtype == whole.dtype and memory_owner(seen) is memory_owner(whole) and marks(seen) == marks(whole):
             return seen.shape, seen.strides, address(seen) - address(whole)
         if whole is not self.window:
             raise RuntimeError(
@@ -102,7 +104,7 @@ class View:
     def replay_raw(self, array: np.ndarray) -> np.ndarray:
         """The same view of another array."""
         for op, args in self.steps:
-            array = _again(op.forward, op, array, args)
+            array = _again(op.forward if op.lazy else partial(through, op.forward), op, array, args)
         return array
 
     def replay(self, tensor: Tensor) -> Tensor:
@@ -135,11 +137,6 @@ def memory_owner(array: np.ndarray) -> Any:
         if not isinstance(base, np.ndarray):
             return base
         array = base
-
-
-def address(array: np.ndarray) -> int:
-    """Where the first element lies in memory."""
-    return array.__array_interface__["data"][0]
 
 
 def meta_of(t: Tensor) -> Meta:
@@ -327,6 +324,9 @@ class AccumulateGrad(Node):
             elif old is not None:
                 if type(old._data) is np.ndarray and old._data.flags.writeable:
                     _add_in_place(old._data, g)
+                    old._vc[0] += 1
+                elif type(old._data) is Lazy:
+                    old._data[...] = old._data + g
                     old._vc[0] += 1
                 elif old.is_sparse and type(g) is not np.ndarray:
                     old._data = old._data + g

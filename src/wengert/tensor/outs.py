@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
 from ..arrays.layouts import gapless
+from ..arrays.lazy import address
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +128,7 @@ def _overlap(a: np.ndarray, b: np.ndarray, size: int, same: bool) -> bool:
     """Whether two dense arrays overlap, unless they are the very same elements in the same order (an overlap if ``same``)."""
     if not a.size or not size or not gapless(a) or not gapless(b):
         return False
-    p, q = a.__array_interface__["data"][0], b.__array_interface__["data"][0]
+    p, q = address(a), address(b)
     if p == q and a.nbytes == size:
         return same or a.strides != b.strides
     return bool(p < q + size and q < p + a.nbytes)

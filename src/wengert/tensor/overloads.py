@@ -28,6 +28,7 @@ _MODULES: tuple[str, ...] = (
     "overloads_reduce",
     "overloads_sorting",
     "overloads_shape",
+    "overloads_complex",
     "overloads_linalg",
     "overloads_sparse",
     "overloads_views",

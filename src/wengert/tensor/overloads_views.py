@@ -64,12 +64,6 @@ METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
 
 
 @overload("torch", "Tensor")
-def conj(input: Any) -> Any:
-    """The complex conjugate; a real tensor is its own."""
-    return function("conj")(input) if input._data.dtype.kind == "c" else input
-
-
-@overload("torch", "Tensor")
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """``length`` slices from ``start`` (an int, or a tensor of no dimensions) along ``dim``, as a view.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arrays.dtypes import scalar_name
+from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
@@ -76,7 +77,7 @@ class OpNode(Node):
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
             if space.raw:
-                return tensor._data
+                return plain(tensor._data)
             return None if name in self.op.aux and tensor._data.dtype.kind in "fcV" else tensor
         return array if space.raw else self._rebuild(name, array, counter, index)
 

@@ -51,7 +51,7 @@ def _tell() -> None:
 
 def native(op: Operator) -> bool:
     """Whether ``op`` has a short cut."""
-    return available and bool(op.tensors) and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST
+    return available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST
 
 
 def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | None = None) -> Any:

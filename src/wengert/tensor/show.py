@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
+from ..arrays.lazy import plain
 from ..graph.modes import modes
 from .call import PLAIN
 
@@ -19,7 +20,7 @@ def show(t: Any) -> str:
     except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
         name = "Invalid"
     return format_tensor(
-        t._data, default_dtype=dt.default_float(), grad_fn_name=name,
+        plain(t._data), default_dtype=dt.default_float(), grad_fn_name=name,
         requires_grad=name is None and t.requires_grad, prefix="tensor" if type(t) in PLAIN else type(t).__name__,
         tangent=_tangent(t),
     )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.lazy import Lazy, plain
 from ..arrays.reduce import sum_to
 from ..ops.operator import TABLE, Composite
 
@@ -124,12 +125,16 @@ class RawSpace:
                 from .sparse import SparseTensor
 
                 return SparseTensor._wrap(g)
-            g = np.asarray(g)
+            g = g if type(g) is Lazy else np.asarray(g)
         return Tensor._wrap(g)
 
     @staticmethod
     def unwrap(t: Any) -> np.ndarray:
-        return t._data
+        return plain(t._data)
+
+    @staticmethod
+    def conj(x: Any) -> Any:
+        return np.conjugate(x)
 
     @staticmethod
     def dtype_of(x: Any) -> np.dtype:

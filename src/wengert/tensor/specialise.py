@@ -98,7 +98,7 @@ def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tup
 
 def fast(op: Operator) -> bool:
     """Whether the declaration is simple enough for a short cut: one output, no lists of tensors, nothing hidden."""
-    simple = op.outputs is not ... and not op.aux and not op.tensor_lists
+    simple = op.outputs is not ... and not op.aux and not op.tensor_lists and not op.lazy
     return simple and len(op.outputs) == 1 and bool(op.tensors)
 
 
@@ -199,6 +199,7 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         add(f"        _{p} = None if {p} is None else {p}._data" if p in op.optional else f"        _{p} = {p}._data")
     floats = [p for p in tensors if p in op.wrt or (op.promote and p in op.promoted)] or tensors[:1]
     same = f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
+    same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)  # nothing lazy
     for p in floats[1:]:
         same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
     add(f"        if (m is RECORD or m is SILENT) and {same}:")

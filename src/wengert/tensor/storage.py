@@ -8,6 +8,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import lazy
+from ..arrays.lazy import address
 
 
 class UntypedStorage:
@@ -274,11 +276,6 @@ def restored(array: np.ndarray, dtype: str) -> UntypedStorage:
     return UntypedStorage(array.view(dt.by_name(dtype).np))
 
 
-def address(array: np.ndarray) -> int:
-    """Where the first element lies in memory."""
-    return array.__array_interface__["data"][0]
-
-
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, that PyTorch gives a contiguous tensor of this shape."""
     strides, step = [], 1
@@ -294,6 +291,7 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
     Arrays that share memory get storages of the same memory. An array that no storage, offset and positive strides
     can describe (a reversed view, say) is copied.
     """
+    array = lazy.window(array)
     flat, item = _flattened(_owner(array)), array.itemsize
     if flat is not None:
         whole = flat.nbytes // item

@@ -47,6 +47,7 @@ def assemble() -> None:
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
             setattr(Tensor, n, f)
+    from . import overloads_complex
     from .overrides import overridable
 
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}  # one for each function, wherever it is offered; operators ask by themselves
@@ -80,13 +81,9 @@ def assemble() -> None:
     cls.__pos__ = lambda self: self
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
-    cls.real = property(_real, lambda self, value: self.real.copy_(value))
+    cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
     cls.volatile = property(_volatile, _set_volatile)
-    cls.imag = property(function("imag"), lambda self, value: self.imag.copy_(value))
-
-
-def _real(self: Any) -> Any:
-    return function("real")(self) if self._data.dtype.kind == "c" else self
+    cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
 
 
 def _reverse(self: Any) -> Any:
@@ -94,9 +91,9 @@ def _reverse(self: Any) -> Any:
     return function("numpy_T")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
 
 
-def _matrix(self: Any) -> Any:
+def _matrix(self: Any, name: str = "mT") -> Any:
     if self._data.ndim < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
     return function("transpose")(self, -2, -1)
 
 
@@ -107,7 +104,7 @@ def _adjoint(self: Any) -> Any:
 
 
 def _adjoint_batch(self: Any) -> Any:
-    return _matrix(self).conj()
+    return _matrix(self, "mH").conj()
 
 
 def _volatile(self: Tensor) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.lazy import address, marks
 from ..graph.modes import Modes, modes, set_modes
 from . import call
 from .meta import Meta, edge_of, meta_of, requires_grad
@@ -365,7 +366,7 @@ def _outside(level: Level, f: Any, *args: Any) -> Any:
 def _same_window(t: Tensor, base: Tensor) -> bool:
     """Whether a view shows all of its base as it is: then they share the tangent too."""
     a, b = t._data, base._data
-    return a.shape == b.shape and a.dtype == b.dtype and a.__array_interface__["data"] == b.__array_interface__["data"] and a.strides == b.strides
+    return a.shape == b.shape and a.dtype == b.dtype and address(a) == address(b) and a.strides == b.strides and marks(a) == marks(b)
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:

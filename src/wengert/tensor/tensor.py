@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.lazy import Lazy, address, marks, plain
 from ..graph.modes import RECORD, modes
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
@@ -184,11 +185,11 @@ class Tensor(Methods):
         a, b = self._data, self._data
         while isinstance(b.base, np.ndarray):
             b = b.base
-        return (a.__array_interface__["data"][0] - b.__array_interface__["data"][0]) // a.itemsize
+        return (address(a) - address(b)) // a.itemsize
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return self._data.__array_interface__["data"][0] if self._data.size else 0
+        return address(self._data) if self._data.size else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in order."""
@@ -212,10 +213,12 @@ class Tensor(Methods):
         return self._vc is INFERENCE_VERSION
 
     def is_conj(self) -> bool:
-        return False
+        """Whether this is a view of numbers that are conjugated when they are read or written."""
+        return marks(self._data)[0]
 
     def is_neg(self) -> bool:
-        return False
+        """Whether this is a view of numbers whose sign is changed when they are read or written."""
+        return marks(self._data)[1]
 
     def is_pinned(self, device: Any = None) -> bool:
         return False
@@ -226,11 +229,13 @@ class Tensor(Methods):
     def _is_zerotensor(self) -> bool:
         return False
 
-    def resolve_conj(self) -> Tensor:
-        return self
+    def resolve_conj(self) -> Any:
+        """The tensor itself, or a copy that is no lazy conjugate."""
+        return self.clone() if self.is_conj() else self
 
-    def resolve_neg(self) -> Tensor:
-        return self
+    def resolve_neg(self) -> Any:
+        """The tensor itself, or a copy that is no lazy negative."""
+        return self.clone() if self.is_neg() else self
 
     def is_same_size(self, other: Tensor) -> bool:
         return self._data.shape == other._data.shape
@@ -238,7 +243,7 @@ class Tensor(Methods):
     def is_set_to(self, other: Tensor) -> bool:
         """Whether both are the same window of the same memory."""
         a, b = self._data, other._data
-        return a.shape == b.shape and a.strides == b.strides and a.__array_interface__["data"] == b.__array_interface__["data"]
+        return a.shape == b.shape and a.strides == b.strides and address(a) == address(b) and marks(a) == marks(b)
 
     # -- the tape -------------------------------------------------------------------------------------------------
 
@@ -567,7 +572,10 @@ class Tensor(Methods):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
-        return self._data
+        if type(self._data) is Lazy and not force:
+            bit, name = ("conjugate", "conj") if self.is_conj() else ("negative", "neg")
+            raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead.")
+        return plain(self._data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         a = self.numpy()
@@ -586,6 +594,8 @@ class Tensor(Methods):
     def __dlpack__(self, **options: Any) -> Any:
         if requires_grad(self):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():
+            raise BufferError("Can't export tensors with the conjugate bit set")
         return self._data.__dlpack__()
 
     def __dlpack_device__(self) -> tuple[int, int]:

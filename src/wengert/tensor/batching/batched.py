@@ -214,6 +214,12 @@ class Batched(Tensor):
         """Refused: inside a mapped function, gradients come from ``torch.func.grad`` and its kin."""
         raise RuntimeError(NO_GRAD_MODE)
 
+    def is_conj(self) -> bool:
+        return self.value.is_conj()
+
+    def is_neg(self) -> bool:
+        return self.value.is_neg()
+
     @property
     def requires_grad(self) -> bool:
         return self.value.requires_grad

@@ -334,7 +334,7 @@ def lossy(call: Call) -> Any:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("conj", "real", "imag", "cast", "clone", "zero", "complex"), pointwise),
+    **dict.fromkeys(("conj", "neg_view", "real", "imag", "view_as_real", "view_as_complex", "cast", "clone", "zero", "complex"), pointwise),
     **dict.fromkeys(("tril", "triu", "constant_pad_nd", "linalg_matrix_exp"), trailing),
     **dict.fromkeys(("view", "reshape"), reshape), "expand": expand, "sum_to": sum_to,
     "transpose": transpose, "permute": permute, "t": t, "numpy_T": t, "unsqueeze": unsqueeze, "squeeze": squeeze,
