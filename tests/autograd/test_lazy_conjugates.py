@@ -97,7 +97,8 @@ def test_results_are_not_lazy(torch):
     [
         "v.add_(1j)", "v.mul_(2j)", "v.copy_(w)", "v.__setitem__(0, 7j)", "v.fill_(1j)", "v.zero_()", "v.imag.add_(1)", "v.real.add_(1)",
         "v.index_put_((torch.tensor([0]),), w[:1])", "torch.sin(v, out=v)", "torch.add(w, 1, out=v)",
-        "v.masked_fill_(torch.tensor([True, False]), 3j)", "v.conj_physical_()", "v.neg_()", "v.__setitem__(torch.tensor([True, False]), w[:1])", "v[1:].mul_(w[0])", "v.__iadd__(w)", "v.copy_(v + w)",
+        "v.masked_fill_(torch.tensor([True, False]), 3j)", "v.conj_physical_()", "v.neg_()",
+        "v.__setitem__(torch.tensor([True, False]), w[:1])", "v[1:].mul_(w[0])", "v.__iadd__(w)", "v.copy_(v + w)",
         "v.addcmul_(w, w)", "v.index_add_(0, torch.tensor([1]), w[:1])", "v.tanh_()", "v.conj().mul_(1j)", "v.imag.zero_()", "v.exp_()",
     ],
 )  # fmt: skip
