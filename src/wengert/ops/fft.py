@@ -161,8 +161,8 @@ def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
     x = _resized(F, _floating(F, x), dims, sizes)
     if forward:
         return F.transform_real(x, dims, scale, True)
-    y = F.conj(F.transform_real(x, dims[-1:], scale, True))  # one of one dimension is seen as a lazy conjugate, as in PyTorch
-    return F.transform(y, dims[:-1], scale, False) if dims[:-1] else y if name == "ihfft" else F.resolve_conj(y)
+    y = F.conj_physical(F.transform_real(x, dims[-1:], scale, True))
+    return F.transform(y, dims[:-1], scale, False) if dims[:-1] else y
 
 
 def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
