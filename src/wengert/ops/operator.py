@@ -73,8 +73,6 @@ class Operator:
     __slots__ = (
         "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "lazy",
         "linear", "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
-        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "lazy",
-        "linear", "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
         "rows", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "without", "wrt",
     )  # fmt: skip
 
