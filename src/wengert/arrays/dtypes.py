@@ -199,6 +199,11 @@ def of_python(value: object) -> np.dtype | None:
     return default_complex() if isinstance(value, complex) else None
 
 
+def is_half(d: np.dtype) -> bool:
+    """Whether ``d`` is float16 or bfloat16."""
+    return d.itemsize == 2 and d.kind in "fV"
+
+
 def result(arrays: Iterable[Any]) -> np.dtype | None:
     """PyTorch's ``result_type`` over arrays and Python numbers.
 

@@ -10,6 +10,7 @@ from ..arrays import kernels as K
 from ..arrays.dtypes import scalar_name
 from .activation import raised, unsupported
 from .operator import family
+from .reduce import mean, total
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -40,10 +41,9 @@ def _reduced(values: Any, reduction: str) -> Any:
     checked(reduction)
     if reduction == "none":
         return values
-    total = np.add.reduce(values, axis=None)
     if reduction == "sum":
-        return total
-    return np.true_divide(total, values.size, dtype=values.dtype) if values.size else np.full((), np.nan, values.dtype)
+        return total(values, None)
+    return mean.forward(values) if values.size else np.full((), np.nan, values.dtype)
 
 
 def _spread(F: Any, g: Any, reduction: str, count: int) -> Any:
@@ -185,11 +185,11 @@ def nll(input: Array, target, weight, reduction, ignore_index):
     scale = Bits(-w)
     if reduction == "none":
         return loss, Bits(index), scale
-    total = np.asarray(loss.sum())
+    loss = np.asarray(total(loss, None))
     if reduction == "mean":
-        denominator = w.sum()
-        return total / denominator, Bits(index), Bits(np.where(kept, -w / denominator, w))
-    return total, Bits(index), scale
+        denominator = total(w, None)
+        return loss / denominator, Bits(index), Bits(np.where(kept, -w / denominator, w))
+    return loss, Bits(index), scale
 
 
 def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
@@ -265,11 +265,11 @@ def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     loss = np.where(kept, -picked * w, input.dtype.type(0))
     if reduction == "none":
         return loss, log_p, Bits(index), Bits(-w)
-    total = np.asarray(loss.sum())
+    loss = np.asarray(total(loss, None))
     if reduction == "mean":
-        denominator = w.sum()
-        return total / denominator, log_p, Bits(index), Bits(np.where(kept, -w / denominator, w))
-    return total, log_p, Bits(index), Bits(-w)
+        denominator = total(w, None)
+        return loss / denominator, log_p, Bits(index), Bits(np.where(kept, -w / denominator, w))
+    return loss, log_p, Bits(index), Bits(-w)
 
 
 @composite(places=())

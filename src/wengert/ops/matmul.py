@@ -262,7 +262,7 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
     return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * np.asarray(beta, m.dtype), out=m)
 
 
-@operator(grad=_addmm, inplace=True)
+@operator(grad=_addmm, inplace=True, opmath=True)
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
     if mat1.ndim != 2 or mat2.ndim != 2:
@@ -278,7 +278,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
 @operator(
     grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
               batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
-    inplace=True,
+    inplace=True, opmath=True,
 )  # fmt: skip
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, batched."""
@@ -312,7 +312,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
 @operator(
     grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
               vec=lambda F, g, mat, alpha: _scaled(F.matmul(mT(mat), g), alpha)),
-    inplace=True,
+    inplace=True, opmath=True,
 )  # fmt: skip
 def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
@@ -380,7 +380,7 @@ def _linear_name(node: Any) -> str | None:
 
 @operator(
     grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)}, node="AddmmBackward0",
-    places=("functional",),
+    places=("functional",), opmath=True,
     without=dict(bias="MmBackward0"),
     naming=_linear_name,
 )  # fmt: skip

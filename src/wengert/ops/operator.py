@@ -22,6 +22,9 @@ argument). Only what the inputs that need a gradient ask for is kept. A rule nee
 type, ``"float"`` also makes integers floating, None leaves them alone. ``kernel`` names a function of the tensors
 alone, in order, that may replace the forward when everything else has its default (a ufunc, say).
 
+*Half precision*: ``opmath=True`` says that float16 and bfloat16 are computed in float32, Python numbers among the arguments
+too, and rounded once at the end (PyTorch's term for the wider type). Without it the forward rounds as it goes.
+
 *Numbers*: ``scalars`` says which tensors may be Python numbers: ``"one"`` any of them but not all (so where ``promote`` is
 given), ``"any"`` all of them too, a tuple of names only those, ``""`` none.
 
@@ -72,7 +75,8 @@ class Operator:
 
     __slots__ = (
         "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "lazy",
-        "linear", "name", "naming", "node_name", "nondifferentiable", "optional", "outputs", "params", "places", "pointwise", "promote", "promoted",
+        "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote",
+        "promoted",
         "rows", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "without", "wrt",
     )  # fmt: skip
 
@@ -103,7 +107,7 @@ class Operator:
         self.aux = options.get("aux", ())
         self.promote = options.get("promote")
         self.promoted = options.get("promoted", self.tensors)
-        self.kernel = options.get("kernel")
+        self.kernel, self.opmath = options.get("kernel"), options.get("opmath", False)
         self.scalars = options.get("scalars", "one" if self.promote and len(self.tensors) > 1 else "")
         self.view, self.lazy = options.get("view", False), options.get("lazy", False)
         self.wirtinger = options.get("wirtinger", False)

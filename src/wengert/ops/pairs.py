@@ -40,6 +40,7 @@ _C_NAMES = {
     promote="elementwise",
     scalars="",
     inplace=True,
+    opmath=True,
 )
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
@@ -54,6 +55,7 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
         tensor2=lambda F, g, tensor1, tensor2, value: -g * (tensor1 * value / (tensor2 * tensor2)),
     ),
     inplace=True,
+    opmath=True,
 )
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
@@ -87,7 +89,7 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
     return np.where(np.absolute(weight) < 0.5, input + weight * step, end - (1 - weight).astype(step.dtype, copy=False) * step)
 
 
-@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True)
+@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight), inplace=True, opmath=True)
 def lerp(input: Array, end: Array, weight):
     """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor.
 

@@ -152,6 +152,7 @@ def rsub(input: Array, other: Array, *, alpha=1):
     promote="elementwise",
     scalars="any",
     kernel=K.multiply,
+    opmath=True,
     inplace=True,
     aliases=("multiply",),
 )
@@ -165,6 +166,7 @@ def mul(input: Array, other: Array):
     promote="float",
     scalars="any",
     kernel=K.true_divide,
+    opmath=True,
     inplace=True,
     aliases=("true_divide",),
     without=dict(input="MulBackward0"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.lazy import Lazy, plain, put, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
@@ -287,15 +288,16 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
         return
     if op.promote == "float" and dt.category(d) < dt.FLOAT:
         d = dt.default_float()
+    number = np.dtype(np.float32) if op.opmath and dt.is_half(d) else d
     for p in op.promoted:
         v = raw[p]
         if type(v) is list:
             raw[p] = [x if x is None or x.dtype is d else x.astype(d) for x in v]
         elif type(v) is np.ndarray:
             if v.dtype is not d:
-                raw[p] = v.astype(d)
+                raw[p] = v.astype(d if v.ndim else number)
         elif v is not None:
-            raw[p] = scalar(v, d)
+            raw[p] = scalar(v, number)
 
 
 def scalar(v: Any, d: np.dtype) -> np.ndarray:
@@ -309,17 +311,29 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
-    """The forward on converted arguments; its kernel where half precision asks for nothing else."""
-    if op.kernel is not None and op.promote:
-        d = getattr(raw[op.tensors[0]], "dtype", None)
-        if d is not None and d.itemsize == 2 and d.kind in "fV" and all(p in op.tensors or raw[p] == op.defaults.get(p, UNSET) for p in op.params):
-            return op.kernel(*[raw[p] for p in op.tensors])
+    """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of float32."""
+    if (op.kernel is not None and op.promote) or op.opmath:
+        d = getattr(raw[op.tensors[0]], "dtype", None) or getattr(raw[op.tensors[-1]], "dtype", None)
+        if d is not None and dt.is_half(d):
+            return half(op, raw, d)
     if op.view and type(raw[op.params[0]]) is Lazy and not op.lazy:
         if op.name == "view" and any(isinstance(v, (dt.dtype, np.dtype)) for v in np.atleast_1d(np.asarray(raw["shape"], object))):
             kind = "conjugate view tensors" if raw["input"].conjugated else "tensors with negative bit set"
             raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
         return through(op.forward, *positional(op, raw), **keywords(op, raw))
     return op.forward(*positional(op, raw), **keywords(op, raw))
+
+
+def half(op: Operator, raw: dict[str, Any], d: np.dtype) -> Any:
+    """The forward for arguments of 16 bits."""
+    arrays = [raw[p] for p in op.tensors]
+    usual = op.kernel is not None and all(p in op.tensors or raw[p] == op.defaults.get(p, UNSET) for p in op.params)
+    if usual and all(a.dtype is d for a in arrays):
+        return op.kernel(*arrays)
+    if not op.opmath or any(a is not None and a.dtype != d and a.ndim for a in arrays):
+        return op.forward(*positional(op, raw), **keywords(op, raw))
+    raw = raw | {p: K.cast(a, np.dtype(np.float32)) for p, a in zip(op.tensors, arrays) if a is not None and a.dtype == d}
+    return K.cast(op.forward(*positional(op, raw), **keywords(op, raw)), d)
 
 
 def positional(op: Operator, raw: dict[str, Any]) -> list[Any]:
@@ -427,7 +441,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         y = a
     else:
         try:
-            y = op.forward(*positional(op, raw), **keywords(op, raw))
+            y = forward(op, raw)
         except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
             raise explain(op, raw, e) from e
         except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
