@@ -150,6 +150,8 @@ def test_tensors_that_cannot_be_made(torch):
 
 
 OWN_KIND_OF_FILE = """
+import unittest
+
 import torch
 from torch.autograd import Function
 from torch.testing import make_tensor
@@ -158,8 +160,12 @@ from torch.testing._internal.common_device_type import deviceCountAtLeast, dtype
 from torch.testing._internal.common_dtype import floating_types_and
 from torch.testing._internal.common_methods_invocations import mask_not_all_zeros
 from torch.testing._internal.common_utils import (
-    TestCase, disable_gc, gradcheck, gradgradcheck, instantiate_parametrized_tests, parametrize, run_tests, skipIfTorchDynamo, slowTest, subtest,
+    IS_MACOS, TEST_ACCELERATOR, TemporaryFileName, TestCase, decorateIf, disable_gc, gradcheck, gradgradcheck,
+    instantiate_parametrized_tests, parametrize, run_tests, runWithoutCompiledAutograd, skipCUDANonDefaultStreamIf,
+    skipIfTorchDynamo, skipIfXpu, slowTest, subtest, xfailIfTorchDynamo,
 )
+from torch.testing._internal.logging_utils import LoggingTestCase, make_logging_test
+from torch.utils.checkpoint import _infer_device_type
 
 class TestGeneral(TestCase):
     def test_equal(self):
@@ -189,6 +195,22 @@ class TestGeneral(TestCase):
     def test_parameters(self, flag, x, y):
         self.assertIsInstance(flag, bool)
         self.assertEqual(y, x + 1)
+
+    @decorateIf(unittest.skip("odd"), lambda given: given["n"] % 2)
+    @parametrize("n", range(3))
+    def test_one_more(self, n):
+        self.assertEqual(n % 2, 0)
+
+    def test_names_by_family(self):
+        self.assertFalse(TEST_ACCELERATOR or TEST_CUDA)
+        self.assertIsInstance(_infer_device_type(torch.ones(1)), str)
+
+    @skipIfXpu
+    @runWithoutCompiledAutograd("reason")
+    def test_file(self):
+        with TemporaryFileName() as name:
+            torch.save(torch.ones(1), name)
+            self.assertEqual(torch.load(name), torch.ones(1))
 
     @skipIfTorchDynamo("reason")
     def test_decorated(self):
@@ -244,6 +266,6 @@ def test_files_of_pytorchs_own_kind_run(program, tmp_path):
         [sys.executable, *program, "test_own.py", "-v"], cwd=tmp_path, env=plain, capture_output=True, text=True, timeout=300, check=False
     )
     lines = done.stderr.splitlines()
-    assert done.returncode == 0 and "OK (skipped=3)" in done.stderr, done.stderr
+    assert done.returncode == 0 and "OK (skipped=4)" in done.stderr, done.stderr
     ran = {line.split()[0] for line in lines if line.endswith("... ok")}
-    assert {"test_parameters_flag_True_large", "test_types_cpu_float32", "test_both_k_1_cpu", "test_family_cpu_float16"} <= ran and len(ran) == 16
+    assert {"test_parameters_flag_True_large", "test_types_cpu_float32", "test_both_k_1_cpu", "test_family_cpu_float16"} <= ran and len(ran) == 20

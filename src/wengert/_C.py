@@ -25,6 +25,9 @@ from .tensor.overrides import DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
 from .tensor.saved import SavedTensor
 
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+
 DisableTorchFunction = DisableTorchFunctionSubclass
 _ImperativeEngine = ImperativeEngine
 

@@ -82,11 +82,13 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
+    "_VF",
     "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "futures", "jit", "library", "linalg", "masked", "mps", "nn",
     "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "utils",
     "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
+    "_unique", "_unique2",
     "adaptive_max_pool1d", "addmv_", "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
     "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag",
     "embedding_renorm_", "empty_permuted", "feature_alpha_dropout_", "feature_dropout_", "frobenius_norm", "get_device",
@@ -95,7 +97,7 @@ _LOWLEVEL = (
     "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm", "nonzero_static", "norm_except_dim",
     "nuclear_norm", "poisson_nll_loss", "put", "range", "resize_as_", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell",
     "solve", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig",
-    "triplet_margin_loss", "view_as_complex_copy", "view_as_real_copy",
+    "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy",
 )  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     "save": ("serialization", "save"), "load": ("serialization", "load"),

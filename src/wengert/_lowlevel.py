@@ -418,3 +418,27 @@ NAMES: dict[str, Any] = {
     "grid_sampler_3d": grid_sampler,
 }
 globals().update(NAMES)
+
+
+# -- distinct elements ------------------------------------------------------------------------------------------------
+
+
+def unique_dim(
+    input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """``unique`` along ``dim``: always ``(values, inverse, counts)``, empty where not asked for."""
+    return _three(T["unique"](input, sorted, True, True, dim), return_inverse, return_counts)
+
+
+def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
+    """``unique``: always ``(values, inverse)``, the latter empty if not asked for."""
+    return _unique2(input, sorted, return_inverse)[:2]
+
+
+def _unique2(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, Any, Any]:
+    """``unique``: always ``(values, inverse, counts)``, empty where not asked for."""
+    return _three(T["unique"](input, sorted, True, True), return_inverse, return_counts)
+
+
+def _three(found: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:
+    return found[0], found[1] if inverse else found[1].new_empty(0), found[2] if counts else found[2].new_empty(0)

@@ -22,6 +22,7 @@ backward, grad = overridable(_backward.backward), overridable(_backward.grad)
 _LAZY = {
     "forward_ad": ("forward_ad", None), "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
+    "SavedTensor": ("_function_node", "SavedBase"),
     "profiler": ("profiler", None), "profiler_util": ("profiler_util", None), "kineto_available": ("profiler", "kineto_available"),
     "_profiler_enabled": ("profiler", "_is_profiler_enabled"), "DeviceType": ("profiler_util", "DeviceType"),
     "_record_function_with_args_enter": ("profiler", "_record_function_with_args_enter"),

@@ -34,11 +34,13 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -
         level = concerned(m, args)
         if level is not None:
             return within(m, level, level.custom, run, cls, separate, args)
-    return run(cls, separate, args)[0]
+    found, node, _ = run(cls, separate, args)
+    node.forget_marks()
+    return found
 
 
-def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any]:
-    """``(what the user gets, the context)``, where no transformation is concerned."""
+def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tuple[Any, ...]]:
+    """``(what the user gets, the context, what forward returned)``, where no transformation is concerned."""
     m = modes()
     node = Node.__new__(cls._backward_cls)
     node.hooks, node.saved, node.edges = None, (), ()
@@ -73,7 +75,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any]:
             node.undifferentiated = tuple(i for i, o in enumerate(outputs) if id(o) in plain)
         _save(node, m)
     node.to_save = None
-    return (results if several else results[0]), node
+    return (results if several else results[0]), node, outputs
 
 
 def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[int, int], separate: bool, m: Any) -> tuple[Any, ...]:
@@ -81,6 +83,10 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
     dirty = {id(t) for t in ctx.dirty_tensors}
     plain = {id(t) for t in ctx.non_differentiable}
     saved = {id(t) for t in ctx.to_save or ()} if separate else ()
+    if ctx._is_pure_view and not (len(given) == len(outputs) == 1):
+        raise RuntimeError(
+            "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to support more."
+        )
     _check_dirty(cls, ctx, outputs, dirty, plain, given, live, m)
     for t in ctx.dirty_tensors:
         if t._vc is not INFERENCE_VERSION:
@@ -112,7 +118,7 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
                 if r._meta is not None:
                     r._meta.requires_grad = False
         if not (is_input and is_dirty) and r._is_view():
-            r._meta.view.creation, r._meta.view.version = "custom", r._vc[0]
+            r._meta.view.creation, r._meta.view.version = None if ctx._is_pure_view else "custom", r._vc[0]
         results.append(r)
     if differentiable > 1:
         for r in results:
@@ -196,7 +202,6 @@ def _save(node: Any, m: Any) -> None:
         own = t._edge[1] if t._edge is not None and t._edge[0] is node else None
         row.append(SavedTensor(t, own, m.packing, weak=own is None and id(t) in dirty))
     node.saved = tuple(row)
-    node.dirty_tensors = node.non_differentiable = ()
 
 
 def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with_context: bool) -> tuple[Any, ...]:

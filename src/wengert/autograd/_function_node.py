@@ -183,8 +183,10 @@ class BackwardCFunction(Node, FunctionCtx):
     materialize_grads = True
     _materialize_non_diff_grads = True  # False: outputs that are not differentiable get None
     undifferentiated: tuple[int, ...] = ()  # which those are, once it matters
+    _is_pure_view = False  # True: what forward returns is a view of its argument, and may be written to in place as any view
     to_save: Any = None
     saved_for_forward: tuple[Any, ...] = ()
+    pushing = False  # whether jvp is running
     dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
@@ -195,7 +197,7 @@ class BackwardCFunction(Node, FunctionCtx):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that ``save_for_backward`` kept; inside ``jvp``, those of ``save_for_forward``."""
-        if self.saved_for_forward:
+        if self.pushing:
             return self.saved_for_forward
         return tuple(None if s is None else s.unpack(self) for s in self._kept())
 
@@ -209,6 +211,13 @@ class BackwardCFunction(Node, FunctionCtx):
     def _raw_saved_tensors(self) -> tuple[SavedBase, ...]:
         """What was kept, still packed: hooks can be put on each."""
         return tuple(SavedNone() if s is None else s for s in self._kept())
+
+    def forget_marks(self) -> None:
+        """Let go of the tensors that ``forward`` has marked, once their history is written."""
+        if self.dirty_tensors:
+            self.dirty_tensors = ()
+        if self.non_differentiable:
+            self.non_differentiable = ()
 
     def _kept(self) -> Any:
         if self.saved is None:

@@ -279,7 +279,17 @@ def softshrink(input: Array, lambd=0.5):
           inplace_node="ThresholdBackward1")  # fmt: skip
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
+    if input.dtype.kind != "c":
+        threshold, value = _real(threshold, "threshold"), _real(value, "value")
     return np.where(input <= threshold, input.dtype.type(value), input)
+
+
+def _real(x: Any, name: str) -> Any:
+    if not isinstance(x, complex):
+        return x
+    if x.imag:
+        raise RuntimeError(f"{name} cannot be converted to a real type without overflow")
+    return x.real
 
 
 def _along_channels(F: Any, weight: Any, ndim: int) -> Any:

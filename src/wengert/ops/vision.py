@@ -83,14 +83,22 @@ def _named(size: Any) -> str:
 _MODES: dict[str, Any] = dict.fromkeys(("nearest", "nearest-exact", "area")) | dict(linear=1, bilinear=2, bicubic=2, lanczos=2, trilinear=3)
 
 
-def _resampler(y: Any, input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", *more: Any, **named: Any) -> str:
-    """The name of PyTorch's node for ``interpolate``."""
+def _resampler(
+    y: Any, input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
+    recompute_scale_factor: Any = None, antialias: bool = False,
+) -> Any:  # fmt: skip
+    """The name of PyTorch's node for ``interpolate``, and what it shows."""
     n = y.ndim - 2
     if mode == "area":
         return "SqueezeBackward1" if n == 1 else f"AdaptiveAvgPool{n}DBackward0"
     kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
-    smooth = named.get("antialias", more[2] if len(more) > 2 else False)
-    return f"Upsample{kind}{n}D{'Aa' if smooth else ''}Backward0"
+    factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
+    scales = (None,) * n if scale_factor is None or recompute_scale_factor else tuple(map(float, factors))
+    facts: dict[str, Any] = {"output_size": tuple(y.shape[2:]), "self_sym_sizes": tuple(input.shape)}
+    facts |= {"scales": scales[0]} if n == 1 else {f"scales_{axis}": s for axis, s in zip("dhw"[-n:], scales)}
+    if not mode.startswith("nearest"):
+        facts["align_corners"] = bool(align_corners)
+    return f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0", facts
 
 
 @composite(node=_resampler)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .functions import function
+from .record import told
 from .surface import PLACES
 from .tensor import Tensor
 
@@ -106,7 +107,10 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
         row = _tensors(called, self)
         others = _operands(called, row, other, takes, alpha)
         scaled = {} if alpha is None else {"alpha": alpha}
-        return _each(in_place, self, [_one(name, in_place, b)(a, b, **scaled) for a, b in zip(row, others)])
+        found = [_one(name, in_place, b)(a, b, **scaled) for a, b in zip(row, others)]
+        if others and _is_number(others[0]) and isinstance(other, (list, tuple)):
+            found = [told(t, scalars=tuple(others)) for t in found]
+        return _each(in_place, self, found)
 
     return each
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import modes
 from ..ops.operator import TABLE, Composite, Operator
 from .call import KNOWN
-from .record import rename
+from .record import rename, told
 from .spaces import RECORDED
 
 if TYPE_CHECKING:
@@ -108,15 +108,20 @@ def _composite(op: Composite) -> Callable[..., Any]:
 
 
 def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
-    """Give the last node of a composite PyTorch's name of the whole, unless that node is an argument's."""
+    """Give the last node of a composite PyTorch's name of the whole (and what it shows), unless that node is an argument's."""
     first = answer[0] if type(answer) is tuple else answer
     edge = first._edge
     if edge is None or any(getattr(x, "_edge", None) is edge for x in args):
         return
     if not isinstance(name, str):
         name = name(first, *args, **kwargs)
+    facts = None
+    if isinstance(name, tuple):
+        name, facts = name
     if name is not None:
         rename(edge[0], name)
+    if facts is not None:
+        told(first, **facts)
 
 
 def _by_example(define: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from ..ops.strided import geometry
 from .errors import warn_once
 from .functions import function, inplace_function
 from .overloads import overload
+from .record import told
 from .tensor import Tensor
 from .types import Size
 
@@ -191,8 +192,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
             [1, 3]])
     """
     source = geometry(input._data)
-    offset = source[2] if storage_offset is None else storage_offset
-    return function("as_strided")(input, tuple(size), tuple(stride), offset, source)
+    if storage_offset is not None:
+        return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
+    return told(function("as_strided")(input, tuple(size), tuple(stride), source[2], source), storage_offset=None)
 
 
 @overload("torch")

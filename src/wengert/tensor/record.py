@@ -141,7 +141,7 @@ class OpNode(Node):
     def __dir__(self) -> list[str]:
         from .saved import saved_names
 
-        return [*super().__dir__(), *saved_names(self)]
+        return list({*super().__dir__(), *saved_names(self)})
 
     def remembered(self, name: str) -> Any:
         """What is kept under the rule's name ``name``: a tensor, a tuple of them, or a constant."""
@@ -288,6 +288,13 @@ def called(t: Any, name: str) -> Any:
     """``t``, the result of an operation that PyTorch knows as one, with that name for its last node."""
     if t._edge is not None:
         rename(t._edge[0], name)
+    return t
+
+
+def told(t: Any, **facts: Any) -> Any:
+    """``t``, whose node shows ``facts`` as ``_saved_NAME``: what PyTorch's node remembers and the gradient here does not need."""
+    if t._edge is not None:
+        t._edge[0].__dict__.update({f"_saved_{name}": value for name, value in facts.items()})
     return t
 
 

@@ -41,6 +41,7 @@ TABLE = {
     "masked_scale": "other=scaled_mask self:None",
     "masked_select": "mask",
     "polar": "result",
+    "addbmm": "alpha batch1 batch1_sym_argsize_0 batch1_sym_argsize_1 batch2 batch2_sym_argsize_2 beta",
     # reductions and scans
     "SumBackward0": "self_sym_sizes",
     "SumBackward1": "dim* keepdim self_sym_sizes",

@@ -200,37 +200,49 @@ class Level:
     def custom(self, run: Any, cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
         """A custom Function: its ``jvp`` gives the tangents."""
         tangents = [self.tangent(x) for x in args]
-        answer, ctx = run(cls, separate, args)
+        answer, ctx, shown = run(cls, separate, args)
         outputs = answer if isinstance(answer, tuple) else (answer,)
-        given = [
-            RAW.wrap(np.zeros_like(x._data)) if t is None and hasattr(x, "_data") and ctx.materialize_grads else t for x, t in zip(args, tangents)
-        ]
-        found = cls.jvp(ctx, *given)
-        ctx.saved_for_forward = ()
+        given = [self._zeros_for(x) if t is None and ctx.materialize_grads else t for x, t in zip(args, tangents)]
+        versions = [None if t is None else t._version for t in given]
+        ctx.pushing = True
+        try:
+            found = cls.jvp(ctx, *given)
+        finally:
+            ctx.pushing = False
         row = found if isinstance(found, tuple) else (found,)
         if len(row) != len(outputs):
-            raise RuntimeError(f"jvp of {cls.__name__} returned an incorrect number of tangents (expected {len(outputs)}, got {len(row)})")
-        for i, (o, t) in enumerate(zip(outputs, row)):
-            if t is None or not hasattr(o, "_data"):
+            raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(row)})")
+        dirty, plain = ({id(x) for x in marked} for marked in (ctx.dirty_tensors, ctx.non_differentiable))
+        ctx.forget_marks()
+        for i, (o, raw, t) in enumerate(zip(outputs, shown, row)):
+            if t is None:
                 continue
             if not hasattr(t, "_data"):
-                raise RuntimeError(f"expected Variable or None (got {type(t).__name__})")
+                raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+            if not hasattr(o, "_data") or id(raw) in plain or o._data.dtype.kind not in "fcV":
+                raise RuntimeError(
+                    f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a differentiable Tensor."
+                    "You should return None at that position instead."
+                )
+            if id(raw) in dirty:
+                _check_written(raw, t, args, given, versions)
+            elif o._is_view():
+                _check_view(o, t, args, given)
             if t._data.shape != o._data.shape:
                 raise RuntimeError(
                     f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is"
                     f" of size {list(o._data.shape)} while the given forward gradient is of size {list(t._data.shape)}."
-                )
-            written = next((g for x, g in zip(args, given) if x is o), None)
-            if written is not None and t is not written:
-                raise RuntimeError(
-                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace,"
-                    " then the jvp function must modify the corresponding gradient inplace."
                 )
             self.attach(o, t)
             for kept in ctx.saved or ():
                 if kept is not None and kept.output == i:
                     kept.tangents = {**(kept.tangents or {}), self: t}
         return answer
+
+    @staticmethod
+    def _zeros_for(x: Any) -> Tensor | None:
+        """The tangent, for ``jvp``, of an argument that carries none; None for what cannot carry any."""
+        return RAW.wrap(np.zeros_like(x._data)) if hasattr(x, "_data") and x._data.dtype.kind in "fcV" else None
 
     def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """A linear operator's tangent: the operator of the tangents."""
@@ -411,6 +423,37 @@ def _differentiable(op: Operator, answer: Any) -> list[Any]:
         return list(answer)
     rows = answer if isinstance(answer, tuple) else (answer,)
     return [rows[i] for i in op.differentiable if rows[i]._data.dtype.kind in "fcV"]
+
+
+def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], versions: list[int | None]) -> None:
+    """A custom Function that writes to an argument ``x`` writes to its tangent too, and returns it."""
+    at = next((i for i, a in enumerate(args) if a is x), None)
+    if at is None or given[at] is None:
+        return
+    if given[at]._version == versions[at]:
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace,"
+            " then the jvp function must modify the corresponding gradient inplace."
+        )
+    if t is not given[at]:
+        raise RuntimeError(
+            "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an input inplace,"
+            " then the jvp function must modify the gradient inplace and return it as-is."
+        )
+
+
+def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None:
+    """Where the result of a custom Function is a view of an argument, its tangent is one of the argument's tangent."""
+    if not t._is_view():
+        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+    root = o._meta.view.base
+    source = next((g for x, g in zip(args, given) if g is not None and (x if not x._is_view() else x._meta.view.base) is root), None)
+    if source is None:
+        return
+    if source._is_view() and t._meta.view.base is not source._meta.view.base:
+        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input.")
+    if not source._is_view() and t._meta.view.base is not source:
+        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the given grad input.")
 
 
 def _node_of(op: Operator, answer: Any) -> Any:

@@ -7,6 +7,8 @@ import unittest
 from typing import TYPE_CHECKING, Any
 
 from .common_utils import with_arguments
+from .families import resolve
+from .families import unchanged as _unchanged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,8 +44,8 @@ def _elsewhere(*args: Any) -> _Dtypes:
 dtypesIfCUDA = dtypesIfMPS = dtypesIfXPU = dtypesIfHPU = _elsewhere
 
 
-def _unchanged(test: Any) -> Any:
-    return test
+def __getattr__(name: str) -> Any:
+    return resolve(__name__, name)
 
 
 onlyCPU = onlyNativeDeviceTypes = expectedFailureMPS = expectedFailureXLA = expectedFailureCUDA = expectedFailureMeta = skipMeta = _unchanged
@@ -59,6 +61,11 @@ onlyCUDA, onlyMPS, onlyXPU, onlyAccelerator, onlyOn = (_needs(w) for w in ("CUDA
 
 def skipCUDAIf(dep: Any, reason: str) -> Callable[[Any], Any]:
     """Nothing to skip: there is no CUDA device."""
+    return _unchanged
+
+
+def onlyNativeDeviceTypesAnd(*devices: Any) -> Callable[[Any], Any]:
+    """The CPU is among the native device types."""
     return _unchanged
 
 

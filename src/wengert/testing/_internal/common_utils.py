@@ -27,12 +27,14 @@ from ...tensor.random import fork_rng, manual_seed
 from ...tensor.tensor import Tensor
 from ..comparison import assert_close
 from ..creation import make_tensor
+from .families import resolve
+from .families import unchanged as _unchanged
+from .families import unchanged_with as _unchanged_with
+from .helpers import *  # noqa: F403
 
 __all__ = ["TestCase", "freeze_rng_state", "gradcheck", "gradgradcheck", "make_tensor", "parametrize", "run_tests"]
 
 IS_WINDOWS, IS_MACOS, IS_LINUX = (sys.platform == p for p in ("win32", "darwin", "linux"))
-IS_FBCODE = IS_SANDCASTLE = IS_JETSON = IS_ARM64 = IS_PPC = IS_CI = TEST_CUDA = TEST_MPS = TEST_XPU = TEST_MULTIGPU = TEST_SCIPY = TEST_MKL = False
-TEST_WITH_ROCM = TEST_WITH_TORCHDYNAMO = TEST_WITH_TORCHINDUCTOR = TEST_WITH_CROSSREF = TEST_WITH_ASAN = TEST_WITH_TSAN = TEST_WITH_UBSAN = False
 TEST_NUMPY = TEST_WITH_LAPACK = True
 TEST_WITH_SLOW = os.environ.get("PYTORCH_TEST_WITH_SLOW") == "1"
 TEST_WITH_SLOW_GRADCHECK = os.environ.get("PYTORCH_TEST_WITH_SLOW_GRADCHECK") == "1"
@@ -86,19 +88,30 @@ def set_warn_always_context(new_val: bool) -> Iterator[None]:
 # -- which tests run --------------------------------------------------------------------------------------------------
 
 
-def _unchanged(test: Any) -> Any:
-    return test
+def __getattr__(name: str) -> Any:
+    return resolve(__name__, name)
 
 
-def _unchanged_with(*args: Any, **kwargs: Any) -> Any:
-    return args[0] if len(args) == 1 and not kwargs and callable(args[0]) else _unchanged
-
-
-skipIfNoLapack = skipIfMPS = skipIfXpu = skipIfRocm = skipIfCrossRef = skipIfSlowGradcheckEnv = skipIfNoSciPy = _unchanged
-skipIfTorchDynamo = skipIfTorchInductor = xfailIfTorchDynamo = skipIfRocmArch = markDynamoStrictTest = _unchanged_with
-skipCUDAMemoryLeakCheckIf = skipCUDANonDefaultStreamIf = dontSuppressWarnings = _unchanged_with
+skipIfNoLapack = skipIfMPS = skipIfXpu = skipIfRocm = skipIfCrossRef = skipIfSlowGradcheckEnv = skipIfNoSciPy = xfailIfTorchDynamo = _unchanged
+skipIfTorchDynamo = skipIfTorchInductor = skipIfRocmArch = markDynamoStrictTest = _unchanged_with
 skipIfWindows = unittest.skipIf(IS_WINDOWS, "does not run on Windows")
 slowTest = unittest.skipIf(not TEST_WITH_SLOW, "test is slow; run with PYTORCH_TEST_WITH_SLOW to enable test")
+
+
+def slowTestIf(condition: Any) -> Any:
+    """``slowTest`` if ``condition`` holds."""
+    return slowTest if condition else _unchanged
+
+
+class decorateIf:
+    """Decorator: of the tests that ``parametrize`` makes, those for whose parameters ``predicate`` holds get ``decorator``."""
+
+    def __init__(self, decorator: Any, predicate: Callable[[dict[str, Any]], Any]) -> None:
+        self.decorator, self.predicate = decorator, predicate
+
+    def __call__(self, test: Any) -> Any:
+        test.__dict__.setdefault("decorate_if", []).append(self)
+        return test
 
 
 class subtest:
@@ -161,6 +174,9 @@ def with_arguments(test: Any, given: dict[str, Any]) -> Any:
         return test(self, **given)
 
     del run.__wrapped__  # type: ignore[attr-defined]  # its parameters are not those of a test
+    for wish in getattr(test, "decorate_if", ()):
+        if wish.predicate(given):
+            run = wish.decorator(run)
     return run
 
 

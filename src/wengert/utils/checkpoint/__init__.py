@@ -29,14 +29,15 @@ from .selective import (
     create_selective_checkpoint_contexts,
 )
 from .state import DefaultDeviceType, get_device_states, set_device_states
+from .state import infer_device_type as _infer_device_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
     "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup",
-    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "check_backward_validity", "checkpoint",
-    "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_infer_device_type", "check_backward_validity",
+    "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
     "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...graph.modes import change, modes
 from ...tensor.random import get_rng_state, set_rng_state
+from ...tensor.tensor import Tensor
+from .._pytree import tree_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,6 +74,12 @@ class DefaultDeviceType:
     def get_device_type() -> str:
         """What it is."""
         return DefaultDeviceType._default_device_type
+
+
+def infer_device_type(*args: Any) -> str:
+    """The kind of device of the tensors among ``args``, or ``DefaultDeviceType``'s if all are on the CPU."""
+    kinds = [leaf.device.type for leaf in tree_leaves(args) if isinstance(leaf, Tensor) and leaf.device.type != "cpu"]
+    return kinds[0] if kinds else DefaultDeviceType.get_device_type()
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
