@@ -13,7 +13,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import wengert.ops.masked  # these three are loaded at their first use otherwise
+import wengert.ops.masked  # these are loaded at their first use otherwise
+import wengert.ops.pathwise
 import wengert.ops.recurrent
 import wengert.ops.sparse  # noqa: F401
 from wengert.ops import FAMILIES
@@ -142,7 +143,7 @@ def family_of(op: Operator | Composite) -> str:
 
 def page() -> str:
     """The whole page."""
-    families: dict[str, list[Operator | Composite]] = {name: [] for name in (*FAMILIES, "masked", "recurrent", "sparse")}
+    families: dict[str, list[Operator | Composite]] = {name: [] for name in (*FAMILIES, "masked", "pathwise", "recurrent", "sparse")}
     for op in TABLE.values():
         families.setdefault(family_of(op), []).append(op)
     families = {name: ops for name, ops in families.items() if ops}

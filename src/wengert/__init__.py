@@ -82,14 +82,13 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_VF",
-    "_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "fft", "func", "futures", "jit", "library", "linalg", "masked", "mps", "nn",
-    "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "utils",
+    "_C", "_VF", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "futures", "jit", "library", "linalg",
+    "masked", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "utils",
     "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
-    "_unique", "_unique2",
-    "adaptive_max_pool1d", "addmv_", "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
+    "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
+    "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
     "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag",
     "embedding_renorm_", "empty_permuted", "feature_alpha_dropout_", "feature_dropout_", "frobenius_norm", "get_device",
     "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "gru", "gru_cell", "hinge_embedding_loss", "index_put_", "is_distributed",

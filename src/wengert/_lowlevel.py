@@ -398,7 +398,15 @@ def view_as_complex_copy(input: Any) -> Any:
     return T["view_as_complex"](input).clone()
 
 
+def _pathwise(name: str) -> Callable[..., Any]:
+    """A function of a family of operators that is loaded at its first use."""
+    from .ops import pathwise  # noqa: F401  declares them
+
+    return function(name)
+
+
 NAMES: dict[str, Any] = {
+    **{name: _pathwise(name) for name in ("_standard_gamma_grad", "_dirichlet_grad")},
     **{name: _loss(name, order) for name, order in _LOSSES.items()},
     **{name: _network(name, mode) for name, mode in _MODES.items()},
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},

@@ -308,7 +308,21 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 @by_map("numbers")
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    return finish(_stream(generator).standard_gamma(input._data))
+    return _with_derivative("drawn_gamma", finish(_stream(generator).standard_gamma(input._data)), input)
+
+
+@by_map("numbers")
+def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+    return _with_derivative("drawn_shares", finish(_stream(generator).dirichlet(input._data)), input)
+
+
+def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
+    """Random numbers that move with the parameters ``source``, as the operator ``name`` has it."""
+    if not requires_grad(source):
+        return numbers
+    from ..ops import pathwise  # noqa: F401  declares the operator; seldom needed
+
+    return function(name)(source, numbers._data)
 
 
 @by_map("numbers")
@@ -412,7 +426,7 @@ FUNCTIONS = {
     f.__name__: f
     for f in (
         manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, rand_like, randn_like, randint_like,
-        normal, bernoulli, multinomial, poisson, binomial, _standard_gamma,
+        normal, bernoulli, multinomial, poisson, binomial, _standard_gamma, _sample_dirichlet,
     )
 }  # fmt: skip
 METHODS = {

@@ -1,0 +1,168 @@
+"""Distributions over classes: an index, a one-hot vector, or counts."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any, ClassVar
+
+from .. import arange, broadcast_shapes, eye, finfo, multinomial, ones_like, tensor
+from ..nn.functional import one_hot
+from ..tensor import Size
+from . import constraints
+from .counts import Binomial
+from .distribution import Distribution, over_batch
+from .odds import OverCategories, require_one
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
+
+CHOICE: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
+
+class Categorical(Distribution):
+    """Indices of classes. ``probs`` are divided by their sum, ``logits`` are normalised likewise, along the last dimension.
+
+    >>> import wengert as torch
+    >>> torch.distributions.Categorical(torch.tensor([1.0, 3.0])).probs
+    tensor([0.2500, 0.7500])
+    """
+
+    arg_constraints: Any = CHOICE
+    has_enumerate_support = True
+    _fields: ClassVar[dict[str, int]] = {"probs": 1, "logits": 1, "_param": 1}
+    _kept = ("_num_events",)
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        require_one(probs, logits)
+        name, given = ("probs", probs) if logits is None else ("logits", logits)
+        if given.dim() < 1:
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
+        self._param = given / given.sum(-1, keepdim=True) if logits is None else given - given.logsumexp(-1, keepdim=True)
+        setattr(self, name, self._param)
+        self._num_events = self._param.size()[-1]
+        super().__init__(self._param.size()[:-1], validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @lazy_property
+    def logits(self) -> Any:
+        return probs_to_logits(self.probs)
+
+    @lazy_property
+    def probs(self) -> Any:
+        return logits_to_probs(self.logits)
+
+    param_shape = property(lambda self: self._param.size())
+    mean = variance = property(lambda self: self.probs.new_full(self._extended_shape(), nan))  # type: ignore[assignment]
+    mode = property(lambda self: self.probs.argmax(dim=-1))  # type: ignore[assignment]
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._param.new(*args, **kwargs)
+
+    def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        drawn = multinomial(self.probs.reshape(-1, self._num_events), Size(sample_shape).numel(), True)
+        return drawn.T.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        self._checked(value)
+        index = value.long().unsqueeze(-1)
+        shape = broadcast_shapes(index.shape, self.logits.shape)
+        return self.logits.expand(shape).gather(-1, index.expand((*shape[:-1], 1))).squeeze(-1)
+
+    def entropy(self) -> Any:
+        logits = self.logits.clamp(min=finfo(self.logits.dtype).min)  # 0 * log(0) is 0
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return over_batch(arange(self._num_events), self._batch_shape, expand)
+
+
+class OneHotCategorical(OverCategories):
+    """The same as vectors of zeros with a one at the class."""
+
+    arg_constraints: Any = CHOICE
+    support: Any = constraints.one_hot
+    has_enumerate_support = True
+    _fields: ClassVar[dict[str, int]] = {}
+    _inner = ("_categorical",)
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        self._categorical = Categorical(probs, logits)
+        super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
+
+    mean = property(lambda self: self.probs)  # type: ignore[assignment]
+    variance = property(lambda self: self.probs * (1 - self.probs))  # type: ignore[assignment]
+
+    def _at(self, index: Any) -> Any:
+        return one_hot(index, self.event_shape[0]).to(self.probs)
+
+    @property
+    def mode(self) -> Any:
+        return self._at(self.probs.argmax(dim=-1))
+
+    def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        return self._at(self._categorical.sample(Size(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        self._checked(value)
+        return self._categorical.log_prob(value.max(-1)[1])
+
+    def entropy(self) -> Any:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return over_batch(eye(self.event_shape[0], dtype=self._param.dtype), self.batch_shape, expand, 1)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot samples with the gradient of the probabilities (a biased estimate)."""
+
+    has_rsample = True
+    _fields: ClassVar[dict[str, int]] = {}
+
+    def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        return self.sample(sample_shape) + (self.probs - self.probs.detach())
+
+
+class Multinomial(OverCategories):
+    """How often each class comes in ``total_count`` draws."""
+
+    arg_constraints: Any = CHOICE
+    _fields: ClassVar[dict[str, int]] = {}
+    _inner = ("_categorical",)
+    _kept = ("total_count", "_binomial")
+    total_count: int
+
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs=probs, logits=logits)
+        self._binomial = Binomial(total_count=total_count, probs=self.probs)
+        super().__init__(self._categorical.batch_shape, self.param_shape[-1:], validate_args=validate_args)
+
+    mean = property(lambda self: self.probs * self.total_count)  # type: ignore[assignment]
+    variance = property(lambda self: self.total_count * self.probs * (1 - self.probs))  # type: ignore[assignment]
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> Any:
+        return constraints.multinomial(self.total_count)
+
+    def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        drawn = self._categorical.sample(Size((self.total_count, *sample_shape))).movedim(0, -1)
+        counts = drawn.new_zeros(self._extended_shape(sample_shape))
+        return counts.scatter_add_(-1, drawn, ones_like(drawn)).type_as(self.probs)
+
+    def entropy(self) -> Any:
+        n = tensor(self.total_count)
+        support = self._binomial.enumerate_support(expand=False)[1:]
+        expected = (self._binomial.log_prob(support).exp() * (support + 1).lgamma()).sum([0, -1])
+        return n * self._categorical.entropy() - (n + 1).lgamma() + expected
+
+    def log_prob(self, value: Any) -> Any:
+        self._checked(value)
+        logits, value = broadcast_all(self.logits, value)
+        logits = logits.masked_fill((value == 0) & (logits == -inf), 0)
+        return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + (logits * value).sum(-1)

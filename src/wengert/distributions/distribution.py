@@ -1,0 +1,257 @@
+"""The base of all distributions.
+
+A distribution has a *batch shape*, that of its parameters, and an *event shape*, that of one draw. What a kind of distribution
+says of itself: ``arg_constraints`` and ``support`` (what is valid), ``_fields`` (its parameters, with the number of their event
+dimensions), ``_inner`` (the distributions it is made of) and ``_kept`` (what else it remembers). ``expand`` follows from these.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+from ..graph.modes import no_grad
+from ..tensor import Size, Tensor
+from . import constraints
+from .utils import broadcast_all, lazy_property, sum_rightmost
+
+__all__ = ["Distribution"]
+
+
+class Distribution:
+    """Base class. ``validate_args``: whether parameters and values are checked (the default: yes, unless ``python -O``).
+
+    >>> import wengert as torch
+    >>> torch.distributions.Normal(torch.zeros(3, 1), torch.ones(2)).batch_shape
+    torch.Size([3, 2])
+    """
+
+    has_rsample: Any = False
+    has_enumerate_support: Any = False
+    _validate_args = __debug__
+    _fields: ClassVar[dict[str, int]]
+    _inner: ClassVar[tuple[str, ...]] = ()
+    _kept: ClassVar[tuple[str, ...]] = ()
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions check what they are given if they are not told; ``ValueError`` unless a bool."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape: Any = Size(), event_shape: Any = Size(), validate_args: bool | None = None) -> None:  # noqa: B008
+        self._batch_shape, self._event_shape = batch_shape, event_shape
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        try:
+            rules = self.arg_constraints
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution "
+                "with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        for name, constraint in rules.items():
+            if constraints.is_dependent(constraint) or (name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property)):
+                continue  # not known yet
+            value = getattr(self, name)
+            if not constraint.check(value).all():
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
+                    f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+                )
+
+    def _begin(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Take parameters, tensors or numbers, that are broadcast to the batch shape; an event is one number."""
+        values = broadcast_all(*parameters.values())
+        for name, value in zip(parameters, values):
+            setattr(self, name, value)
+        Distribution.__init__(self, values[0].size(), validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distribution with its parameters expanded, without a copy, to ``batch_shape``."""
+        owner = next((c for c in type(self).__mro__ if "_fields" in vars(c)), None)
+        if owner is None:
+            raise NotImplementedError
+        new = self._get_checked_instance(owner, _instance)
+        batch = Size(batch_shape)
+        for name, event_dim in self._fields.items():
+            if name in self.__dict__:
+                value = self.__dict__[name]
+                setattr(new, name, value.expand(batch + value.shape[value.dim() - event_dim :]))
+        for name in self._inner:
+            setattr(new, name, getattr(self, name).expand(batch))
+        for name in self._kept:
+            setattr(new, name, getattr(self, name))
+        return self._expanded(new, batch, self._event_shape)
+
+    def _expanded(self, new: Any, batch_shape: Any, event_shape: Any) -> Any:
+        Distribution.__init__(new, batch_shape, event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+        if _instance is not None:
+            return _instance
+        if type(self).__init__ != cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a custom .expand() method."
+            )
+        return self.__new__(type(self))
+
+    @property
+    def batch_shape(self) -> Any:
+        """The shape of the parameters."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Any:
+        """The shape of one draw."""
+        return self._event_shape
+
+    @property
+    def arg_constraints(self) -> Any:
+        """What the parameters, by name, must satisfy."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """Where samples lie."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Any:
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Any:
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        """Draws of shape ``sample_shape + batch_shape + event_shape``, without gradient."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        """The same, with the gradient of the draws by the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n: int) -> Any:
+        """``sample((n,))``."""
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
+        return self.sample(Size((n,)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or of the probability, at ``value``."""
+        raise NotImplementedError
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of no more than ``value``."""
+        raise NotImplementedError
+
+    def icdf(self, value: Any) -> Any:
+        """The inverse of ``cdf``."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values of a discrete distribution along a new first dimension; ``expand``: for each element of the batch."""
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy, of the batch's shape."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Any:
+        """``exp(entropy)``."""
+        return self.entropy().exp()
+
+    def _extended_shape(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
+        return Size((*Size(sample_shape), *self._batch_shape, *self._event_shape))
+
+    def _validate_sample(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        shape, event = value.size(), self._event_shape
+        if shape[len(shape) - len(event) :] != event:
+            raise ValueError(f"The right-most size of value must match event_shape: {shape} vs {event}.")
+        expected = self._batch_shape + event
+        if any(i != j and 1 not in (i, j) for i, j in zip(reversed(shape), reversed(expected))):
+            raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {expected}.")
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please initialize the distribution with "
+                "`validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        if support is None:
+            raise AssertionError("support is unexpectedly None")
+        if not support.check(value).all():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support ({support!r}) "
+                f"of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def _checked(self, value: Any) -> Any:
+        """``value``, validated if the distribution does so."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return value
+
+    def __repr__(self) -> str:
+        named = ((name, self.__dict__[name]) for name in self.arg_constraints if name in self.__dict__)
+        return f"{type(self).__name__}({', '.join(f'{n}: {v if v.numel() == 1 else v.size()}' for n, v in named)})"
+
+
+def over_batch(values: Any, batch_shape: Any, expand: bool, event_dim: int = 0) -> Any:
+    """``values`` of a support along a first dimension, before the dimensions of the batch."""
+    event = values.shape[1 : 1 + event_dim]
+    values = values.view((-1, *(1,) * len(batch_shape), *event))
+    return values.expand((-1, *batch_shape, *event)) if expand else values
+
+
+class ExponentialFamily(Distribution):
+    """Densities ``exp(<t(x), eta> - F(eta) + k(x))`` of natural parameters ``eta``: entropy by differentiation of ``F``."""
+
+    @property
+    def _natural_params(self) -> Any:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        eta, normalizer, slopes = log_normalizer_slopes(self)
+        total = normalizer - self._mean_carrier_measure
+        for p, slope in zip(eta, slopes):
+            total = total - sum_rightmost(p * slope, p.dim() - len(self._batch_shape))
+        return total
+
+
+def log_normalizer_slopes(p: ExponentialFamily) -> tuple[Any, Any, Any]:
+    """The natural parameters, cut off from what they were made of, the logarithm of the normaliser, and its gradient by them."""
+    from ..autograd import grad
+
+    eta = [x.detach().requires_grad_() for x in p._natural_params]
+    normalizer = p._log_normalizer(*eta)
+    return eta, normalizer, grad(normalizer.sum(), eta, create_graph=True)

@@ -1,0 +1,5 @@
+"""``torch.distributions.exp_family``."""
+
+from .distribution import ExponentialFamily
+
+__all__ = ["ExponentialFamily"]

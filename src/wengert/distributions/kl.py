@@ -1,0 +1,81 @@
+"""The Kullback-Leibler divergence of one distribution from another, by the types of both."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from .distribution import Distribution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["kl_divergence", "register_kl"]
+
+_KL_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+_KL_MEMOIZE: dict[tuple[type, type], Callable[[Any, Any], Any] | None] = {}
+
+
+def register_kl(type_p: Any, type_q: Any) -> Callable[[Any], Any]:
+    """A decorator: the function is the divergence of ``type_p`` from ``type_q``, and of what derives from them.
+
+    ``TypeError`` if these are not classes of distributions.
+    """
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
+
+    def decorate(function: Any) -> Any:
+        _KL_REGISTRY[type_p, type_q] = function
+        _KL_MEMOIZE.clear()
+        return function
+
+    return decorate
+
+
+def _nearest(matches: list[tuple[type, type]], first: int) -> tuple[type, type]:
+    """The entry whose classes are most derived, the one of index ``first`` before the other."""
+
+    def nearer(a: tuple[type, type], b: tuple[type, type]) -> bool:
+        for i in (first, 1 - first):
+            if a[i] is not b[i]:
+                return issubclass(a[i], b[i])
+        return True
+
+    best = matches[0]
+    for match in matches[1:]:
+        if nearer(match, best):
+            best = match
+    return best
+
+
+def _dispatch_kl(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None:
+    matches = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
+    if not matches:
+        return None
+    left, right = _nearest(matches, 0), _nearest(matches, 1)
+    if _KL_REGISTRY[left] is not _KL_REGISTRY[right]:
+        warnings.warn(
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({left[0].__name__}, {right[1].__name__})",
+            RuntimeWarning, stacklevel=3,
+        )  # fmt: skip
+    return _KL_REGISTRY[left]
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Any:
+    """``E_p[log p - log q]``, of the batch's shape; ``NotImplementedError`` for pairs without a formula.
+
+    >>> import wengert as torch
+    >>> D = torch.distributions
+    >>> D.kl_divergence(D.Normal(0.0, 1.0), D.Normal(1.0, 1.0))
+    tensor(0.5000)
+    """
+    from . import kl_pairs  # noqa: F401  registers the formulas
+
+    pair = (type(p), type(q))
+    if pair not in _KL_MEMOIZE:
+        _KL_MEMOIZE[pair] = _dispatch_kl(*pair)
+    function = _KL_MEMOIZE[pair]
+    if function is None:
+        raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
+    return function(p, q)

@@ -1,0 +1,49 @@
+"""Derivatives of random numbers by the parameters that they were drawn for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..arrays.random.pathwise import dirichlet_by_concentration, gamma_by_shape
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family(pointwise=True)
+
+
+def _refused(said: str) -> Any:
+    def rule(F: Any, g: Any) -> Any:
+        raise RuntimeError(said)
+
+    return rule
+
+
+_gamma = _refused("the derivative for '_standard_gamma_grad' is not implemented.")
+_dirichlet = _refused("derivative for aten::_dirichlet_grad is not implemented")
+_sample = _refused("derivative for aten::_sample_dirichlet is not implemented")
+
+
+@operator(grad=dict(input=lambda F, g, input, result: g * F._standard_gamma_grad(input, result)), node="StandardGammaBackward0")
+def drawn_gamma(input: Array, numbers):
+    """Gamma ``numbers`` that were drawn for the parameters ``input``."""
+    return numbers
+
+
+@operator(grad=dict(input=_sample))
+def drawn_shares(input: Array, numbers):
+    """Shares ``numbers`` that were drawn for the concentrations ``input``; ``distributions.Dirichlet`` has their derivative."""
+    return numbers
+
+
+@operator(grad=dict(input=_gamma, output=_gamma), promote="elementwise", scalars="")
+def _standard_gamma_grad(input: Array, output: Array):
+    """How the gamma numbers ``output`` move with their parameters ``input``; it has no derivative, as in PyTorch."""
+    return gamma_by_shape(input, output).astype(input.dtype)
+
+
+@operator(grad=dict(x=_dirichlet, alpha=_dirichlet, total=_dirichlet), promote="elementwise", scalars="")
+def _dirichlet_grad(x: Array, alpha: Array, total: Array):
+    """How the shares ``x``, over ``1 - x``, move with their concentrations ``alpha`` if the other one of ``total`` stays."""
+    return dirichlet_by_concentration(x, alpha, total).astype(x.dtype)
