@@ -82,9 +82,9 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributions", "fft", "func", "futures", "jit", "library", "linalg",
-    "masked", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "utils",
-    "version", "xpu",
+    "_C", "_VF", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
+    "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse",
+    "special", "storage", "testing", "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
     "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
@@ -108,6 +108,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "is_autocast_cache_enabled": ("amp.autocast_mode", "is_autocast_cache_enabled"),
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
+    "compile": ("compiler", "compile"),
     "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.storage", "TypedStorage"),
     **{f"{n}Storage": ("tensor.storage", f"{n}Storage") for n in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")},
     **{n: ("_lowlevel", n) for n in _LOWLEVEL},

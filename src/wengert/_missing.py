@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # Names that PyTorch has and that have a good answer here which no similarity of spelling would find.
-INSTEAD = {
-    "compile": "run the function as it is: eager execution is what there is",
+INSTEAD: dict[str, str] = {
+    "export": "save the state_dict of the module: there is no other form of a program than its Python",
+    "onnx": "save the state_dict of the module: there is no other form of a program than its Python",
 }
 
 

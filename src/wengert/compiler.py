@@ -1,0 +1,163 @@
+"""``torch.compile`` for programs that use it: a compiled function runs eagerly, with the results that compiling promises.
+
+>>> import wengert as torch
+>>> @torch.compile
+... def double(x):
+...     return x * 2
+>>> double(torch.ones(2))
+tensor([2., 2.])
+>>> model = torch.compile(torch.nn.Linear(2, 1))
+>>> list(model.state_dict())
+['_orig_mod.weight', '_orig_mod.bias']
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from .nn import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
+    "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance",
+]  # fmt: skip
+
+_BACKENDS = ("cudagraphs", "eager", "inductor", "onnxrt", "openxla", "tvm")
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
+
+class OptimizedModule(Module):
+    """A module that has been through ``compile``: calls and attributes are those of the module inside, ``_orig_mod``.
+
+    As in PyTorch the names of its state begin with ``_orig_mod.``.
+    """
+
+    _orig_mod: Module
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self._orig_mod = module
+        self.training = module.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module inside."""
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return self._modules["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("_orig_mod", "training") or "_orig_mod" not in self.__dict__.get("_modules", ()):
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._orig_mod, name)
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable[..., Any] | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+    **named: Any,
+) -> Any:
+    """A module or function that computes what ``model`` does. Nothing is compiled: options are checked and have no effect.
+
+    Args:
+        model: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped; without
+            it a decorator is returned.
+        fullgraph, dynamic, backend, mode, options: for PyTorch's compiler.
+        disable: return ``model`` itself.
+        named: further options of PyTorch's.
+
+    Raises:
+        RuntimeError: for ``mode`` and ``options`` together, an unknown mode, or a backend of an unknown name.
+        AssertionError: for what cannot be called.
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if isinstance(backend, str) and backend not in _BACKENDS:
+        raise RuntimeError(f"Invalid backend: '{backend}', see `torch._dynamo.list_backends()` for available backends.")
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
+    if disable:
+        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model)
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if isinstance(model, type):
+        return model
+
+    @functools.wraps(model)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        return model(*args, **kwargs)
+
+    compiled._torchdynamo_orig_callable = model  # type: ignore[attr-defined]  # the name that PyTorch's users look at
+    return compiled
+
+
+def is_compiling() -> bool:
+    """Whether a compiler is looking on: never."""
+    return False
+
+
+is_dynamo_compiling = is_exporting = is_compiling
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """``fn``, which runs eagerly as everything does; a decorator without it."""
+    return (lambda f: f) if fn is None else fn
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """``fn``, to be taken as it is by a compiler."""
+    return fn
+
+
+assume_constant_result = allow_in_graph
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The names of backends that ``compile`` accepts."""
+    return list(_BACKENDS)
+
+
+def reset() -> None:
+    """Forget what has been compiled: nothing."""
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Say that a new step begins, for recorded graphs of CUDA calls."""
+
+
+class set_stance:
+    """Choose how compiled functions run, as a call or as a context: here always eagerly."""
+
+    def __init__(self, stance: str = "default", **named: Any) -> None:
+        allowed = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager", "eager_on_recompile", "fail_on_recompile")
+        if stance not in allowed:
+            raise RuntimeError(f"expected stance to be one of {list(allowed)}, but got {stance}")
+        self.stance = stance
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+    def __call__(self, fn: Any) -> Any:
+        """``fn`` as it is."""
+        return fn
