@@ -86,7 +86,7 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
         for (int axis = 0; axis < 2; axis++)
             if (PyArray_STRIDE(operands[k], axis) % width || !PyArray_ISALIGNED(operands[k])) return 0;
     if (PyArray_STRIDE(out, 1) != width) return 0;
-    struct product_job job = {{rows, columns, depth, PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(out), PyArray_STRIDE(a, 0) / width,
+    struct product_job job = {.v = {rows, columns, depth, PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(out), PyArray_STRIDE(a, 0) / width,
                                PyArray_STRIDE(a, 1) / width, PyArray_STRIDE(b, 0) / width, PyArray_STRIDE(b, 1) / width,
                                PyArray_STRIDE(out, 0) / width}};
     job.single = width == sizeof(float);

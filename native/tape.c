@@ -4,7 +4,7 @@
  * wengert.tensor.call does for them, in the everyday case: plain dense tensors of one real type, recording or silent and
  * nothing else in force. To every other case, and to every error, it answers NotImplemented, having changed nothing: the
  * caller then takes the general path, which is the definition. */
-#include "wengert.h"
+#include "node.h"
 
 #include <structmember.h>
 
@@ -39,7 +39,6 @@ static struct {
     PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
-    Py_ssize_t edges, seq, hooks, saved, shape, type;             /* of a node */
     Py_ssize_t base, creation, steps, version, window;            /* of a view */
     Py_ssize_t variable;                                          /* of an accumulator */
     Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype;            /* of a tensor's meta */
@@ -101,71 +100,88 @@ static inline int same_number(PyObject *a, PyObject *b)
 
 static PyObject *shape_of(PyObject *array);
 
-/* (node, 0); takes the reference */
-static PyObject *edge_to(PyObject *node)
+/* Where a gradient goes: NULL for nowhere. */
+typedef struct {
+    PyObject *node; /* owned */
+    long output;
+} Edge;
+
+/* Take apart (node, number) or None; takes the reference. -1 on error. */
+static int open_edge(PyObject *pair, Edge *edge)
 {
-    PyObject *pair = PyTuple_New(2);
-    if (!pair) {
-        Py_DECREF(node);
-        return NULL;
+    *edge = (Edge){NULL, 0};
+    if (!pair) return -1;
+    int failed = 0;
+    if (pair != Py_None) {
+        if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2) {
+            PyErr_SetString(PyExc_TypeError, "an edge is a node and a number");
+            failed = -1;
+        } else {
+            edge->node = Py_NewRef(PyTuple_GET_ITEM(pair, 0));
+            edge->output = PyLong_AsLong(PyTuple_GET_ITEM(pair, 1));
+            if (edge->output == -1 && PyErr_Occurred()) failed = -1;
+            if (failed) Py_CLEAR(edge->node);
+        }
     }
-    PyTuple_SET_ITEM(pair, 0, node);
-    PyTuple_SET_ITEM(pair, 1, Py_NewRef(at.zero));
-    return pair;
+    Py_DECREF(pair);
+    return failed;
 }
 
 /* The edge to an AccumulateGrad node for the leaf `t`, which has none. */
-static PyObject *new_accumulator(PyObject *t, PyObject *meta)
+static int new_accumulator(PyObject *t, PyObject *meta, Edge *edge)
 {
     PyObject *array = SLOT(t, at.data), *shape, *number, *reference, *node;
-    if (SLOT(meta, at.meta_hooks) != Py_None || SLOT(meta, at.grad_dtype) != Py_False) return PyObject_CallOneArg(at.edge_of, t);
-    if (!(node = bare(at.accumulate))) return NULL;
+    if (SLOT(meta, at.meta_hooks) != Py_None || SLOT(meta, at.grad_dtype) != Py_False) return open_edge(PyObject_CallOneArg(at.edge_of, t), edge);
+    if (!(node = bare(at.accumulate))) return -1;
     if (!(shape = shape_of(array)) || !(number = Py_TYPE(at.sequence)->tp_iternext(at.sequence))) {
         Py_XDECREF(shape);
         Py_DECREF(node);
-        return NULL;
+        return -1;
     }
     put(node, at.variable, Py_NewRef(t));
-    put(node, at.seq, number);
-    put(node, at.shape, shape);
-    put(node, at.type, Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array)));
+    ((Node *)node)->seq = number;
+    ((Node *)node)->shape = shape;
+    ((Node *)node)->dtype = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
     if (!(reference = PyWeakref_NewRef(node, NULL))) {
         Py_DECREF(node);
-        return NULL;
+        return -1;
     }
     put(meta, at.accumulator, reference);
-    return edge_to(node);
+    *edge = (Edge){node, 0};
+    return 0;
 }
 
-/* wengert.tensor.meta.edge_of: a new reference. */
-static PyObject *edge_of(PyObject *t)
+/* wengert.tensor.meta.edge_of; -1 on error. */
+static int edge_of(PyObject *t, Edge *to)
 {
     PyObject *meta = SLOT(t, at.meta), *edge = SLOT(t, at.edge);
-    if (meta == Py_None) return Py_NewRef(edge);
+    if (meta == Py_None) return open_edge(Py_NewRef(edge), to);
     PyObject *view = SLOT(meta, at.meta_view), *own = SLOT(meta, at.requires_grad);
     if (view && view != Py_None) {
         PyObject *base = SLOT(view, at.base);
         const int free_base = base && SLOT(base, at.edge) == Py_None && SLOT(base, at.meta) == Py_None;
-        if (own == Py_False && edge == Py_None && free_base) return Py_NewRef(Py_None);
-        if (edge != Py_None && same_number(SLOT(view, at.version), PyList_GET_ITEM(SLOT(t, at.vc), 0))) return Py_NewRef(edge);
+        if (own == Py_False && edge == Py_None && free_base) return open_edge(Py_NewRef(Py_None), to);
+        if (edge != Py_None && same_number(SLOT(view, at.version), PyList_GET_ITEM(SLOT(t, at.vc), 0))) return open_edge(Py_NewRef(edge), to);
     } else if (own == Py_False) {
-        return Py_NewRef(edge);
+        return open_edge(Py_NewRef(edge), to);
     } else {
         PyObject *alive = SLOT(meta, at.accumulator);
         if (own == Py_True && alive && (alive == Py_None || PyWeakref_CheckRef(alive))) {
-            if (alive == Py_None) return new_accumulator(t, meta);
+            if (alive == Py_None) return new_accumulator(t, meta, to);
 #if PY_VERSION_HEX >= 0x030D0000
             PyObject *node = NULL;
-            if (PyWeakref_GetRef(alive, &node) < 0) return NULL;
+            if (PyWeakref_GetRef(alive, &node) < 0) return -1;
 #else
             PyObject *node = PyWeakref_GET_OBJECT(alive);
             if (node == Py_None) node = NULL;
             Py_XINCREF(node);
 #endif
-            return node ? edge_to(node) : new_accumulator(t, meta);
+            if (!node) return new_accumulator(t, meta, to);
+            *to = (Edge){node, 0};
+            return 0;
         }
     }
-    return PyObject_CallOneArg(at.edge_of, t);
+    return open_edge(PyObject_CallOneArg(at.edge_of, t), to);
 }
 
 /* ---- results ---- */
@@ -260,12 +276,12 @@ static PyObject *shape_of(PyObject *array)
     return shape;
 }
 
-/* The shape of `array`: the tuple that the node of an input already has, if that is the same. */
-static PyObject *shape_among(PyObject *array, PyObject *edges)
+/* The shape of `array`: the tuple that the node of an input (or NULL) already has, if that is the same. */
+static PyObject *shape_among(PyObject *array, PyObject *input)
 {
     PyArrayObject *a = (PyArrayObject *)array;
     const int ndim = PyArray_NDIM(a);
-    PyObject *edge = PyTuple_GET_ITEM(edges, 0), *shape = edge == Py_None ? NULL : SLOT(PyTuple_GET_ITEM(edge, 0), at.shape);
+    PyObject *shape = input ? ((Node *)input)->shape : NULL;
     if (shape && PyTuple_CheckExact(shape) && PyTuple_GET_SIZE(shape) == ndim) {
         int i = 0;
         while (i < ndim && PyLong_CheckExact(PyTuple_GET_ITEM(shape, i)) && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i)) == PyArray_DIM(a, i)) i++;
@@ -349,46 +365,79 @@ static PyObject *memory_of(const Operation *self, const struct call *c, unsigned
     return memory;
 }
 
-/* The edges of the inputs, and bits for those that lead somewhere; NULL on error. */
-static PyObject *edges_of(const Operation *self, const struct call *c, unsigned int *needed)
+static void drop_edges(Edge *edges, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count; i++) Py_CLEAR(edges[i].node);
+}
+
+static Py_ssize_t count_edges(const Operation *self, const struct call *c)
 {
     Py_ssize_t total = 0;
-    *needed = 0;
     for (int i = 0; i < self->wrt; i++) {
-        PyObject *value = c->raw[self->wrt_at[i]];
-        total += PyList_CheckExact(value) && c->owned[self->wrt_at[i]] ? PyList_GET_SIZE(value) : 1;
+        const int p = self->wrt_at[i];
+        total += c->owned[p] && PyList_CheckExact(c->raw[p]) ? PyList_GET_SIZE(c->raw[p]) : 1;
     }
-    PyObject *edges = PyTuple_New(total);
-    if (!edges) return NULL;
+    return total;
+}
+
+/* The edges of the inputs; `needed`: bits for the arguments whose edges lead somewhere. -1 on error. */
+static int edges_of(const Operation *self, const struct call *c, Edge *edges, unsigned int *needed)
+{
     Py_ssize_t place = 0;
+    *needed = 0;
     for (int i = 0; i < self->wrt; i++) {
         const int p = self->wrt_at[i];
         const int list = c->owned[p] && PyList_CheckExact(c->raw[p]);
         const Py_ssize_t n = list ? PyList_GET_SIZE(c->raw[p]) : 1;
         for (Py_ssize_t k = 0; k < n; k++) {
-            PyObject *edge = !c->owned[p] ? Py_NewRef(Py_None) : edge_of(list ? PySequence_Fast_GET_ITEM(c->args[p], k) : c->args[p]);
-            if (!edge) {
-                Py_DECREF(edges);
-                return NULL;
+            Edge *edge = &edges[place];
+            *edge = (Edge){NULL, 0};
+            if (c->owned[p] && edge_of(list ? PySequence_Fast_GET_ITEM(c->args[p], k) : c->args[p], edge) < 0) {
+                drop_edges(edges, place);
+                return -1;
             }
-            if (edge != Py_None) *needed |= 1u << i;
-            PyTuple_SET_ITEM(edges, place++, edge);
+            if (edge->node) *needed |= 1u << i;
+            place++;
         }
     }
-    return edges;
+    return 0;
+}
+
+/* Give the edges to a node; -1 on error. */
+static int put_edges(Node *node, Edge *edges, Py_ssize_t count)
+{
+    if (count && count <= OWN_EDGES) {
+        for (int i = 0; i < count; i++) {
+            node->to[i] = edges[i].node, node->output[i] = (int)edges[i].output;
+            edges[i].node = NULL;
+        }
+        node->count = (int)count;
+        return 0;
+    }
+    if (!(node->edges = PyTuple_New(count))) return -1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *edge = edges[i].node ? Py_BuildValue("(Ol)", edges[i].node, edges[i].output) : Py_NewRef(Py_None);
+        if (!edge) return -1;
+        PyTuple_SET_ITEM(node->edges, i, edge);
+    }
+    return 0;
 }
 
 /* Leave a node on the tape where some input asks for a gradient; -1 on error. */
 static int record(const Operation *self, const struct call *c)
 {
-    const Py_ssize_t results = PyTuple_GET_SIZE(c->results), all = self->outputs ? self->live : results;
-    PyObject *live[MAX_PARAMS], **outputs = live, *edges = NULL, *node = NULL, *memory = NULL, *number = NULL;
+    const Py_ssize_t results = PyTuple_GET_SIZE(c->results), all = self->outputs ? self->live : results, total = count_edges(self, c);
+    PyObject *live[MAX_PARAMS], **outputs = live, *node = NULL, *memory = NULL, *number = NULL;
+    Edge few[MAX_PARAMS], *edges = total > MAX_PARAMS ? PyMem_Calloc(total, sizeof *edges) : few;
     Py_ssize_t count = 0;
     unsigned int needed;
     int failed = -1;
-    if (!(edges = edges_of(self, c, &needed))) return -1;
+    if (!edges || edges_of(self, c, edges, &needed) < 0) {
+        if (edges != few) PyMem_Free(edges);
+        return -1;
+    }
     if (!needed) {
-        Py_DECREF(edges);
+        if (edges != few) PyMem_Free(edges);
         return 0;
     }
     if (all > MAX_PARAMS && !(outputs = PyMem_Malloc(all * sizeof *outputs))) goto done;
@@ -405,17 +454,21 @@ static int record(const Operation *self, const struct call *c)
     if (self->others != Py_None)
         for (int i = 0; i < self->params; i++)
             if (!c->owned[i] && PyTuple_GET_ITEM(self->others, i) != Py_None) kind = PyTuple_GET_ITEM(self->others, i);
+    if (!PyType_IsSubtype((PyTypeObject *)kind, &NodeFieldsType)) {
+        PyErr_SetString(PyExc_TypeError, "nodes are made by subclasses of Node");
+        goto done;
+    }
     if (!(node = bare(kind)) || !(memory = memory_of(self, c, needed))) goto done;
     if (!(number = Py_TYPE(at.sequence)->tp_iternext(at.sequence))) goto done;
-    put(node, at.seq, number);
-    put(node, at.edges, Py_NewRef(edges));
-    put(node, at.hooks, Py_NewRef(Py_None));
-    put(node, at.saved, Py_NewRef(memory));
+    Node *fields = (Node *)node;
+    fields->seq = number;
+    fields->hooks = Py_NewRef(Py_None);
+    fields->saved = memory, memory = NULL;
     if (count == 1) {
-        PyObject *array = SLOT(outputs[0], at.data), *shape = shape_among(array, edges);
+        PyObject *array = SLOT(outputs[0], at.data), *shape = shape_among(array, edges[0].node);
         if (!shape) goto done;
-        put(node, at.shape, shape);
-        put(node, at.type, Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array)));
+        fields->shape = shape;
+        fields->dtype = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
     } else {
         PyObject *shapes = PyTuple_New(count), *types = PyTuple_New(count);
         for (Py_ssize_t i = 0; shapes && types && i < count; i++) {
@@ -428,9 +481,10 @@ static int record(const Operation *self, const struct call *c)
             Py_XDECREF(types);
             goto done;
         }
-        put(node, at.shape, shapes);
-        put(node, at.type, types);
+        fields->shape = shapes;
+        fields->dtype = types;
     }
+    if (put_edges(fields, edges, total) < 0) goto done;
     if (count > 1 || !self->outputs) {
         PyObject *n = PyLong_FromSsize_t(count);
         const int bad = !n || PyObject_GenericSetAttr(node, at.outputs, n) < 0;
@@ -450,7 +504,8 @@ static int record(const Operation *self, const struct call *c)
     failed = 0;
 done:
     if (outputs != live) PyMem_Free(outputs);
-    Py_DECREF(edges);
+    drop_edges(edges, total);
+    if (edges != few) PyMem_Free(edges);
     Py_XDECREF(node);
     Py_XDECREF(memory);
     return failed;
@@ -712,13 +767,13 @@ static Py_ssize_t slot(PyObject *type, const char *name)
     return offset;
 }
 
-/* tape(Tensor, PLAIN, dtype, Node, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, edge_of, unversioned, AccumulateGrad): what
+/* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, edge_of, unversioned, AccumulateGrad): what
  * operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
-    PyObject *node, *defaults;
+    PyObject *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOO!OOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &node, &at.meta_class, &PyDict_Type, &defaults,
+    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
                           &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.edge_of, &at.unversioned, &at.accumulate))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
@@ -726,8 +781,7 @@ static PyObject *tape(PyObject *module, PyObject *args)
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},
-        {node, "edges", &at.edges}, {node, "seq", &at.seq}, {node, "hooks", &at.hooks}, {node, "saved", &at.saved},
-        {node, "shape", &at.shape}, {node, "dtype", &at.type}, {at.view_class, "base", &at.base},
+        {at.view_class, "base", &at.base},
         {at.view_class, "creation", &at.creation}, {at.view_class, "steps", &at.steps}, {at.view_class, "version", &at.version},
         {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},
         {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "hooks", &at.meta_hooks},

@@ -25,6 +25,7 @@
 int elementwise_init(PyObject *module);
 int fast_init(PyObject *module);
 int memory_init(PyObject *module);
+int node_init(PyObject *module);
 int tape_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortcuts_methods[], optimizers_methods[];
 extern PyMethodDef casts_methods[], layout_methods[], attention_methods[], conv_methods[], recurrent_methods[], product_methods[];

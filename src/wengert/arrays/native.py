@@ -37,6 +37,7 @@ _UFUNCS = (
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
+node_fields = _kernels.node_fields
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from ..arrays import kernels
 from .handles import RemovableHandle
 
 if TYPE_CHECKING:
@@ -24,14 +25,33 @@ next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
 _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})  # PyTorch did not generate these
 
 
-class Node:
+class _PlainFields:
+    """Where a node keeps what it knows. The native one, alike, has no tuples that the cycle collector would visit."""
+
+    __slots__ = ("dtype", "edges", "hooks", "saved", "seq", "shape")
+
+    edges: tuple[Edge | None, ...]
+
+    @property
+    def wanted(self) -> tuple[bool, ...]:
+        return tuple([e is not None for e in self.edges])
+
+
+_native: Any = getattr(kernels, "_native", None)
+if TYPE_CHECKING or _native is None:
+    _Fields = _PlainFields
+else:
+    _Fields = _native.node_fields
+
+
+class Node(_Fields):
     """One recorded operation. ``grad_fn`` of the tensor that it made.
 
     ``edges``: for each differentiable input the ``(node, output number)`` that made it, or None. ``seq``: smaller is
-    newer. ``shape``, ``dtype`` (NumPy's): of the output; tuples of them where ``outputs`` is above one.
+    newer. ``wanted``: which of the edges are not None. ``shape``, ``dtype`` (NumPy's): of the output; tuples of them where ``outputs`` is above one.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "dtype", "edges", "hooks", "saved", "seq", "shape")
+    __slots__ = ("__dict__", "__weakref__")
 
     edges: tuple[Edge | None, ...]
     seq: int

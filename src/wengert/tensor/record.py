@@ -186,13 +186,13 @@ class OpNode(Node):
         return out
 
     def raw(self, g: Any) -> Any:
-        return self._gradients(RAW, g, [e is not None for e in self.edges])
+        return self._gradients(RAW, g, self.wanted)
 
     def partial(self, g: Any, needs: Any) -> Any:
         return self._gradients(RAW, g, needs)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
-        return self._gradients(RECORDED, g, [e is not None for e in self.edges] if needs is None else needs)
+        return self._gradients(RECORDED, g, self.wanted if needs is None else needs)
 
 
 def _flat(grads: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..arrays import dtypes as dt
 from ..arrays import kernels
 from ..graph.modes import RECORD, SILENT, modes
-from ..graph.node import Node, next_sequence
+from ..graph.node import next_sequence
 from . import call
 from .meta import META_DEFAULTS, AccumulateGrad, Meta, View, edge_of
 from .record import _UNVERSIONED
@@ -43,7 +43,7 @@ def _tell() -> None:
         return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
-        call.Tensor_, call.PLAIN, dt.dtype, Node, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, edge_of, _UNVERSIONED,
+        call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, edge_of, _UNVERSIONED,
         AccumulateGrad,
     )  # fmt: skip
     _told = True

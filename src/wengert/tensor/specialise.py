@@ -343,17 +343,17 @@ def raw_source(op: Operator, scope: dict[str, Any]) -> str:
         add(f"    {', '.join(names)}{',' if len(op.saved) == 0 and len(names) == 1 else ''} = saved")
         for n in op.saved:
             add(f"    if c_{n}[0] != v_{n}: {n} = modified(self, {n!r}, {n}, v_{n}, c_{n}[0])")
-    add(f"    {', '.join(f'e_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = self.edges")
     if op.joint is not None:
         rule, names = op.joint
         scope["rule"] = rule
-        needs = "(" + ", ".join(f"e_{p} is not None" for p in op.wrt) + ",)"
-        add(f"    return rule(F, g{''.join(', ' + (needs if n == 'needs' else n) for n in names)})")
+        add(f"    return rule(F, g{''.join(', ' + ('self.wanted' if n == 'needs' else n) for n in names)})")
         return "\n".join(lines)
+    if len(op.wrt) > 1:
+        add(f"    {', '.join(f'w_{p}' for p in op.wrt)} = self.wanted")
     parts = []
     for i, (rule, names) in enumerate(op.rules):
         scope[f"rule{i}"] = rule
         text = f"rule{i}(F, g{''.join(', ' + n for n in names)})"
-        parts.append(text if len(op.wrt) == 1 else f"{text} if e_{op.wrt[i]} is not None else None")
+        parts.append(text if len(op.wrt) == 1 else f"{text} if w_{op.wrt[i]} else None")
     add(f"    return ({', '.join(parts)},)")
     return "\n".join(lines)

@@ -1,0 +1,136 @@
+/* What a node of the tape is made of, and how Python's cycle collector sees it.
+ *
+ * The collector counts what programs allocate and visits all that could be part of a cycle, again and again while a long
+ * graph grows. So up to three edges stand in the node itself instead of in tuples: there is one object to count and visit
+ * for an operation where there would be three or more, and what hooks, attributes and custom functions hold is found as ever.
+ * The attribute `edges` makes the tuple anew for whoever asks. */
+#include "node.h"
+
+#include <structmember.h>
+
+static int fields_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Node *self = (Node *)object;
+    for (int i = 0; i < self->count; i++) Py_VISIT(self->to[i]);
+    Py_VISIT(self->edges);
+    Py_VISIT(self->hooks);
+    Py_VISIT(self->saved);
+    return 0;
+}
+
+static int fields_clear(PyObject *object)
+{
+    Node *self = (Node *)object;
+    for (int i = 0; i < self->count; i++) Py_CLEAR(self->to[i]);
+    Py_CLEAR(self->edges);
+    Py_CLEAR(self->hooks);
+    Py_CLEAR(self->saved);
+    return 0;
+}
+
+static void fields_dealloc(PyObject *object)
+{
+    Node *self = (Node *)object;
+    PyObject_GC_UnTrack(object);
+    fields_clear(object);
+    Py_XDECREF(self->seq);
+    Py_XDECREF(self->shape);
+    Py_XDECREF(self->dtype);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyObject *get_edges(PyObject *object, void *unused)
+{
+    Node *self = (Node *)object;
+    (void)unused;
+    if (self->edges) return Py_NewRef(self->edges);
+    if (!self->count) return PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'edges'", Py_TYPE(object)->tp_name);
+    PyObject *edges = PyTuple_New(self->count);
+    for (int i = 0; edges && i < self->count; i++) {
+        PyObject *edge = self->to[i] ? PyTuple_New(2) : Py_NewRef(Py_None), *output = edge && self->to[i] ? PyLong_FromLong(self->output[i]) : NULL;
+        if (!edge || (self->to[i] && !output)) {
+            Py_XDECREF(edge);
+            Py_CLEAR(edges);
+            break;
+        }
+        if (self->to[i]) {
+            PyTuple_SET_ITEM(edge, 0, Py_NewRef(self->to[i]));
+            PyTuple_SET_ITEM(edge, 1, output);
+        }
+        PyTuple_SET_ITEM(edges, i, edge);
+    }
+    return edges;
+}
+
+static int set_edges(PyObject *object, PyObject *edges, void *unused)
+{
+    Node *self = (Node *)object;
+    (void)unused;
+    if (edges && !PyTuple_Check(edges)) {
+        PyErr_SetString(PyExc_TypeError, "edges are a tuple");
+        return -1;
+    }
+    const int count = self->count;
+    Py_XINCREF(edges);
+    self->count = 0;
+    for (int i = 0; i < count; i++) Py_CLEAR(self->to[i]);
+    Py_XSETREF(self->edges, edges);
+    return 0;
+}
+
+/* For each edge whether it leads somewhere. */
+static PyObject *get_wanted(PyObject *object, void *unused)
+{
+    static PyObject *known[OWN_EDGES + 1][1 << OWN_EDGES];
+    Node *self = (Node *)object;
+    (void)unused;
+    if (!self->count) {
+        PyObject *edges = PyObject_GetAttrString(object, "edges"); /* which a class may have */
+        if (!edges || !PyTuple_Check(edges)) return edges;
+        PyObject *wanted = PyTuple_New(PyTuple_GET_SIZE(edges));
+        for (Py_ssize_t i = 0; wanted && i < PyTuple_GET_SIZE(edges); i++)
+            PyTuple_SET_ITEM(wanted, i, PyBool_FromLong(PyTuple_GET_ITEM(edges, i) != Py_None));
+        Py_DECREF(edges);
+        return wanted;
+    }
+    int bits = 0;
+    for (int i = 0; i < self->count; i++) bits |= (self->to[i] != NULL) << i;
+    PyObject **place = &known[self->count][bits];
+    if (!*place) {
+        PyObject *wanted = PyTuple_New(self->count);
+        for (int i = 0; wanted && i < self->count; i++) PyTuple_SET_ITEM(wanted, i, PyBool_FromLong(bits >> i & 1));
+        *place = wanted;
+    }
+    return Py_XNewRef(*place);
+}
+
+static PyGetSetDef fields_computed[] = {
+    {"edges", get_edges, set_edges, "For each differentiable input (node, output number) or None.", NULL},
+    {"wanted", get_wanted, NULL, "Which of the edges are not None.", NULL}, {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef fields_members[] = {
+    {"seq", T_OBJECT_EX, offsetof(Node, seq), 0, NULL},     {"hooks", T_OBJECT_EX, offsetof(Node, hooks), 0, NULL},
+    {"saved", T_OBJECT_EX, offsetof(Node, saved), 0, NULL}, {"shape", T_OBJECT_EX, offsetof(Node, shape), 0, NULL},
+    {"dtype", T_OBJECT_EX, offsetof(Node, dtype), 0, NULL}, {NULL, 0, 0, 0, NULL},
+};
+
+PyTypeObject NodeFieldsType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "wengert.arrays._kernels.node_fields",
+    .tp_basicsize = sizeof(Node),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_doc = "The fields of a node.",
+    .tp_traverse = fields_traverse,
+    .tp_clear = fields_clear,
+    .tp_dealloc = fields_dealloc,
+    .tp_getset = fields_computed,
+    .tp_members = fields_members,
+};
+
+int node_init(PyObject *module)
+{
+    NodeFieldsType.tp_new = PyBaseObject_Type.tp_new;
+    if (PyType_Ready(&NodeFieldsType) < 0) return -1;
+    return PyModule_AddObjectRef(module, "node_fields", (PyObject *)&NodeFieldsType);
+}
