@@ -139,3 +139,77 @@ def test_a_composite_that_returns_its_argument_renames_nothing(torch):
     y = x * 2
     assert torch.broadcast_to(y, (3,)).grad_fn is not None
     assert y.grad_fn.name() == "MulBackward0"
+
+
+WHOLE = {  # calls that are one node, though made of several steps here: where their edges lead, and something remembered
+    "F.binary_cross_entropy(x, c)": ("x", None), "F.binary_cross_entropy_with_logits(x, c)": ("x", None), "F.soft_margin_loss(x, c)": ("x",),
+    "F.grid_sample(i2, g)": ("i2", "g"), "F.pixel_shuffle(i2.repeat(1, 2, 1, 1), 2)": ("RepeatBackward0",), "torch.cdist(m, m)": ("m", "m"),
+    "F.interpolate(i2, scale_factor=2, mode='bilinear')": ("i2",), "F.max_unpool2d(i2, n4, 2)": ("i2",), "F.adaptive_avg_pool2d(i2, 3)": ("i2",),
+    "F.conv_transpose2d(i2, w, x[:2])": ("i2", "w", "SliceBackward0"), "torch.expand_copy(x, (2, 3))": ("x",),
+    "F.multi_margin_loss(m[:2], n)": ("SliceBackward0",), "F.embedding_bag(n.reshape(1, 2), m)": ("m", None), "torch.pdist(m)": ("m",),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("code", WHOLE)
+def test_one_node_for_the_whole(torch, names, code):
+    names |= {"i2": torch.rand(1, 2, 4, 4).requires_grad_(), "g": (torch.rand(1, 3, 3, 2) - 0.5).requires_grad_(),
+              "w": torch.rand(2, 2, 2, 2).requires_grad_(), "n4": torch.arange(16).reshape(4, 4).expand(1, 2, 4, 4)}  # fmt: skip
+    y = eval(code, names)
+    below = [n for n, _ in y.grad_fn.next_functions]
+    found = [None if n is None else next((k for k, v in names.items() if v is getattr(n, "variable", 0)), n.name()) for n in below]
+    assert found == list(WHOLE[code])
+
+
+def test_hooks_gradients_and_memory_of_a_whole(torch):
+    import importlib
+
+    F = importlib.import_module(f"{torch.__name__}.nn.functional")
+    x = torch.rand(3, dtype=torch.double).requires_grad_()
+    h = x * 0.5
+    h.register_hook(lambda g: seen.append("h"))
+    seen = []
+    y = F.binary_cross_entropy(h, torch.full((3,), 0.5, dtype=torch.double))
+    y.grad_fn.register_hook(lambda gi, go: seen.append(tuple(g is not None for g in gi)))
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    assert seen == [(True, False), "h"]
+    (again,) = torch.autograd.grad(y, x, retain_graph=True)
+    assert torch.allclose(g, again)
+    g.sum().backward()
+    assert x.grad is not None
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.backward()
+        y.backward()
+
+
+def test_second_derivatives_through_a_whole(torch):
+    import importlib
+
+    F = importlib.import_module(f"{torch.__name__}.nn.functional")
+    image = torch.rand(1, 1, 3, 3, dtype=torch.double).requires_grad_()
+    grid = (torch.rand(1, 2, 2, 2, dtype=torch.double) - 0.5).requires_grad_()
+
+    def call(a, b):
+        return F.grid_sample(a, b, align_corners=False)
+
+    assert torch.autograd.gradcheck(call, (image, grid)) and torch.autograd.gradgradcheck(call, (image, grid))
+
+
+def test_what_a_whole_remembers(torch):
+    import importlib
+
+    F = importlib.import_module(f"{torch.__name__}.nn.functional")
+    a = torch.rand(3, 2).requires_grad_()
+    node = F.pdist(a, p=1).grad_fn
+    assert node._saved_p == 1.0 and isinstance(node._saved_p, float) and torch.equal(node._saved_self, a)
+    node = F.interpolate(torch.ones(1, 1, 2).requires_grad_(), 4, mode="linear").grad_fn
+    assert node._saved_output_size == (4,) and node._saved_align_corners is False and node._saved_scales is None
+    assert node._saved_self_sym_sizes == (1, 1, 2)
+    assert F.interpolate(torch.ones(1, 1, 2).requires_grad_(), scale_factor=0.5, mode="linear").grad_fn._saved_scales == 0.5
+    assert torch.ones(2, 2).requires_grad_().sum(-1).grad_fn._saved_dim == (2**64 - 1,)
+
+
+def test_edges_of_numbers(torch):
+    x = torch.rand(3).requires_grad_()
+    assert len((x**2).grad_fn.next_functions) == len((x % 2).grad_fn.next_functions) == len((1 - x).grad_fn.next_functions) == 1
+    assert [n is None for n, _ in (x * 2).grad_fn.next_functions] == [False, True]

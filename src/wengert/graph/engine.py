@@ -202,7 +202,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
             watch.running(node)
         hooks = node.hooks
         if captures is not None and node in captures:
-            g = _capture(captures[node], node, g, node in needed, space)
+            g = _capture(captures, node, g, node in needed, space)
         elif hooks is not None:
             g = hooks.arrive(node, g, space)
         if needed is not None and node not in needed:
@@ -251,9 +251,19 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
         g = gi = grads = None  # nothing consumed outlives its step
 
 
-def _capture(wanted: dict[int, Any], node: Node, g: Any, passing: bool, space: Any) -> Any:
+class _Inside(dict["Node", dict[int, Any]]):
+    """Captures of a walk inside of a node: what arrives there belongs to the walk around it, and so do the hooks."""
+
+
+def walk_inside(roots: list[tuple[Edge, Any]], space: Any, parts: set[Node], captures: dict[Node, dict[int, Any]]) -> None:
+    """Walk the ``parts`` of one node, as a part of the walk that has come to it; they keep their memory. See ``run``."""
+    _run(roots, space, True, parts, _Inside(captures), None)
+
+
+def _capture(captures: dict[Node, dict[int, Any]], node: Node, g: Any, passing: bool, space: Any) -> Any:
     """Put down what arrives at ``node``: as it comes if it is ``passing`` on to others, else as the node's hooks leave it."""
-    arrived = g if node.hooks is None else node.hooks.arrive(node, g, space)
+    arrived = g if node.hooks is None or type(captures) is _Inside else node.hooks.arrive(node, g, space)
+    wanted = captures[node]
     for nr in wanted:
         wanted[nr] = (g if passing else arrived) if node.outputs == 1 else (g if passing else arrived)[nr]
     return arrived

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..graph.node import next_sequence
 from ..tensor import PLACES, Tensor
 from ..tensor.functions import function
-from ..tensor.record import called
+from ..tensor.whole import enclose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +133,7 @@ def triplet_margin_with_distance_loss(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = function("minimum")(far, distance(positive, negative))
-    values = (margin + near - far).clamp(min=0)
+    values = function("clamp_min")(near + margin - far, 0)
     return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
 
 
@@ -199,6 +200,7 @@ def embedding_bag(
             f"Index {at} of input takes value {int(input._data[at])} which is not in the valid range [0, {weight.shape[0]})"
         )
     bag = np.searchsorted(starts, np.arange(total), side="right") - 1
+    since, differentiable = next_sequence(), (weight, per_sample_weights)
     rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     if padding_idx is not None:
         kept = np.flatnonzero(input._data != padding_idx % weight.shape[0])
@@ -211,12 +213,14 @@ def embedding_bag(
         places, filled = _maxima(rows._data, bag, count)
         if not rows.shape[0]:
             return zeros
-        return called(function("where")(Tensor._wrap(filled), rows.gather(0, Tensor._wrap(places)), zeros), "EmbeddingBagBackward0")
-    out = zeros.index_add(0, Tensor._wrap(bag), rows)
-    if mode == "sum":
-        return called(out, "EmbeddingBagBackward0")
-    sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._data.dtype)
-    return called(out / Tensor._wrap(sizes[:, None]), "EmbeddingBagBackward0")
+        out = function("where")(Tensor._wrap(filled), rows.gather(0, Tensor._wrap(places)), zeros)
+    else:
+        out = zeros.index_add(0, Tensor._wrap(bag), rows)
+    if mode == "mean":
+        sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._data.dtype)
+        out = out / Tensor._wrap(sizes[:, None])
+    enclose(out, "EmbeddingBagBackward0", differentiable, since)
+    return out
 
 
 def _maxima(rows: np.ndarray, bag: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -243,6 +247,7 @@ def ctc_loss(
     single = log_probs.dim() == 2
     if single:
         log_probs = log_probs.unsqueeze(1)
+    since = next_sequence()
     steps, batch, classes = log_probs.shape
     lengths = np.atleast_1d(np.asarray(input_lengths.tolist() if isinstance(input_lengths, Tensor) else input_lengths))
     sizes = np.atleast_1d(np.asarray(target_lengths.tolist() if isinstance(target_lengths, Tensor) else target_lengths))
@@ -296,9 +301,11 @@ def ctc_loss(
     mass = (log_probs.exp() * Tensor._wrap(counted[:, :, None].astype(dtype))).sum((0, 2))
     # PyTorch's gradient is the one in front of a log_softmax, exp(log_probs) more than the derivative: a term worth 0.
     loss = loss + (mass - mass.detach())
-    if hopeless._data.any():  # an infinite loss, whose gradient is NaN
-        never = Tensor._wrap(np.zeros((), dtype)) if zero_infinity else -(mass * 0 + ~hopeless).log()
-        loss = where(hopeless, never, loss)
+    if hopeless._data.any() and not zero_infinity:  # an infinite loss, whose gradient is NaN
+        loss = where(hopeless, -(mass * 0 + ~hopeless).log(), loss)
+    enclose(loss, "CtcLossBackward0", (log_probs,), since)
+    if zero_infinity:
+        loss = where(hopeless, Tensor._wrap(np.zeros((), dtype)), loss)
     if reduction == "none":
         return loss[0] if single else loss
     if reduction == "sum":

@@ -425,7 +425,7 @@ def softmin(F, input, dim=None, _stacklevel=3, dtype=None):
 @composite
 def normalize(F, input, p=2.0, dim=1, eps=1e-12):
     """``x / max(norm(x, p), eps)`` along ``dim``."""
-    return input / F.clamp(F.linalg_vector_norm(input, p, dim, True), min=eps)
+    return input / F.expand(F.clamp_min(F.linalg_vector_norm(input, p, dim, True), eps), tuple(input.shape))
 
 
 def common_shape(a: Any, b: Any) -> tuple[int, ...]:
@@ -462,7 +462,7 @@ def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 @operator(
-    grad=dict(input=lambda F, g, mask, scale: g * F.constant(mask) * scale), inplace=True, node="MulBackward0", places=(),
+    grad=dict(input=lambda F, g, mask, scale: g * F.constant(mask) * scale), inplace=True, node="MulBackward0", places=(), constants=1,
 )  # fmt: skip
 def masked_scale(input: Array, mask, scale):
     """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not floats."""

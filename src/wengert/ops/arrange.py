@@ -399,7 +399,7 @@ def diag(F, input, diagonal=0):
         return F.diag_embed(input, diagonal)
     if input.ndim != 2:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return F.clone(F.diagonal(input, diagonal))
+    return F.diagonal_copy(input, diagonal)
 
 
 @composite

@@ -151,13 +151,19 @@ def _transposed(
     size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
     if all(e < s for e, s in zip(extra, stride)):
         size = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
-        y = F.conv_input(x, weight, shape + size, stride, padding, dilation, groups)
+        y = F.conv_transposed(x, weight, bias, shape + size, stride, padding, dilation, groups)
     else:  # room for one window more: the whole output first, then cut on the left and padded on the right
-        y = F.conv_input(x, weight, shape + size, stride, (0,) * n, dilation, groups)
-        y = F.constant_pad_nd(y, tuple(v for p, e in zip(reversed(padding), reversed(extra)) for v in (-p, e - p)))
-    if bias is not None:
-        y = y + F.reshape(bias, (1, -1) + (1,) * n)
+        pads = tuple(v for p, e in zip(reversed(padding), reversed(extra)) for v in (-p, e - p))
+        y = F.conv_transposed(x, weight, bias, shape + size, stride, (0,) * n, dilation, groups, pads)
     return y if batched else F.squeeze(y, 0)
+
+
+@composite(places=(), node="ConvolutionBackward0", whole=("input", "weight", "bias"))
+def conv_transposed(F, input, weight, bias, shape, stride, padding, dilation, groups, pads=()):
+    """``conv_input``, padded with zeros by ``pads``, plus the bias."""
+    y = F.conv_input(input, weight, shape, stride, padding, dilation, groups)
+    y = F.constant_pad_nd(y, pads) if pads else y
+    return y if bias is None else y + F.reshape(bias, (1, -1) + (1,) * (y.ndim - 2))
 
 
 @composite(places=("torch", "functional"))

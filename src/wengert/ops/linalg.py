@@ -128,6 +128,8 @@ def linalg_vecdot(F, x, y, *, dim=-1):
     if F.dtype_of(x).kind not in "fcV" or F.dtype_of(y).kind not in "fcV":
         bad = F.dtype_of(x) if F.dtype_of(x).kind not in "fcV" else F.dtype_of(y)
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {dt.scalar_name(bad)}")
+    if x.ndim == y.ndim == 1:
+        return F.vdot(x, y)
     return F.sum((F.conj(x) if F.is_complex(x) else x) * y, dim)
 
 
@@ -226,14 +228,14 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
         scale = F.clamp(total - correction * squares / total, 0)
     x = x - F.unsqueeze(mean, 1)
     right = x if w is None else x * w
-    right = F.transpose(F.conj(right) if F.is_complex(right) else right, 0, 1)
+    right = F.t(F.conj(right) if F.is_complex(right) else right)
     if F.dtype_of(x) != F.dtype_of(right):
         x = F.cast(x, F.dtype_of(right))
     c = F.matmul(x, right)
     if F.is_complex(c) and c.shape[0] == 1:  # a variance is real
         c = F.complex(F.real(c), F.constant(np.zeros((1, 1), F.dtype_of(F.real(c)))))
     c = c / scale if w is not None or scale else c * float("inf")
-    return F.reshape(c, ()) if c.shape[0] == 1 else c
+    return F.squeeze(c)
 
 
 @legacy
@@ -246,7 +248,7 @@ def corrcoef(F, input):
         return c / c
     d = F.diagonal(c)
     size = F.sqrt(F.real(d) if F.is_complex(d) else d)
-    c = c / F.unsqueeze(size, 1) / F.unsqueeze(size, 0)
+    c = c / F.reshape(size, (-1, 1)) / F.reshape(size, (1, -1))
     if F.is_complex(c):
         return F.complex(F.clamp(F.real(c), -1, 1), F.clamp(F.imag(c), -1, 1))
     return F.clamp(c, -1, 1)

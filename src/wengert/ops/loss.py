@@ -332,7 +332,7 @@ def bce_elements(input: Array, target: Array):
     return (target - t(1)) * low - target * np.maximum(np.log(input), t(-100))
 
 
-@composite(node="BinaryCrossEntropyBackward0")
+@composite(node="BinaryCrossEntropyBackward0", whole=("input", "target"))
 def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``-(y log p + (1 - y) log(1 - p))``, its logarithms cut off at -100."""
     reduction = legacy(size_average, reduce, reduction)
@@ -353,7 +353,7 @@ def bce_logit_elements(input: Array, target: Array):
     return (1 - target) * input - K.log_sigmoid(input)
 
 
-@composite(node="BinaryCrossEntropyWithLogitsBackward0")
+@composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"))
 def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """Binary cross-entropy of ``sigmoid(input)``, computed without overflow."""
     reduction = legacy(size_average, reduce, reduction)
@@ -370,7 +370,7 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
     return _reduce_with(F, values if weight is None else values * weight, reduction)
 
 
-@composite(node="SoftMarginLossBackward0")
+@composite(node="SoftMarginLossBackward0", whole=("input",))
 def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-y x))``."""
     return _reduce_with(F, -F.logsigmoid(input * target), legacy(size_average, reduce, reduction))
@@ -380,7 +380,8 @@ def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction
 def hinge_embedding_loss(F, input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """``x`` where ``y = 1``, ``max(0, margin - x)`` where ``y = -1``."""
     zero = F.zeros((), F.dtype_of(input))
-    values = F.where(target != 1, F.clamp(margin - input, min=0.0), zero) + F.where(target != -1, input, zero)
+    gap = F.constant(np.asarray(margin, F.dtype_of(input))) - input
+    values = F.where(target != 1, F.clamp_min(gap, 0.0), zero) + F.where(target != -1, input, zero)
     return _reduce_with(F, values, legacy(size_average, reduce, reduction))
 
 
@@ -392,7 +393,7 @@ def margin_ranking_loss(F, input1, input2, target, margin=0, size_average=None, 
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: torch.Size({list(input1.shape)}), "
             f"input2: torch.Size({list(input2.shape)}), target: torch.Size({list(target.shape)}) "
         )
-    return _reduce_with(F, F.clamp(-target * (input1 - input2) + margin, min=0.0), legacy(size_average, reduce, reduction))
+    return _reduce_with(F, F.clamp_min(-target * (input1 - input2) + margin, 0.0), legacy(size_average, reduce, reduction))
 
 
 @composite
@@ -407,7 +408,7 @@ def cosine_embedding_loss(F, input1, input2, target, margin=0.0, size_average=No
     eps = _TINY
     cos = F.sum(input1 * input2, dim) / F.sqrt((F.sum(input1 * input1, dim) + eps) * (F.sum(input2 * input2, dim) + eps))
     zero = F.zeros((), F.dtype_of(cos))
-    values = F.where(target == 1, 1 - cos, zero) + F.where(target == -1, F.clamp(cos - margin, min=0.0), zero)
+    values = F.where(target == 1, F.constant(np.ones((), F.dtype_of(cos))) - cos, zero) + F.where(target == -1, F.clamp_min(cos - margin, 0.0), zero)
     return _reduce_with(F, values, legacy(size_average, reduce, reduction))
 
 
@@ -424,7 +425,7 @@ def triplet_margin_loss(F, anchor, positive, negative, margin=1.0, p=2, eps=1e-6
     near, far = F.pairwise_distance(anchor, positive, p, eps), F.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = F.minimum(far, F.pairwise_distance(positive, negative, p, eps))
-    return _reduce_with(F, F.clamp(margin + near - far, min=0.0), legacy(size_average, reduce, reduction))
+    return _reduce_with(F, F.clamp_min(near + margin - far, 0.0), legacy(size_average, reduce, reduction))
 
 
 @composite
@@ -433,8 +434,8 @@ def poisson_nll_loss(F, input, target, log_input=True, full=False, size_average=
     reduction = legacy(size_average, reduce, reduction)
     values = F.exp(input) - target * input if log_input else input - target * F.log(input + eps)
     if full:
-        stirling = target * F.log(target) - target + 0.5 * F.log(2 * np.pi * target)
-        values = values + F.where(target <= 1, F.zeros((), F.dtype_of(values)), stirling)
+        stirling = target * F.log(target) - target + F.log(target * (2 * np.pi)) * 0.5
+        values = values + F.masked_fill(stirling, target <= 1, 0)
     return _reduce_with(F, values, reduction)
 
 
@@ -456,7 +457,7 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
         raise ValueError("var has negative entry/entries")
     safe = raised(F, var, eps)
     difference = input - target
-    values = 0.5 * (F.log(safe) + difference * difference / safe)
+    values = (F.log(safe) + F.square(difference) / safe) * 0.5
     if full:
         values = values + 0.5 * float(np.log(2 * np.pi))
     return _reduce_with(F, values, reduction)
@@ -479,7 +480,7 @@ def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
     return rows, index
 
 
-@composite(by_example=True, node="MultiMarginLossBackward0")
+@composite(by_example=True, node="MultiMarginLossBackward0", whole=("input",))
 def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
     reduction = checked(legacy(size_average, reduce, reduction))
@@ -510,7 +511,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, ()), reduction)
 
 
-@composite(by_example=True, node="MultilabelMarginLossBackward0")
+@composite(by_example=True, node="MultilabelMarginLossBackward0", whole=("input",))
 def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """Margins between every listed class (the labels before the first -1) and every other one."""
     reduction = checked(legacy(size_average, reduce, reduction))

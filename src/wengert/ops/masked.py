@@ -52,7 +52,8 @@ def filled(F: Any, name: str, input: Any, mask: Any, ord: Any = None) -> Any:
     """``input`` with what is masked out replaced by what does not matter to ``name``."""
     if mask is None:
         return input
-    return F.masked_fill(input, ~fitted(F, input, mask), identity(name, F.dtype_of(input), ord))
+    nothing = np.asarray(identity(name, F.dtype_of(input), ord), F.dtype_of(input))
+    return F.where(fitted(F, input, mask), input, F.constant(nothing))
 
 
 def axes(dim: Any, ndim: int) -> tuple[int, ...]:

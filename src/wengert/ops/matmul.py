@@ -198,7 +198,7 @@ def _t(a: Any) -> str:
     return _c(scalar_name(a.dtype))
 
 
-@composite(node="VdotBackward0")
+@composite(node="VdotBackward0", whole=("input", "other"))
 def vdot(F, input, other):
     """Inner product with the first vector conjugated."""
     return F.dot(F.conj(input) if F.is_complex(input) else input, other)
@@ -236,7 +236,7 @@ def _outer_check(input: Any, vec2: Any) -> None:
 def outer(F, input, vec2):
     """Outer product ``(n,), (m,) -> (n, m)``."""
     _outer_check(input, vec2)
-    return F.unsqueeze(input, -1) * vec2
+    return F.reshape(input, (-1, 1)) * vec2
 
 
 def _scaled(g: Any, factor: Any) -> Any:

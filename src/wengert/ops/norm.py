@@ -269,12 +269,11 @@ def local_response_norm(F, input, size, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if _size(input.shape) == 0:
         return input * 1
-    square = F.unsqueeze(input * input, 1)
-    n, c = input.shape[:2]
-    flat = F.reshape(square, (n, 1, c, -1))
-    padded = F.constant_pad_nd(flat, (0, 0, size // 2, (size - 1) // 2))
-    total = padded[:, :, 0:c]
-    for i in range(1, size):
-        total = total + padded[:, :, i : i + c]
-    mean = F.reshape(total / size, tuple(input.shape))
+    square, around = F.unsqueeze(input * input, 1), (size // 2, (size - 1) // 2)
+    if input.ndim == 3:
+        mean = F.squeeze(F.avg_pool2d(F.constant_pad_nd(square, (0, 0, *around)), (size, 1), 1), 1)
+    else:
+        n, c, rows = input.shape[:3]
+        padded = F.constant_pad_nd(F.reshape(square, (n, 1, c, rows, -1)), (0, 0, 0, 0, *around))
+        mean = F.reshape(F.squeeze(F.avg_pool3d(padded, (size, 1, 1), 1), 1), tuple(input.shape))
     return input / (mean * alpha + k) ** beta

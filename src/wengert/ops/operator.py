@@ -47,8 +47,10 @@ gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others
 *PyTorch's names*: ``node`` is the name of the node that is left on the tape. Where one of our operators stands for
 several of PyTorch's: ``without=dict(other="FmodBackward0")`` gives the name if that argument is not a tensor (but a
 number, or missing), ``naming`` is a function of the node that tells its name when somebody looks at it (None: the one it
-has), and ``inplace_node`` is the name that the in-place form leaves. A composite's ``node`` (a name, or a function of the
-result and the arguments) is given to the last node that it leaves.
+has), and ``inplace_node`` is the name that the in-place form leaves; ``constants`` is the number of edges that it has besides
+for tensors which are constants with us. A composite's ``node`` (a name, or a function of the
+result and the arguments) is given to the last node that it leaves; with ``whole=("input", "target")``, the arguments that
+PyTorch's node has edges for, one node of that name stands for all that it leaves.
 
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. ``by_example=True`` if it looks at the numbers
@@ -74,10 +76,10 @@ class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
     __slots__ = (
-        "aliases", "aux", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel", "kwonly", "lazy",
-        "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places", "pointwise", "promote",
-        "promoted",
-        "rows", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger", "without", "wrt",
+        "aliases", "aux", "constants", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel",
+        "kwonly", "lazy", "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
+        "pointwise", "promote", "promoted", "rows", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger",
+        "without", "wrt",
     )  # fmt: skip
 
     name: str
@@ -116,7 +118,7 @@ class Operator:
         self.variadic = options.get("variadic")
         self.places = options["places"]
         self.pointwise, self.linear = options.get("pointwise", False), options.get("linear", False)
-        self.aliases = options.get("aliases", ())
+        self.aliases, self.constants = options.get("aliases", ()), options.get("constants", 0)
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)
         self.without, self.naming, self.inplace_node = options.get("without", {}), options.get("naming"), options.get("inplace_node")
@@ -156,11 +158,14 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
-    __slots__ = ("aliases", "by_example", "define", "doc", "name", "node", "places", "raw")
+    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "name", "node", "params", "places", "raw", "whole")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw, self.node = define, options.get("raw"), options.get("node")
         self.name = options.get("name") or define.__name__.rstrip("_")
+        code, given = define.__code__, define.__defaults__ or ()
+        self.defaults = dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {})
+        self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
         self.by_example = options.get("by_example", False)

@@ -35,16 +35,22 @@ def pool_gather(input: Array, indices: Array):
     return np.take_along_axis(input.reshape(n, c, volume), indices.reshape(n, c, count), 2).reshape(indices.shape)
 
 
-def _node(kind: str, n: int) -> str:
-    """PyTorch's name: one dimension is pooled as two, of which one is taken away again."""
-    return "SqueezeBackward1" if n == 1 else kind.replace("#", str(n)) + "Backward0"
+def _node(kind: str, n: int) -> dict[str, Any]:
+    """What a composite says of PyTorch's node. One dimension is pooled as two, by the composite of two."""
+    return {} if n == 1 else dict(node=kind.replace("#", str(n)) + "Backward0", whole=("input",))
+
+
+def _as_two(F: Any, pool: Any, input: Any, *sizes: Any, **options: Any) -> Any:
+    """``pool`` of two dimensions, the first of which is 1; ``sizes`` are those of the second."""
+    found = pool(F.unsqueeze(input, -2), *sizes, **options)
+    return tuple(F.squeeze(x, -2) for x in found) if type(found) is tuple else F.squeeze(found, -2)
 
 
 _back = dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape))
 _two = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(), node="MaxPool2DWithIndicesBackward0")
 
 
-@operator(grad=_back, **_two)
+@operator(grad=_back, shows=("kernel", "stride", "padding", "dilation", "ceil_mode"), **_two)
 def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
@@ -52,6 +58,8 @@ def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode)
 def _max_pool(F: Any, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, alone: bool) -> Any:
     name = f"max_pool{n}d" if alone or n > 1 else "max_pool1d_with_indices"
     x, whole, kernel, stride, padding, dilation = prepare(F, name, n, input, kernel, stride, padding, dilation, ceil_mode)
+    if n == 1:
+        return _as_two(F, F.max_pool2d_with_indices, input, (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
     values, indices = F.max_pool_windows(x, kernel, stride, padding, dilation, bool(ceil_mode))
     return (values, indices) if whole else (F.squeeze(values, 0), F.squeeze(indices, 0))
 
@@ -66,8 +74,8 @@ def _max_pools(n: int) -> None:
 
     plain.__doc__ = f"The maximum of each window of the last {n} dimensions; with ``return_indices`` also its place."
     indexed.__doc__ = f"The maximum of each window of the last {n} dimensions and its place."
-    composite(plain, name=f"max_pool{n}d", places=("torch", "functional"), node=_node("MaxPool#DWithIndices", n))
-    composite(indexed, name=f"max_pool{n}d_with_indices", node=_node("MaxPool#DWithIndices", n))
+    composite(plain, name=f"max_pool{n}d", places=("torch", "functional"), **_node("MaxPool#DWithIndices", n))
+    composite(indexed, name=f"max_pool{n}d_with_indices", **_node("MaxPool#DWithIndices", n))
 
 
 for _n in (1, 2, 3):
@@ -104,6 +112,8 @@ def adaptive_max_windows(input: Array, size):
 def _adaptive_max(n: int) -> None:
     def plain(F, input, output_size, return_indices=False):
         x, whole, size = adaptive(F, input, n, f"adaptive_max_pool{n}d", output_size)
+        if n == 1:
+            return _as_two(F, F.adaptive_max_pool2d, input, (1, *size), return_indices)
         found = F.adaptive_max_windows(x, size)
         values, indices = found if whole else (F.squeeze(found[0], 0), F.squeeze(found[1], 0))
         return (values, indices) if return_indices else values
@@ -113,8 +123,8 @@ def _adaptive_max(n: int) -> None:
 
     plain.__doc__ = f"The maximum of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
     indexed.__doc__ = plain.__doc__ + " With their places."
-    composite(plain, name=f"adaptive_max_pool{n}d", node=_node("AdaptiveMaxPool#D", n))
-    composite(indexed, name=f"adaptive_max_pool{n}d_with_indices", node=_node("AdaptiveMaxPool#D", n))
+    composite(plain, name=f"adaptive_max_pool{n}d", **_node("AdaptiveMaxPool#D", n))
+    composite(indexed, name=f"adaptive_max_pool{n}d_with_indices", **_node("AdaptiveMaxPool#D", n))
 
 
 for _n in (1, 2, 3):
@@ -143,6 +153,8 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
             if not natural - step < want < natural + step:
                 raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and {natural + step})')
         size = asked
+    if n == 1:
+        return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride), (0, *padding), (1, *size))
     b, c = x.shape[:2]
     area = math.prod(size)
     raw = indices if F.raw else indices._data
@@ -158,14 +170,14 @@ def _unpools(n: int) -> None:
         return _unpool(F, n, input, indices, kernel_size, stride, padding, output_size)
 
     unpool.__doc__ = f"The partial inverse of ``max_pool{n}d``: each maximum at its place, zeros elsewhere."
-    composite(unpool, name=f"max_unpool{n}d", node=_node("MaxUnpool#D", n))
+    composite(unpool, name=f"max_unpool{n}d", **_node("MaxUnpool#D", n))
 
 
 for _n in (1, 2, 3):
     _unpools(_n)
 
 
-@operator(grad=_back, **_two)
+@operator(grad=_back, shows=("kernel", "size"), **_two)
 def fractional_windows(input: Array, kernel, size, samples):
     n, c, *space = input.shape
     starts = []
@@ -267,11 +279,13 @@ def _avg_pools(n: int) -> None:
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         x, whole, kernel, step, pad, _ = prepare(F, f"avg_pool{n}d", n, input, kernel_size, stride, padding, 1, ceil_mode)
+        if n == 1:
+            return _as_two(F, F.avg_pool2d, input, (1, *kernel), (1, *step), (0, *pad), ceil_mode, count_include_pad, divisor_override)
         y = F.avg_pool_windows(x, kernel, step, pad, bool(ceil_mode), bool(count_include_pad), divisor_override)
         return y if whole else F.squeeze(y, 0)
 
     pool.__doc__ = f"The average of each window of the last {n} dimensions."
-    composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",), node=_node("AvgPool#D", n))
+    composite(pool, name=f"avg_pool{n}d", places=("torch", "functional") if n == 1 else ("functional",), **_node("AvgPool#D", n))
 
 
 for _n in (1, 2, 3):
@@ -289,6 +303,8 @@ def _averages(size: int, out: int, dtype: Any) -> Any:
 def _adaptive_avg(n: int) -> None:
     def pool(F, input, output_size):
         x, whole, size = adaptive(F, input, n, f"adaptive_avg_pool{n}d", output_size)
+        if n == 1:
+            return _as_two(F, F.adaptive_avg_pool2d, input, (1, *size))
         space = tuple(x.shape[2:])
         if all(o and s % o == 0 for s, o in zip(space, size)):
             kernel = tuple(s // o for s, o in zip(space, size))
@@ -302,11 +318,14 @@ def _adaptive_avg(n: int) -> None:
 
     pool.__doc__ = f"The average of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
     places = ("torch", "functional") if n == 1 else ("functional",)
-    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, node=lambda y, *_, **__: _average_node(n, y))
+    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, **_average_node(n))
 
 
-def _average_node(n: int, y: Any) -> str:
-    return "MeanBackward1" if n > 1 and all(s == 1 for s in y.shape[-n:]) else _node("AdaptiveAvgPool#D", n)
+def _average_node(n: int) -> dict[str, Any]:
+    """The average of everything is a mean."""
+    options = _node("AdaptiveAvgPool#D", n)
+    name = options.get("node")
+    return options if n == 1 else options | dict(node=lambda y, *_, **__: "MeanBackward1" if all(s == 1 for s in y.shape[-n:]) else name)
 
 
 def along(F: Any, x: Any, axis: int, matrix: Any) -> Any:

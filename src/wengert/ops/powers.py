@@ -96,7 +96,7 @@ def float_power(F, input, exponent):
     if not (hasattr(input, "dtype") or hasattr(exponent, "dtype")):
         raise TypeError(f"float_power(): argument 'exponent' (position 2) must be Tensor, not {type(exponent).__name__}")
     wide = dt.C128 if any(_is_complex(F, x) for x in (input, exponent)) else dt.F64
-    return F.pow(*(F.cast(x, wide) if hasattr(x, "dtype") else x for x in (input, exponent)))
+    return F.pow(*(F.cast(x, wide) if hasattr(x, "dtype") and F.dtype_of(x) != wide else x for x in (input, exponent)))
 
 
 def _is_complex(F: Any, x: Any) -> Any:

@@ -211,22 +211,22 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
 
 
 def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
-    """The area between each sample and the next."""
+    """The doubled area between each sample and the next, and the dimension."""
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = axis(dim, y.ndim)
     later, earlier = _ends(F, y, d)
     if x is None:
-        return (later + earlier) * (dx / 2), d
+        return (later + earlier) * dx, d
     if x.ndim == 1:
         if x.shape[0] != y.shape[d]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
-        width = F.reshape(F.diff(x), (-1,) + (1,) * (y.ndim - d - 1))
+        width = F.diff(x if y.ndim == 1 else F.reshape(x, (1,) * d + (-1,) + (1,) * (y.ndim - d - 1)), dim=d if y.ndim > 1 else 0)
     else:
         if x.ndim < y.ndim:
             x = F.reshape(x, (1,) * (y.ndim - x.ndim) + tuple(x.shape))
         width = F.diff(x, dim=d)
-    return (later + earlier) * width / 2, d
+    return (later + earlier) * width, d
 
 
 @composite(aliases=("trapz",))
@@ -237,15 +237,21 @@ def trapezoid(F, y, x=None, *, dx=1, dim=-1):
     >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
     tensor(10.5000)
     """
+    if x is None and y.ndim and y.shape[axis(dim, y.ndim)]:
+        ends = F.select(y, dim, 0) + F.select(y, dim, -1)
+        return (F.sum(y, dim) - ends * 0.5) * dx
     strips, d = _strips(F, y, x, dx, dim)
-    return F.sum(strips, d)
+    return F.sum(strips, d) / 2
 
 
 @composite
 def cumulative_trapezoid(F, y, x=None, *, dx=1, dim=-1):
     """The running integral of samples ``y`` by the trapezoidal rule along ``dim``."""
+    if x is None:
+        strips, d = _strips(F, y, x, dx / 2, dim)
+        return F.cumsum(strips, d)
     strips, d = _strips(F, y, x, dx, dim)
-    return F.cumsum(strips, d)
+    return F.cumsum(strips, d) / 2
 
 
 def _between(F: Any, x: Any, d: int, start: int, stop: int) -> Any:

@@ -194,9 +194,14 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
 
 
 def _copy_of(name: str) -> None:
-    @composite(name=f"{name}_copy", places=("torch",))
-    def copied(F, *args, **more):
-        answer = getattr(F, name)(*args, **more)
+    def node(answer: Any, input: Any, dim: Any = None, *_: Any, **__: Any) -> str:
+        kind = "".join(part.capitalize() for part in name.split("_"))
+        number = 0 if name != "squeeze" or dim is None else 1 + (not isinstance(dim, int))
+        return f"{kind}Backward{number}_copy"
+
+    @composite(name=f"{name}_copy", places=("torch",), node=node, whole=("input",))
+    def copied(F, input, *args, **more):
+        answer = getattr(F, name)(input, *args, **more)
         if isinstance(answer, (tuple, list)):
             return tuple(F.clone(x, memory_format=True) for x in answer)
         return F.clone(answer, memory_format=True)
@@ -211,7 +216,7 @@ for _name in (
     _copy_of(_name)
 
 
-@composite(places=("torch",))
+@composite(places=("torch",), node="NarrowCopyBackward0", whole=("input",))
 def narrow_copy(F, input, dim, start, length):
     """``narrow`` as a copy instead of a view."""
     n = input.ndim
@@ -227,13 +232,13 @@ def narrow_copy(F, input, dim, start, length):
     return F.clone(F.narrow(input, dim, start, length), memory_format=True)
 
 
-@composite(places=("torch",))
+@composite(places=("torch",), node="AliasBackward0_copy")
 def alias_copy(F, input):
     """A copy."""
     return F.clone(input)
 
 
-@composite(places=("torch",))
+@composite(places=("torch",), node="SliceBackward0_copy", whole=("input",))
 def slice_copy(F, input, dim=0, start=None, end=None, step=1):
     """``input[start:end:step]`` along ``dim`` as a copy."""
     from .shape import slice_key

@@ -13,7 +13,7 @@ from ..graph.modes import modes
 from .call import bump, check_writable
 from .functions import function, inplace_function
 from .meta import requires_grad
-from .record import undifferentiable
+from .record import called, undifferentiable
 from .tensor import Tensor
 from .types import contiguous_format, on_cpu, preserve_format
 from .types import device as device_type
@@ -47,7 +47,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         return t if kept else t.clone(memory_format=memory_format)
     if not copy and (kept or seems(self._data) == format_name(memory_format)):
         return self
-    return self.clone() if kept else self.clone(memory_format=memory_format)
+    return called(self.clone() if kept else self.clone(memory_format=memory_format), "ToCopyBackward0")
 
 
 def _to(name: str, target: Any) -> Any:

@@ -11,10 +11,12 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes
+from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
 from .call import KNOWN
 from .record import rename, told
 from .spaces import RECORDED
+from .whole import enclose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +78,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 def _composite(op: Composite) -> Callable[..., Any]:
     define = op.define if not op.by_example else _by_example(op.define)
-    public, node = bool(op.places), op.node
+    public, node, whole = bool(op.places), op.node, op.whole
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
@@ -94,11 +96,14 @@ def _composite(op: Composite) -> Callable[..., Any]:
                 break
         out = kwargs.pop("out", None)
         observers = m.observers
+        since = next_sequence() if whole else 0
         if observers:
             answer = _observed(op.name, define, observers)(RECORDED, *args, **kwargs)
         else:
             answer = define(RECORDED, *args, **kwargs)
-        if node is not None:
+        if whole:
+            _as_one(op, answer, args, kwargs, since)
+        elif node is not None:
             _name_last(answer, node, args, kwargs)
         return answer if out is None else _write(answer, out, op.name)
 
@@ -120,6 +125,23 @@ def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
         name, facts = name
     if name is not None:
         rename(edge[0], name)
+    if facts is not None:
+        told(first, **facts)
+
+
+def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
+    """Give a composite that is one operator of PyTorch's one node."""
+    first = answer[0] if type(answer) is tuple else answer
+    if first._edge is None:
+        return
+    name = op.node(first, *args, **kwargs) if callable(op.node) else op.node
+    facts = None
+    if isinstance(name, tuple):
+        name, facts = name
+    if name is None:
+        return
+    given = op.defaults | dict(zip(op.params, args), **kwargs)
+    enclose(answer, name, [given.get(p) for p in op.whole], since, given)
     if facts is not None:
         told(first, **facts)
 

@@ -10,8 +10,8 @@ from ..arrays import dtypes as dt
 from .call import named
 from .functions import function
 from .overloads import overload
-from .record import called
 from .tensor import wrap
+from .whole import as_one
 
 
 def _pack(name: str, fields: tuple[str, ...], values: Any) -> Any:
@@ -87,10 +87,14 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
     if A.dim() < 2 or b.dim() < 2:
         name, x = ("b", b) if b.dim() < 2 else ("A", A)
         raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.dim()} dimensions instead")
-    matrix = A.mT if transpose else A
-    x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-    called(x, "TriangularSolveBackward0")
-    return _into("triangular_solve", _pack("triangular_solve", ("solution", "cloned_coefficient"), (x, A.clone())), out)
+
+    def solved() -> Any:
+        matrix = A.mT if transpose else A
+        x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+        return x, A.clone()
+
+    found = as_one("TriangularSolveBackward0", (b, A), solved)
+    return _into("triangular_solve", _pack("triangular_solve", ("solution", "cloned_coefficient"), found), out)
 
 
 @overload("torch", "Tensor")

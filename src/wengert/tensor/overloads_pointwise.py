@@ -125,6 +125,20 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
     return _where(condition, input, other, **more)
 
 
+@overload("torch")
+def real(input: Any) -> Any:
+    """The real part, a view; of a real tensor the tensor itself."""
+    return function("real")(input) if input._data.dtype.kind == "c" else input
+
+
+@overload("torch", "Tensor")
+def conj_physical(input: Any, *, out: Any = None) -> Any:
+    """The complex conjugate, as a new tensor; of a real tensor the tensor itself."""
+    if out is None and isinstance(input, Tensor) and type(input) is not call.Batched_ and input._data.dtype.kind != "c":
+        return input
+    return function("conj_physical")(input) if out is None else function("conj_physical")(input, out=out)
+
+
 def _where_method(self: Any, condition: Any, other: Any) -> Any:
     """``self`` where ``condition`` holds, ``other`` elsewhere."""
     return _where(condition, self, other)

@@ -12,6 +12,7 @@ from .overloads import overload
 from .record import told
 from .tensor import Tensor
 from .types import Size
+from .whole import as_one
 
 
 @overload("torch", "Tensor")
@@ -200,7 +201,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 @overload("torch")
 def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
     """``as_strided`` as a copy."""
-    return as_strided(input, size, stride, storage_offset).clone()
+    return as_one("AsStridedBackward0_copy", (input,), lambda: as_strided(input, size, stride, storage_offset).clone())
 
 
 @overload("torch")

@@ -268,9 +268,9 @@ def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
         return write_out(out, found, "normal")
     if not any(t.requires_grad for t in tensors):
         return finish(found)
-    anchors = [t if isinstance(t, Tensor) else Tensor._wrap(np.asarray(t, d)) for t in (mean, std)]
-    kind = 3 if len(tensors) == 2 else 1 if isinstance(mean, Tensor) else 2
-    return function("drawn_from_two")(*anchors, found, f"NormalBackward{kind}")
+    if len(tensors) == 2:
+        return function("drawn_from_two")(*tensors, found, "NormalBackward3")
+    return function("drawn_from")(*tensors, found, f"NormalBackward{1 if isinstance(mean, Tensor) else 2}")
 
 
 @by_map("numbers")

@@ -138,6 +138,17 @@ class OpNode(Node):
             return saved_attribute(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """As of every node; where PyTorch has an operator of its own for a number, there is no edge for it."""
+        found = super().next_functions
+        if self.op.without:
+            name = self.shown().name()
+            return tuple(f for f, p in zip(found, self.op.wrt) if f[0] is not None or self.op.without.get(p) != name)
+        if self.op.constants and self.name() == self.op.node_name:
+            found += ((None, 0),) * self.op.constants
+        return found
+
     def __dir__(self) -> list[str]:
         from .saved import saved_names
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .record import FREED, OpNode, Packed, check_versions, freed, modified, node_class, pack, rename
-from .saved_names import names, value
+from .saved_names import names, shown_value
 from .spaces import RAW
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def saved_attribute(node: OpNode, name: str) -> Any:
             raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
         ours = asked
     if not raw:
-        return value(node, ours)
+        return shown_value(node, asked, ours)
     key = _array(node, ours)
     if key is None:
         raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
     from .record import OpNode
 
-# Operator (or node): names in PyTorch. ``theirs=ours`` renames, ``theirs:value`` is a constant, a final ``*`` makes
+# Operator (or node, or both): names in PyTorch. ``theirs=ours`` renames, ``theirs:value`` is a constant, a final ``*`` makes
 # a tuple, ``#`` a Python number.
 TABLE = {
     "AddmmBackward0": "alpha beta mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
@@ -64,6 +65,7 @@ TABLE = {
     "CdistBackward0": "p:2.0 result x1 x2",
     # indexing
     "SelectBackward0": "dim=key_dim index=key_index self_sym_sizes",
+    "select": "dim index self_sym_sizes",
     "basic_index": "dim=key_dim end=key_end self_sym_sizes start=key_start step=key_step",
     "narrow": "dim end=narrow_end self_sym_sizes start step:1",
     "IndexBackward0": "indices* self_sym_sizes",
@@ -92,12 +94,47 @@ TABLE = {
     # layers
     "convolution_forward": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:False weight",
     "conv_input": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:True weight",
-    "max_pool_windows": "result1=indices",
     "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* padding* stride*",
     "batch_norm_channels": "eps input result1=mean result2=rstd weight",
     "group_norm_over": "eps group=groups input result1=mean result2=rstd weight",
     "layer_norm_over": "input normalized_shape=normalized result1=mean result2=rstd weight",
     "embedding_rows": "indices padding_idx scale_grad_by_freq=by_frequency sparse:False weight_sym_argsize_0",
+    "DotBackward0": "self tensor=other",
+    "MvBackward0": "self vec=other",
+    "adaptive_max_windows": "result1=indices",
+    "fractional_windows": "kernel_size=kernel* output_size=size* result1=indices",
+    "avg_pool_windows:AdaptiveAvgPool2DBackward0": "",
+    "avg_pool_windows:AdaptiveAvgPool3DBackward0": "",
+    "as_strided_scatter": "size* storage_offset stride*",
+    "slice_scatter": "dim end start step",
+    "diagonal_scatter": "dim1 dim2 offset",
+    "block_diag": "",
+    "round": "",
+    "max_pool_windows": "ceil_mode dilation* kernel_size=kernel* padding* result1=indices stride*",
+    "numpy_T": "dims=reversed",
+    "SqueezeBackward0": "self_sym_sizes",
+    "SqueezeBackward1": "dim self_sym_sizes",
+    "SqueezeBackward2": "dim* self_sym_sizes",
+    "assign": "",
+    "drawn_from": "",
+    "drawn_from:NormalBackward1": "mean_sym_sizes=input_sym_sizes",
+    "drawn_from:NormalBackward2": "std_sym_sizes=input_sym_sizes",
+    "drawn_from_two": "mean_sym_sizes std_sym_sizes",
+    "index_pick": "dim include_self index reduce result self source=src",
+    "index_total": "dim include_self index reduce",
+    "linalg_solve_ex": "A left result",
+    "linalg_svdvals": "",
+    "linalg_eigvals": "",
+    "linalg_eigvalsh": "",
+    "lu_unpack": "LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
+    "transform": "dim=dims* forward",
+    "NormBackward1": "dim* keepdim p=ord result self",
+    "pad_replicate2": "padding=pad*",
+    "pad_replicate3": "padding=pad*",
+    "sum_to": "self_sym_sizes",
+    "index_select:UpsampleNearest1DBackward0": "output_size=resized self_sym_sizes",
+    "index_select:UpsampleNearestExact1DBackward0": "output_size=resized self_sym_sizes",
+    "unsafe_split": "dim self_sym_sizes split_size",
     # losses
     "nll": "ignore_index reduction target weight",
     "cross_entropy_index": "ignore_index reduction target weight",
@@ -116,7 +153,31 @@ TABLE = {
     "sparse_dense": "",
 }
 
+# Nodes that stand for several of ours (``whole``), in terms of the composite's arguments.
+PARTS = {
+    "PdistBackward0": "self=input",
+    "CdistBackward0": "p x1 x2",
+    "DistBackward0": "other p self=input",
+    "PixelShuffleBackward0": "upscale_factor",
+    "PixelUnshuffleBackward0": "downscale_factor",
+    "ChannelShuffleBackward0": "groups",
+    "SoftMarginLossBackward0": "reduction self=input target",
+    "MultiMarginLossBackward0": "margin p reduction self=input target weight",
+    "MultilabelMarginLossBackward0": "reduction self=input target",
+    "BinaryCrossEntropyBackward0": "reduction self=input target weight",
+    "BinaryCrossEntropyWithLogitsBackward0": "pos_weight reduction self=input target weight",
+    "LinalgLuSolveBackward0": "LU adjoint left pivots",
+    "LinalgHouseholderProductBackward0": "input tau",
+    "OrmqrBackward0": "input2=tau input3=other left self=input transpose",
+    "ConvolutionBackward0": "dilation groups input padding stride weight",
+    **{f"GridSampler{n}DBackward0": "align_corners grid input interpolation_mode=mode padding_mode" for n in (2, 3)},
+    **{f"MaxUnpool{n}DBackward0": "indices" for n in (2, 3)},
+}
+
 REDUCTIONS = ("none", "mean", "sum")
+CHOICES = {
+    "reduction": REDUCTIONS, "interpolation_mode": ("bilinear", "nearest", "bicubic"), "padding_mode": ("zeros", "border", "reflection"),
+}  # fmt: skip
 
 Names = dict[str, str]  # PyTorch's name: where the value comes from
 
@@ -124,7 +185,7 @@ Names = dict[str, str]  # PyTorch's name: where the value comes from
 @functools.cache
 def names(op: Operator, node: str) -> Names:
     """PyTorch's names (without ``_saved_``) of what a node of this name and operator remembers."""
-    row = TABLE.get(op.name, TABLE.get(node))
+    row = TABLE.get(f"{op.name}:{node}", TABLE.get(op.name, TABLE.get(node)))
     if row is None:
         found = {}
         for key in (*op.saved, *op.consts):
@@ -161,6 +222,23 @@ def _own(op: Operator, name: str) -> str:
 SIZES = re.compile(r"(\w+?)_sym_(sizes|strides|numel|argsize_(?:minus_)?\d+)")
 
 
+def shown_value(node: OpNode, name: str, ours: str) -> Any:
+    """What ``node._saved_NAME`` gives. Integers are shown without sign, as PyTorch's bindings do, where they are no scalars."""
+    found = value(node, ours)
+    if name in SCALARS:
+        return found
+    if type(found) is int:
+        return found & _UNSIGNED
+    return tuple(x & _UNSIGNED if type(x) is int else x for x in found) if type(found) is tuple else found
+
+
+_UNSIGNED = 2**64 - 1
+SCALARS = {
+    "alpha", "beta", "correction", "eps", "exponent", "input_scale", "lambd", "max", "max_val", "min", "min_val", "negative_slope", "ord", "other",
+    "p", "scale", "self", "threshold", "value",
+}  # fmt: skip
+
+
 def value(node: OpNode, ours: str) -> Any:
     """The value behind a name of ``names``; arrays that a node holds are looked up by ``node.remembered``."""
     if ours.startswith(":"):
@@ -180,7 +258,7 @@ def value(node: OpNode, ours: str) -> Any:
     if number and getattr(found, "ndim", 1) == 0 and not found.requires_grad:
         return found.item()
     if isinstance(found, list) or (many and found is not None):
-        return tuple(found) if isinstance(found, (list, tuple)) else (found,)
+        found = tuple(found) if isinstance(found, (list, tuple)) else (found,)
     return found
 
 
@@ -261,6 +339,8 @@ DERIVED: dict[str, Callable[[Any], Any]] = {
     "key_step": lambda node: _slice(node, 2),
     "narrow_end": lambda node: node.remembered("start") + node.remembered("length"),
     "bias_sizes": _convolved,
+    "resized": lambda node: tuple(node.shape[2:]),
+    "reversed": lambda node: tuple(reversed(range(len(node.shape)))),
     "zeros": lambda node: (0,) * len(node.remembered("stride")),
     "normalized": lambda node: tuple(shape_of(node, "input")[d] for d in _dims(node)),
 }
@@ -282,3 +362,31 @@ def _mask(node: OpNode) -> Any:
     if mask.shape != shape:  # kept in bits
         mask = np.unpackbits(mask.view(np.uint8), count=int(np.prod(shape))).reshape(shape)
     return RAW.wrap((mask * scale).astype(dtype))
+
+
+def saved_by_parts(node: Any, name: str) -> Any:
+    """``_saved_x`` of a node that stands for several."""
+    asked = name.removeprefix("_saved_")
+    entry = next((e for e in PARTS.get(node.name(), "").split() if e.partition("=")[0] == asked), None)
+    if entry is None:
+        raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
+    param = entry.partition("=")[2] or asked
+    if param not in node.given:
+        raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
+    found = node.given[param]
+    if asked in CHOICES:
+        return CHOICES[asked].index(found)
+    if isinstance(found, weakref.ref):
+        return _kept(node, name, found())
+    return float(found) if asked in ("p", "margin") and "Margin" not in node.name() else bool(found) if asked == "align_corners" else found
+
+
+def _kept(node: Any, name: str, tensor: Any) -> Any:
+    """A tensor among the arguments, which nobody may hold any more but the parts."""
+    if tensor is None:
+        raise AttributeError(f"'{name}' of '{node.name()}' is no longer there: its gradient does not need it")
+    if any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved for part in node.parts):
+        from .record import freed
+
+        freed(node)
+    return tensor

@@ -163,7 +163,7 @@ class RecordedSpace:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         from .functions import function
 
-        call = function(name)
+        call = function(name.removesuffix("_of_all"))
         setattr(self, name, call)
         return call
 
@@ -185,6 +185,13 @@ class RecordedSpace:
         return a + b
 
     accumulate = plus
+
+    def sum(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+        """The sum of everything, or over dimensions: two operators, as PyTorch has it."""
+        return self.sum_of_all(x, **more) if dim is None else self.sum_dim(x, dim, keepdim, **more)
+
+    def mean(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+        return self.mean_of_all(x, **more) if dim is None else self.mean_dim(x, dim, keepdim, **more)
 
     @staticmethod
     def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
