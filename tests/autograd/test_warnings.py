@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -49,3 +51,23 @@ def test_warns(torch, code):
 @pytest.mark.parametrize("code", SILENT)
 def test_does_not_warn(torch, code):
     assert not _heard(torch, code)
+
+
+@pytest.mark.parametrize("convert", ["float", "complex"])
+def test_a_number_of_a_tensor_that_requires_grad(torch, convert):
+    """Once in a process, and never where no graph is recorded."""
+    code = f"""
+import {torch.__name__} as torch, warnings
+y = torch.ones(1, requires_grad=True) * 2
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    with torch.no_grad():
+        {convert}(y)
+    {convert}(y.detach()), int(y), y.item()
+    print([str(w.message) for w in seen])
+    {convert}(y), {convert}(y)
+    print(len(seen), str(seen[0].message).split(chr(10))[0])
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[0] == "[]"
+    assert said[1] == "1 Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior."

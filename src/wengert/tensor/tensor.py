@@ -609,18 +609,22 @@ class Tensor(Methods):
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
     def __float__(self) -> float:
-        if requires_grad(self):
-            warn_once(
-                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-                "Consider using tensor.detach() first."
-            )
+        self._warn_of_scalar()
         return self._scalar("double").real if self._data.dtype.kind == "c" else float(self._scalar("double"))
 
     def __int__(self) -> int:
         return int(self._scalar("int64_t").real) if self._data.dtype.kind == "c" else int(self._scalar("int64_t"))
 
     def __complex__(self) -> complex:
+        self._warn_of_scalar()
         return complex(self._scalar(""))
+
+    def _warn_of_scalar(self) -> None:
+        if requires_grad(self) and modes().grad:
+            warn_once(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Consider using tensor.detach() first."
+            )
 
     def _scalar(self, kind: str) -> Any:
         """The only element, as a Python number that can become one of that kind ("" for a complex one)."""
