@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays import dtypes as dt
 from .operator import family
 
 _, composite = family("torch")
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+ORDER: dict[str, Any] = {"enabled": True, "strategy": "auto"}  # set by ``backends.opt_einsum``
+_MOST = 5  # operands of which "auto" tries every order
 _plans: dict[Any, Any] = {}
 
 
@@ -18,7 +21,7 @@ def einsum(F, *args):
 
     A subscript that the output lacks is summed over, one that an operand repeats walks its diagonal, ``...`` stands for
     dimensions that broadcast. Also ``einsum(operand, [0, 1], ..., [output])``. Several operands are multiplied pair by
-    pair, the smallest intermediate result first.
+    pair, in the order that costs the fewest multiplications (see ``backends.opt_einsum``).
 
     >>> import wengert as torch
     >>> a, b = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 10.0])
@@ -27,18 +30,28 @@ def einsum(F, *args):
     """
     equation, operands = _arguments(args)
     shapes = tuple(tuple(x.shape) for x in operands)
-    plan = _plans.get((equation, shapes))
+    strategy = None if len(shapes) < 3 else ORDER["strategy"] if ORDER["enabled"] else "left"
+    plan = _plans.get((equation, shapes, strategy))
     if plan is None:
         if len(_plans) > 500:
             _plans.clear()
-        plan = _plans[equation, shapes] = _plan(equation, shapes)
+        plan = _plans[equation, shapes, strategy] = _plan(equation, shapes, strategy)
     prepare, steps, last = plan
     row = [_carry(F, x, todo) if todo else x for x, todo in zip(operands, prepare)]
     for i, j, left, right, multiply, after in steps:
         b, a = row.pop(j), row.pop(i)
         a, b = _carry(F, a, left), _carry(F, b, right)
-        row.append(_carry(F, F.matmul(a, b) if multiply else a * b, after))
+        row.append(_carry(F, _product(F, a, b) if multiply else a * b, after))
     return _carry(F, row[0], last)
+
+
+def _product(F: Any, a: Any, b: Any) -> Any:
+    d = F.dtype_of(a)
+    if d != F.dtype_of(b):
+        raise RuntimeError(f"expected scalar type {dt.scalar_name(d)} but found {dt.scalar_name(F.dtype_of(b))}")
+    if d.kind == "b":
+        raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
+    return F.matmul(a, b)
 
 
 def _carry(F: Any, x: Any, todo: Any) -> Any:
@@ -50,15 +63,21 @@ def _carry(F: Any, x: Any, todo: Any) -> Any:
 # -- reading the equation ---------------------------------------------------------------------------------------------
 
 
+_NOTHING = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+
+
 def _arguments(args: tuple[Any, ...]) -> tuple[str, Any]:
     if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
-        )
+        raise ValueError(_NOTHING)
     if isinstance(args[0], str):
         operands = args[1:]
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = tuple(operands[0])
+        if not operands:
+            raise ValueError(_NOTHING)
+        for i, x in enumerate(operands):
+            if not hasattr(x, "shape"):
+                raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
         return args[0], operands
     equation = ",".join(map(_subscripts, args[1::2]))
     if len(args) % 2:
@@ -86,7 +105,8 @@ def _labels(term: str, where: str, at: int) -> list[str]:
             i += 1
         elif c == ".":
             if "." in row:
-                raise RuntimeError(f"einsum(): found '.' for {where} for which an ellipsis was already found")
+                kind = "but an ellipsis (...)" if where == "output" else "for which an ellipsis"
+                raise RuntimeError(f"einsum(): found '.' for {where} {kind} was already found")
             if term[i : i + 3] != "...":
                 raise RuntimeError(f"einsum(): found '.' for {where} that is not part of any ellipsis{' (...)' if where == 'output' else ''}")
             row.append(".")
@@ -164,7 +184,7 @@ def _sizes(terms: list[list[Any]], shapes: Any) -> dict[Any, int]:
 # -- the plan ---------------------------------------------------------------------------------------------------------
 
 
-def _plan(equation: str, shapes: Any) -> tuple[Any, Any, Any]:
+def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, Any]:
     """``(prepare, steps, last)``: operations on each operand, products of pairs, and what brings the result into order."""
     terms, out = _parse(equation, shapes)
     sizes = _sizes(terms, shapes)
@@ -175,8 +195,12 @@ def _plan(equation: str, shapes: Any) -> tuple[Any, Any, Any]:
         prepare.append(todo)
         rows.append(row)
     steps = []
+    if strategy == "auto":
+        strategy = "optimal" if len(rows) <= _MOST else "greedy"
+    path = _best_path(rows, out, sizes) if strategy == "optimal" else []
     while len(rows) > 1:
-        i, j = _cheapest(rows, out, sizes) if len(rows) > 2 else (0, 1)
+        in_turn = (0, len(rows) - 1) if steps else (0, 1)  # the last one is what was made before
+        i, j = path.pop(0) if path else _cheapest(rows, out, sizes) if strategy == "greedy" else in_turn
         keep = {*out, *(c for k, row in enumerate(rows) if k not in (i, j) for c in row)}
         right, left = rows.pop(j), rows.pop(i)
         step, row = _pair(left, right, keep, out if not rows else None, sizes)
@@ -219,6 +243,27 @@ def _cheapest(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> t
             if best is None or key < best:
                 best, pair = key, (i, j)
     return pair
+
+
+def _best_path(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
+    """The pairs, in order, that cost the fewest multiplications together: every order is tried that is not already dearer."""
+    best: tuple[int | None, list[tuple[int, int]]] = (None, [])
+    waiting: list[tuple[int, list[set[Any]], list[tuple[int, int]]]] = [(0, [set(row) for row in rows], [])]
+    while waiting:
+        spent, left, path = waiting.pop()
+        if best[0] is not None and spent >= best[0]:
+            continue
+        if len(left) == 1:
+            best = (spent, path)
+            continue
+        options = []
+        for i in range(len(left)):
+            for j in range(i + 1, len(left)):
+                rest = [s for k, s in enumerate(left) if k not in (i, j)]
+                both = left[i] | left[j]
+                options.append((spent + _volume(both, sizes), [*rest, both & set(out).union(*rest)], [*path, (i, j)]))
+        waiting.extend(sorted(options, key=lambda o: -o[0]))  # the cheapest is looked into first
+    return best[1]
 
 
 def _volume(row: Any, sizes: dict[Any, int]) -> int:
