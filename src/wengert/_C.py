@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
 
+from ._custom_fallback import BelowAutograd as _AutoDispatchBelowAutograd
+from ._custom_fallback import get_mode as _get_autograd_fallback_mode
+from ._custom_fallback import set_mode as _set_autograd_fallback_mode
+from ._test_operators import _test_warn_in_autograd
 from .autograd._engine import (
     ImperativeEngine,
     _current_autograd_node,
@@ -18,6 +23,7 @@ from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from .autograd.function import DelayedError, Function
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from .autograd.graph import Node
+from .graph.engine import keeps_graph
 from .graph.modes import is_grad_enabled, is_inference_mode_enabled
 from .graph.node import InputMetadata
 from .tensor.meta import AccumulateGrad, CopySlices
@@ -89,9 +95,37 @@ class _WeakTensorRef:
 _functions = SimpleNamespace(
     AccumulateGrad=AccumulateGrad, CopySlices=CopySlices, DelayedError=_DelayedError, UndefinedGrad=_undefined_grad
 )
-_autograd = SimpleNamespace(SavedTensor=SavedTensor, _InputMetadata=InputMetadata)
+_autograd = SimpleNamespace(SavedTensor=SavedTensor, _InputMetadata=InputMetadata, _get_current_graph_task_keep_graph=keeps_graph)
+_nn = SimpleNamespace(_test_warn_in_autograd=_test_warn_in_autograd)
+
+_stashed: ContextVar[dict[str, Any]] = ContextVar("wengert_stashed")  # which the threads of a deep backward inherit
+
+
+def _stash_obj_in_tls(key: str, value: Any) -> None:
+    """Keep ``value`` for this thread, and the backwards that it starts."""
+    _stashed.set({**_stashed.get({}), key: value})
+
+
+def _is_key_in_tls(key: str) -> bool:
+    """Whether there is something under that key."""
+    return key in _stashed.get({})
+
+
+def _get_obj_in_tls(key: str) -> Any:
+    """What was kept under that key."""
+    if not _is_key_in_tls(key):
+        raise RuntimeError(f"Expected py_objects.obj_dict_.count(key) to be true, but got false: nothing was kept for {key!r}")
+    return _stashed.get({})[key]
+
+
+def _remove_obj_from_tls(key: str) -> None:
+    """Forget what was kept under that key."""
+    _stashed.set({k: v for k, v in _stashed.get({}).items() if k != key})
+
 
 __all__ = [
+    "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_get_obj_in_tls", "_is_key_in_tls", "_nn", "_remove_obj_from_tls",
+    "_set_autograd_fallback_mode", "_stash_obj_in_tls",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",

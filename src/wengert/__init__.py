@@ -15,6 +15,7 @@ tensor([2., 4., 6.])
 
 from __future__ import annotations
 
+import os as _os
 import warnings as _warnings
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
@@ -82,9 +83,9 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
-    "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler", "random", "serialization", "signal", "sparse",
-    "special", "storage", "testing", "utils", "version", "xpu",
+    "_C", "_VF", "_logging", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "fft", "func", "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler",
+    "random", "serialization", "signal", "sparse", "special", "storage", "testing", "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
     "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
@@ -99,6 +100,7 @@ _LOWLEVEL = (
     "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy",
 )  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
+    **{f"_test_autograd_multiple_dispatch{n}": ("_test_operators", f"_test_autograd_multiple_dispatch{n}") for n in ("", "_view", "_view_copy")},
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
@@ -113,6 +115,12 @@ _ELSEWHERE = {  # name -> (module, its name there)
     **{f"{n}Storage": ("tensor.storage", f"{n}Storage") for n in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")},
     **{n: ("_lowlevel", n) for n in _LOWLEVEL},
 }  # fmt: skip
+
+
+if "TORCH_LOGS" in _os.environ:
+    from ._logging import _init_logs
+
+    _init_logs()
 
 
 def __getattr__(name: str) -> Any:

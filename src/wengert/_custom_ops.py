@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._custom_fallback import below, fallen_back
 from ._custom_schema import Schema
 from .autograd.function import Function
 from .graph.modes import modes, no_grad
@@ -46,10 +47,15 @@ class Packet(dispatch.OpOverloadPacket):
 
 
 class CustomOperator:
-    """One operator of the user's: its schema, its kernels by device, and its gradient."""
+    """One operator of the user's: its schema, its kernels by device, and its gradient.
 
-    def __init__(self, qualname: str, schema: str) -> None:
+    ``closed``: whether its kernels run below the tape, as those of ``custom_op`` do, and those of an operator with a
+    gradient. The kernels of others may be made of recorded operators.
+    """
+
+    def __init__(self, qualname: str, schema: str, closed: bool = False) -> None:
         namespace, name = qualname.split("::")
+        self.closed = closed
         self.qualname, self.schema = qualname, Schema(qualname, schema)
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.fake: Callable[..., Any] | None = None
@@ -65,10 +71,34 @@ class CustomOperator:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, keyword_only = self.schema.bind(args, kwargs)
         flat, shape = _flatten(args)
+        if not self.closed:
+            return self._open(args, keyword_only, flat)
         if modes().grad and any(isinstance(t, Tensor) and requires_grad(t) for t in flat):
             plan = _Plan(shape, keyword_only)
             return plan.returned(self.function.apply(plan, *flat))
         return self.run(args, keyword_only)
+
+    def _open(self, args: tuple[Any, ...], keyword_only: dict[str, Any], flat: list[Any]) -> Any:
+        """What was registered for the tape if there is such a thing, else a kernel."""
+        m = modes()
+        if not below.get() and not m.inference:
+            registered = self.kernels.get("autogradcpu") or self.kernels.get("autograd")
+            if registered is not None:
+                return registered(*args, **keyword_only)
+        if "cpu" not in self.kernels and "compositeimplicitautograd" in self.kernels:
+            return self.kernels["compositeimplicitautograd"](*args, **keyword_only)
+        if m.dispatch:
+            return fallen_back(lambda: self.run(args, keyword_only), self.qualname, flat, self.schema.mutable_returns)
+        return fallen_back(lambda: self._found()(*args, **keyword_only), self.qualname, flat, self.schema.mutable_returns)
+
+    def _found(self) -> Callable[..., Any]:
+        run = self.kernels.get("cpu") or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
+        if run is None:
+            raise NotImplementedError(
+                f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for "
+                f"this backend. '{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
+            )
+        return run
 
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
         """The kernel, below the tape, under the dispatch modes that are active."""
@@ -78,12 +108,9 @@ class CustomOperator:
         return self._kernel(*args, **keyword_only)
 
     def _kernel(self, *args: Any, **keyword_only: Any) -> Any:
-        run = self.kernels.get("cpu") or self.kernels.get("default")
-        if run is None:
-            raise NotImplementedError(
-                f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for "
-                f"this backend. '{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
-            )
+        run = self._found()
+        if not self.closed:
+            return run(*args, **keyword_only)
         with no_grad():
             answer = run(*args, **keyword_only)
         named = dict(zip((p.name for p in self.schema.parameters if not p.kwonly), args)) | keyword_only

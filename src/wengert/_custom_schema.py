@@ -47,6 +47,8 @@ class Schema:
             else:
                 self.parameters.append(Parameter(part, kwonly))
         self.returns = match[2].strip()
+        results = _split(self.returns[1:-1]) if self.returns.startswith("(") else [self.returns]
+        self.mutable_returns = frozenset(i for i, r in enumerate(results) if "!" in r)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """All arguments by position with their defaults, and the keyword-only ones by name; ``RuntimeError`` as in PyTorch."""
@@ -63,7 +65,7 @@ class Schema:
                 if p.required:
                     raise RuntimeError(f"{self.name}() is missing value for argument '{p.name}'. Declaration: {self}")
                 given[p.name] = p.default
-            elif p.type == "Tensor" and not isinstance(given[p.name], Tensor):
+            elif p.type == "Tensor" and not isinstance(given[p.name], (Tensor, type(None))):  # None is a tensor that is undefined
                 value = given[p.name]
                 raise RuntimeError(
                     f"{self.name}() Expected a value of type 'Tensor' for argument '{p.name}' but instead found type '{type(value).__name__}'.\n"

@@ -69,7 +69,7 @@ class CustomOpDef:
                 f"Cannot register autograd formula for non-functional operator {self._qualname} with schema {self._operator.schema}. Please "
                 "create a functional operator and register an autograd formula for that."
             )
-        self._operator.backward, self._operator.setup = backward, setup_context
+        self._operator.backward, self._operator.setup, self._operator.closed = backward, setup_context, True
 
 
 def custom_op(
@@ -90,7 +90,7 @@ def custom_op(
 
     def make(fn: Callable[..., Any]) -> CustomOpDef:
         _, _ = name.split("::")
-        made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema), fn)
+        made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
         made.register_kernel("default" if device_types is None else device_types, fn)
         return made
 
@@ -99,7 +99,7 @@ def custom_op(
 
 def _devices(kinds: Any) -> tuple[str, ...]:
     kinds = ("default",) if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
-    return tuple("default" if k in ("CompositeImplicitAutograd", "CompositeExplicitAutograd") else k.lower() for k in kinds)
+    return tuple("default" if k == "CompositeExplicitAutograd" else k.lower() for k in kinds)
 
 
 def _find(op: Any) -> CustomOperator:
@@ -135,7 +135,16 @@ def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None 
 
 
 def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
-    """Define an operator ``"namespace::name"`` by its schema; ``impl`` gives it kernels."""
+    """Define an operator ``"namespace::name"`` by its schema; ``impl`` gives it kernels.
+
+    A kernel runs as it is, and what it does with recorded operators is recorded. Unless ``register_autograd`` gives the
+    operator a gradient, or ``impl`` one for the key ``"Autograd"``, a backward that comes to it warns.
+    """
+    if qualname in OPERATORS:
+        raise RuntimeError(
+            f"Tried to register an operator ({qualname}{schema}) with the same name and overload name multiple times. Each overload's schema "
+            "should only be registered with a single call to def()."
+        )
     CustomOperator(qualname, schema)
 
 
@@ -171,7 +180,7 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator, such as ``"foo(Tensor x) -> Tensor"``; gives its name."""
         name, bracket, rest = schema.partition("(")
-        CustomOperator(f"{self.ns}::{name.strip()}", bracket + rest)
+        define(f"{self.ns}::{name.strip()}", bracket + rest)
         return name.strip()
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **_: Any) -> None:

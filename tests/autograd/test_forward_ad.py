@@ -466,3 +466,100 @@ def test_levels_nest_inside():
     s, c = math.sin(2.0), math.cos(2.0)
     assert abs(first.item() - (12 * s + 8 * c)) < 1e-5
     assert abs(second.item() - (12 * s + 24 * c - 8 * s)) < 1e-5
+
+
+HANDED_ON = {  # the derivative is the identity, the result is no view
+    "add": lambda x: x + 1,
+    "add a tensor": lambda x: x + 0 * x.detach(),
+    "add to a tensor": lambda x: x.detach() + x,
+    "sub": lambda x: x - 1,
+    "alpha": lambda x: x.add(x.detach(), alpha=2),
+    "copy_": lambda x: x.new_zeros(2).copy_(x),
+    "add_": lambda x: x.new_zeros(2).add_(x),
+    "clone": lambda x: x.clone(),
+    "clamp": lambda x: x.clamp(min=-100),
+    "mul": lambda x: x * 1.0,
+}
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_tangents_of_results_are_their_own(torch, fwAD, name):
+    t = torch.tensor([1.0, 2.0])
+    with fwAD.dual_level():
+        y = HANDED_ON[name](fwAD.make_dual(torch.tensor([3.0, 4.0]), t))
+        assert fwAD.unpack_dual(y).tangent is not t
+        y.mul_(10)
+        assert fwAD.unpack_dual(y).tangent.tolist() == [10.0, 20.0]
+    assert t.tolist() == [1.0, 2.0]
+
+
+def test_detaching_forgets_the_tangent(torch, fwAD):
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(2), torch.ones(2))
+        inplace = dual.clone()
+        assert fwAD.unpack_dual(inplace.detach_()).tangent is None
+        assert fwAD.unpack_dual(inplace * 2).tangent is None
+        assert fwAD.unpack_dual(dual.detach()).tangent is None
+        assert fwAD.unpack_dual(dual).tangent is not None
+
+
+def test_map_over_tangents(torch, fwAD):
+    mapped = importlib.import_module(f"{torch.__name__}._vmap_internals")._vmap
+    assert torch._vmap_internals._vmap is mapped
+    tangents = torch.arange(8.0).reshape(2, 4)
+
+    def push(t):
+        with fwAD.dual_level():
+            return fwAD.unpack_dual(fwAD.make_dual(torch.ones(4), t).sin()).tangent
+
+    assert torch.allclose(mapped(push)(tangents), tangents * torch.ones(4).cos())
+    assert mapped(lambda t: (None, t * 2), 0, 0, True)(tangents)[0] is None
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_gradients_of_convolution_that_are_wanted(torch, fwAD, transposed):
+    torch.manual_seed(0)
+    x, w = torch.randn(2, 3, 5, requires_grad=True), torch.randn(3, 3, 2, requires_grad=True)
+    b = torch.zeros(3, requires_grad=True)
+    y = torch.nn.functional.conv_transpose1d(x, w, b, 2) if transposed else torch.nn.functional.conv1d(x, w, b, 2)
+    g = torch.randn_like(y)
+    backward = torch.ops.aten.convolution_backward
+    given = (g, x.detach(), w.detach(), (3,), (2,), (0,), (1,), transposed, (0,), 1)
+    for found, expected in zip(backward(*given, (True, True, True)), torch.autograd.grad(y, (x, w, b), g), strict=True):
+        assert torch.allclose(found, expected, atol=1e-5)
+    assert [v is None for v in backward(*given, (False, True, False))] == [True, False, True]
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(w.detach(), torch.ones_like(w))
+        for_input, _, _ = backward(g, x.detach(), dual, *given[3:], (True, False, False))
+        ones = backward(g, x.detach(), torch.ones_like(w), *given[3:], (True, False, False))[0]
+        assert torch.allclose(fwAD.unpack_dual(for_input).tangent, ones, atol=1e-5)
+        assert backward(g, x.detach(), dual, *given[3:], (False, True, False))[0] is None
+
+
+def test_zeros_laid_out_like_features(torch):
+    zeros = torch.ops.aten._new_zeros_with_same_feature_meta
+    batch = torch.ones(2, 3, 7)
+    for other in (torch.ones(2, 3).t(), torch.ones(5)[1:4], torch.ones(3, 2, dtype=torch.float64), torch.tensor(1.0)):
+        for n in range(3):
+            z = zeros(batch, other, self_num_batch_dims=n)
+            assert z.shape == (*batch.shape[:n], *other.shape)
+            assert z.stride()[n:] == other.stride()
+            assert (z.dtype, z.storage_offset()) == (other.dtype, other.storage_offset())
+            assert not z.any()
+
+
+@pytest.mark.parametrize("primal", ["plain", "conj", "neg"])
+@pytest.mark.parametrize("tangent", ["plain", "conj", "neg"])
+def test_tangents_are_lazy_like_their_primals(torch, fwAD, primal, tangent):
+    views = {"plain": lambda x: x, "conj": lambda x: x.conj(), "neg": lambda x: x._neg_view()}
+    x = views[primal](torch.complex(torch.arange(6.0).reshape(2, 3), torch.ones(2, 3)))
+    t = views[tangent](torch.complex(torch.ones(2, 3), torch.arange(6.0).reshape(2, 3)))
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x, t)
+        found = fwAD.unpack_dual(dual).tangent
+        assert (found is t) == (primal == tangent)
+        assert torch.equal(found, t)
+        assert (found.is_conj(), found.is_neg()) == (x.is_conj(), x.is_neg())
+        assert torch.equal(fwAD.unpack_dual(dual[1:].imag).tangent, t[1:].imag)
+        dual.mul_(2)
+        assert torch.equal(fwAD.unpack_dual(dual.real).tangent, 2 * t.real if primal != tangent else t.real)

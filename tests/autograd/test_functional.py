@@ -226,3 +226,12 @@ def test_answers_have_the_class_of_the_inputs(torch):
         functional.jvp(torch.exp, x, v)[1], functional.hvp(lambda x: x.exp().sum(), x, v)[1],
     ):  # fmt: skip
         assert type(found) is Mine
+
+
+def test_standard_basis(torch):
+    basis = torch.autograd.functional._construct_standard_basis_for
+    row = (torch.zeros(2, 3), torch.zeros(()), torch.zeros(2, dtype=torch.float64))
+    found = basis(row, tuple(t.numel() for t in row))
+    assert [tuple(m.shape) for m in found] == [(9, 6), (9, 1), (9, 2)]
+    assert [m.dtype for m in found] == [t.dtype for t in row]
+    assert torch.equal(torch.cat([m.float() for m in found], 1), torch.eye(9))

@@ -275,3 +275,41 @@ def test_a_hook_may_answer_with_what_it_was_given(torch):
     y.register_hook(lambda g: g.clone().mul_(0.5))
     y.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("how", ["backward", "grad"])
+def test_a_leaf_from_an_earlier_graph_has_its_turn_as_soon_as_it_is_complete(torch, how):
+    early, x = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    order = []
+    first = (early * 2).sum()  # which keeps the accumulator alive
+    for name, t in (("early", early), ("x", x)):
+        t.register_hook(lambda g, name=name: order.append(name))
+    y = x.exp()
+    y.register_hook(lambda g: order.append("y"))
+    loss = (y * early).sum()
+    if how == "backward":
+        loss.backward(inputs=(early, x))
+    else:
+        torch.autograd.grad(loss, (early, x))
+    assert order == ["early", "y", "x"]
+    first.backward()
+
+
+def test_sequence_numbers_that_were_changed(torch):
+    x = torch.ones(2, requires_grad=True)
+    order = []
+    branches = [x * 2, x * 3, x * 4]
+    total = torch.stack(branches)
+    for name, t in zip("abc", branches):
+        t.register_hook(lambda g, name=name: order.append(name))
+    total.register_hook(lambda g: order.append("total"))
+    total.grad_fn._set_sequence_nr(0)
+    for number, t in zip((100, 300, 200), branches):
+        t.grad_fn._set_sequence_nr(number)
+        assert t.grad_fn._sequence_nr() == number
+    for _ in range(2):
+        x.grad = None
+        total.sum().backward(retain_graph=True)
+        assert x.grad.tolist() == [9.0, 9.0]
+    torch.autograd.grad(total.sum(), x)
+    assert order == ["total", "b", "c", "a"] * 3

@@ -504,3 +504,15 @@ def test_written_part_of_an_outside_graph(torch):
     assert b.grad_fn is not None and c.flatten().tolist() == [2.0, 1.0, 1.0]
     c.sum().backward()
     assert a.grad.tolist() == [[1.0]] * 3
+
+
+def test_view_of_a_plain_base_that_requires_grad_still_does_after_a_write(torch):
+    base = torch.ones(3)
+    leaf = base[:].requires_grad_()
+    view = leaf[:]
+    assert view._base is base
+    with torch.no_grad():
+        view.zero_()
+    assert view.requires_grad
+    view.sum().backward()
+    assert leaf.grad is None  # the history is that of the base now, which has none

@@ -158,7 +158,7 @@ def _jacobian_at_once(call: _Call) -> Any:
     """The Jacobians of all outputs from one backward of a batch: the rows of the identity."""
     sizes = [o.numel() for o in call.outputs]
     flat = tuple(o.reshape(-1) for o in call.outputs)
-    seeds = _basis(flat, sizes)
+    seeds = _construct_standard_basis_for(flat, sizes)
     pairs = [(o, v) for o, v in zip(flat, seeds) if o.requires_grad]
     found: Any = (None,) * len(call.inputs)
     if pairs:
@@ -189,7 +189,8 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
     several_in, row = _row(inputs, "inputs", "jacobian")
     sizes = [x.numel() for x in row]
     with Map(sum(sizes)) as mapped, tangents.Level() as level:
-        given = tuple(level.dual(x, wrapped(v, mapped).view(x.shape)) for x, v in zip(row, _basis([x.reshape(-1) for x in row], sizes)))
+        seeds = _construct_standard_basis_for([x.reshape(-1) for x in row], sizes)
+        given = tuple(level.dual(x, wrapped(v, mapped).view(x.shape)) for x, v in zip(row, seeds))
         several_out, outputs = _row(func(*given), "outputs", "jacobian")
         found = [level.tangent(o) for o in outputs]
         columns = [expanded(zeros_like(level.primal(o)) if t is None else t, mapped) for o, t in zip(outputs, found)]
@@ -203,15 +204,15 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
     return _unpacked(tuple(_unpacked(r, several_in) for r in table), several_out)
 
 
-def _basis(flat: Any, sizes: list[int]) -> list[Tensor]:
-    """The rows of one large identity, cut into a matrix for each of the vectors ``flat``."""
+def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> Tensors:
+    """The rows of one large identity, cut into a matrix for each of the tensors, whose numbers of elements are given."""
     found, at = [], 0
-    for v, n in zip(flat, sizes):
-        rows = zeros_like(v.detach()).new_zeros((sum(sizes), n))
+    for v, n in zip(tensors, tensor_numels):
+        rows = zeros_like(v.detach()).new_zeros((sum(tensor_numels), n))
         rows.diagonal(-at).fill_(1)
         found.append(rows)
         at += n
-    return found
+    return tuple(found)
 
 
 def _jacobian_rows(call: _Call, i: int, output: Tensor) -> Tensors:

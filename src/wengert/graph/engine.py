@@ -11,10 +11,11 @@ import itertools
 import sys
 import threading
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from . import anomaly as anomaly_mode
+from . import node as graph_node
 from .modes import modes
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Walk:
 
 
 _numbers = itertools.count()
+listener: Callable[[Any], Callable[[], None]] | None = None  # told the roots of every run; gives what ends its attention
 
 
 class _Current(threading.local):
@@ -71,10 +73,20 @@ def current_walk() -> Walk | None:
 
 def current_node() -> Node | None:
     """The node whose rule (or hook) is running in this thread, if any."""
+    return _local("node")
+
+
+def keeps_graph() -> bool:
+    """Whether the run that this thread is in keeps what its nodes remember; True outside of any."""
+    return bool(_local("retain", True))
+
+
+def _local(name: str, otherwise: Any = None) -> Any:
+    """A variable of the innermost walk in this thread."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code is not _run.__code__:
         frame = frame.f_back
-    return None if frame is None else frame.f_locals.get("node")
+    return otherwise if frame is None else frame.f_locals.get(name)
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
@@ -114,11 +126,15 @@ def run(
     watch = anomaly_mode.current
     before = None if watch is None else watch.enter()
     observers = modes().observers
+    ended = None if listener is None else listener(roots)
+    keys = None
+    if graph_node.relabelled or (needed is not None and any(not n.edges and n.hooks is not None for n in captures or needed)):
+        keys = order(roots, needed, captures)
     try:
         if not observers:
-            _run(roots, space, retain, needed, captures, watch)
+            _run(roots, space, retain, needed, captures, watch, keys)
         else:
-            _observed(observers)(roots, space, retain, needed, captures, watch)
+            _observed(observers)(roots, space, retain, needed, captures, watch, keys)
     except Exception:
         if watch is not None:
             watch.failed()
@@ -127,6 +143,8 @@ def run(
         _current.walk = outer
         if watch is not None:
             watch.leave(before)
+        if ended is not None:
+            ended()
     if walk.callbacks is not None:
         _finish(walk, walk.callbacks)
 
@@ -169,7 +187,7 @@ def _in_own_thread(work: Callable[..., None], *args: Any) -> None:
         raise failed.pop()
 
 
-def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
+def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any, keys: Any = None) -> None:
     raw = space.raw
     pending: dict[Node, Any] = {}
     heap: list[tuple[int, Node]] = []
@@ -179,7 +197,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
         if node.outputs > 1:
             if node not in pending:
                 pending[node] = [None] * node.outputs
-                heappush(heap, (node.seq, node))
+                heappush(heap, (node.seq if keys is None else keys[node], node))
             row = pending[node]
             row[nr] = g if row[nr] is None else row[nr] if g is None else space.plus(row[nr], g)
         elif node in pending:
@@ -189,7 +207,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                 pending[node] = space.accumulate(pending.pop(node), g)
         else:
             pending[node] = g
-            heappush(heap, (node.seq, node))
+            heappush(heap, (node.seq if keys is None else keys[node], node))
 
     for (node, nr), g in roots:
         if needed is None or node in needed or (captures is not None and node in captures):
@@ -241,7 +259,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                         gi = _conform(space, gi, to.shape, to.dtype, node, i)
                     if to not in pending:
                         pending[to] = gi
-                        heappush(heap, (to.seq, to))
+                        heappush(heap, (to.seq if keys is None else keys[to], to))
                         continue
             elif gi is not None:
                 shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
@@ -288,6 +306,37 @@ def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     if len(small) > len(large):
         return False
     return all(a in (b, 1) for a, b in zip(reversed(small), reversed(large)))
+
+
+def order(roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any) -> dict[Node, int]:
+    """The places of the nodes in the order that PyTorch runs them in.
+
+    Of those whose gradient is complete the one with the largest sequence number comes first, accumulators before all. The
+    plain walk does the same without counting, but for numbers that were changed, and for leaves with an accumulator from
+    an earlier graph: it comes to those later, which only their hooks could notice.
+    """
+    parts = below(edge for edge, _ in roots)
+    if needed is not None:
+        parts &= needed.union(captures or ())
+    waiting = dict.fromkeys(parts, 0)
+    for node in parts:
+        for to in _next(node, needed, waiting):
+            waiting[to] += 1
+    ready = [(-node._sequence_nr(), node.seq, node) for node, n in waiting.items() if not n]
+    heapify(ready)
+    places: dict[Node, int] = {}
+    while ready:
+        node = heappop(ready)[2]
+        places[node] = len(places)
+        for to in _next(node, needed, waiting):
+            waiting[to] -= 1
+            if not waiting[to]:
+                heappush(ready, (-to._sequence_nr(), to.seq, to))
+    return places
+
+
+def _next(node: Node, needed: set[Node] | None, parts: Any) -> list[Node]:
+    return [e[0] for e in node.edges if e is not None and e[0] in parts] if needed is None or node in needed else []
 
 
 def reachable(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:

@@ -7,6 +7,7 @@ it made. A gradient enters by the output and leaves by the edges.
 from __future__ import annotations
 
 import itertools
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
 
 
+relabelled: set[weakref.ref[Node]] = set()  # the nodes that were given another sequence number
 _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})  # PyTorch did not generate these
 
 
@@ -112,8 +114,9 @@ class Node(_Fields):
         return self.__dict__.get("_sequence", -self.seq)
 
     def _set_sequence_nr(self, sequence_nr: int) -> None:
-        # A label for profilers. The walk goes by ``seq``, which has to agree with the edges.
+        # A walk goes by ``seq``, which agrees with the edges, unless it meets a node with a number of its own.
         self.__dict__["_sequence"] = sequence_nr
+        relabelled.add(weakref.ref(self, relabelled.discard))
 
     @property
     def requires_grad(self) -> bool:

@@ -21,7 +21,8 @@ def __getattr__(name: str) -> Any:
         return aten
     made = sys.modules.get(f"{__name__.rpartition('.')[0]}.tensor.dispatch")
     if made is not None and name in made.NAMESPACES:  # the user's own, of torch.library
-        return made.NAMESPACES[name]
+        found = globals()[name] = made.NAMESPACES[name]  # where ``del torch.ops.name`` finds it
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

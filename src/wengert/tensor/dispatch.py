@@ -200,7 +200,22 @@ def _log_softmax(x: Any, dim: int, half_to_float: bool = False) -> Any:
     return function("log_softmax")(x, dim)
 
 
-_REACHED: dict[str, Callable[..., Any]] = {"_softmax": _softmax, "_log_softmax": _log_softmax}
+def _convolution_backward(*args: Any, **kwargs: Any) -> Any:
+    from .aten import convolution_backward
+
+    return convolution_backward(*args, **kwargs)
+
+
+def _new_zeros(*args: Any, **kwargs: Any) -> Any:
+    from .aten import new_zeros_like_features
+
+    return new_zeros_like_features(*args, **kwargs)
+
+
+_REACHED: dict[str, Callable[..., Any]] = {
+    "_softmax": _softmax, "_log_softmax": _log_softmax, "convolution_backward": _convolution_backward,
+    "_new_zeros_with_same_feature_meta": _new_zeros,
+}  # fmt: skip
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

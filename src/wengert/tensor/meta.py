@@ -227,8 +227,13 @@ def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | Non
     shape, strides, offset = place
     steps = tuple(s // item for s in strides)
     values = {"input": base._data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item, "source": source}
-    node = record(TABLE["as_strided"], {"input": base}, values, (t,), modes())  # type: ignore[arg-type]
-    return None if node is None else (node, 0)
+    wanted = requires_grad(base)
+    node = record(TABLE["as_strided"], {"input": base if wanted else base.detach().requires_grad_()}, values, (t,), modes())  # type: ignore[arg-type]
+    if node is None:
+        return None
+    if not wanted:  # a view that required a gradient still does, though what was written has none
+        node.edges = (None,)
+    return node, 0
 
 
 def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:

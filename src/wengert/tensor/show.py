@@ -16,7 +16,7 @@ def show(t: Any) -> str:
 
     try:
         node = t.grad_fn
-        name = None if node is None else node.name()
+        name = None if node is None else node.name().rpartition("::")[2]
     except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
         name = "Invalid"
     return format_tensor(

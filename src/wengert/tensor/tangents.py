@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.lazy import address, marks
+from ..arrays.lazy import address, marks, seen
 from ..graph.modes import Modes, modes, set_modes
 from . import call
 from .meta import Meta, edge_of, meta_of, requires_grad
@@ -179,7 +179,7 @@ class Level:
                 row = rule(op, node, tensors, tangents, answer)
             finally:
                 set_modes(m)
-            self._hand_on(op, answer, row)
+            self._hand_on(op, answer, [_apart(t, tangents) for t in row])
             self._remember(node, op, (), answer)
         return answer
 
@@ -383,6 +383,8 @@ def _same_window(t: Tensor, base: Tensor) -> bool:
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of one shape look at memory of one size in the same way: then every view of ``a`` is one of ``b``."""
+    if marks(a) != marks(b):
+        return False
     if not a.size or (a.base is None and b.base is None and a.flags.c_contiguous and b.flags.c_contiguous):
         return True
     (one, offset, steps), (other, start, strides) = look(a), look(b)
@@ -398,6 +400,10 @@ def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
     storage, offset, strides = look(t._data)
     whole = RAW.wrap(np.zeros(storage.nbytes() // t._data.itemsize, tangent._data.dtype))
     part = whole.as_strided(t._data.shape, strides, offset)
+    if any(marks(t._data)):
+        seen_so = RAW.wrap(seen(part._data, *marks(t._data)))
+        seen_so._vc = part._vc
+        part = seen_so
     part.copy_(tangent)
     return part
 
@@ -415,6 +421,11 @@ def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
     if not op.pointwise or op.aux or len(op.differentiable) != 1 or len(op.outputs) != 1:
         return False
     return not op.wirtinger or all(x is None or x._data.dtype.kind != "c" for x in (*tensors, answer))
+
+
+def _apart(t: Any, tangents: list[Any]) -> Any:
+    """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of ``x + 1``)."""
+    return t if t is None or all(x is None or x._vc is not t._vc for x in tangents) else RECORDED.clone(t)
 
 
 def _differentiable(op: Operator, answer: Any) -> list[Any]:

@@ -220,6 +220,20 @@ class Tensor(Methods):
         """Whether this is a view of numbers whose sign is changed when they are read or written."""
         return marks(self._data)[1]
 
+    @property
+    def volatile(self) -> bool:
+        """Always False, with a warning: PyTorch 0.3's word for ``no_grad``."""
+        import warnings
+
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
+
+    @volatile.setter
+    def volatile(self, value: Any) -> None:
+        import warnings
+
+        warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)
+
     def is_pinned(self, device: Any = None) -> bool:
         return False
 
@@ -550,7 +564,7 @@ class Tensor(Methods):
             meta_of(self).hooks = hooks
         if self._meta is not None:
             self._meta.requires_grad = self._meta.retained = False
-            self._meta.accumulator = None
+            self._meta.accumulator = self._meta.tangents = None
         return self
 
     # -- to Python and NumPy --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """``assert_close``: equal up to rounding, and if not, by how much and where.
 
 Two values are compared in two steps. *Pairing* walks containers and finds the kind of comparison for each pair of
-leaves; *comparing* raises ``_Mismatch`` with a text. The text gets the place of the leaf on its way out.
+leaves; *comparing* raises ``Mismatch`` with a text. The text gets the place of the leaf on its way out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TOLERANCES = {
 }  # fmt: skip
 
 
-class _Mismatch(Exception):  # noqa: N818
+class Mismatch(Exception):  # noqa: N818
     """The leaves differ: what to tell, and as which exception."""
 
     def __init__(self, text: str, kind: type[Exception] = AssertionError, path: tuple[Any, ...] = ()) -> None:
@@ -74,8 +74,8 @@ def assert_close(
     }  # fmt: skip
     failure = None
     try:
-        _compare(actual, expected, options, ())
-    except _Mismatch as mismatch:
+        compare(actual, expected, options, ())
+    except Mismatch as mismatch:
         failure = mismatch.error(msg)
     if failure is not None:
         raise failure
@@ -108,22 +108,22 @@ def assert_allclose(
 # -- pairing ----------------------------------------------------------------------------------------------------------
 
 
-def _compare(actual: Any, expected: Any, options: dict[str, Any], path: tuple[Any, ...]) -> None:
+def compare(actual: Any, expected: Any, options: dict[str, Any], path: tuple[Any, ...], leaves: Callable[..., None] | None = None) -> None:
     """Walk the two values together, and compare their leaves. Containers are not nested so deep that recursion hurts."""
     if isinstance(actual, Sequence) and isinstance(expected, Sequence) and not isinstance(actual, str) and not isinstance(expected, str):
         if len(actual) != len(expected):
-            raise _Mismatch(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", path=path)
+            raise Mismatch(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", path=path)
         for i, (a, b) in enumerate(zip(actual, expected)):
-            _compare(a, b, options, (*path, i))
+            compare(a, b, options, (*path, i), leaves)
         return
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         _same_keys(actual, expected, path)
         for key in actual:
-            _compare(actual[key], expected[key], options, (*path, key))
+            compare(actual[key], expected[key], options, (*path, key), leaves)
         return
     try:
-        _compare_leaves(actual, expected, options)
-    except _Mismatch as mismatch:
+        (leaves or compare_leaves)(actual, expected, options)
+    except Mismatch as mismatch:
         mismatch.path = path
         raise
 
@@ -135,7 +135,7 @@ def _same_keys(actual: Mapping[Any, Any], expected: Mapping[Any, Any], path: tup
         for keys, what in ((missing, "Missing"), (additional, "Additional")):
             if keys:
                 text += f"\n{what} keys in the actual mapping: {_sorted(keys)}"
-        raise _Mismatch(text, path=path)
+        raise Mismatch(text, path=path)
 
 
 def _sorted(keys: list[Any]) -> list[Any]:
@@ -145,21 +145,22 @@ def _sorted(keys: list[Any]) -> list[Any]:
         return keys
 
 
-def _compare_leaves(actual: Any, expected: Any, options: dict[str, Any]) -> None:
+def compare_leaves(actual: Any, expected: Any, options: dict[str, Any]) -> None:
+    """Compare two values that are no containers."""
     pair = (actual, expected)
     if actual is None or expected is None:
         if actual is not expected:
-            raise _Mismatch(f"None mismatch: {actual} is not {expected}")
+            raise Mismatch(f"None mismatch: {actual} is not {expected}")
     elif all(isinstance(x, (bool, np.bool_)) for x in pair):
         if bool(actual) is not bool(expected):
-            raise _Mismatch(f"Booleans mismatch: {bool(actual)} is not {bool(expected)}")
+            raise Mismatch(f"Booleans mismatch: {bool(actual)} is not {bool(expected)}")
     elif all(isinstance(x, (int, float, complex, np.number, bool, np.bool_)) for x in pair):
         _compare_numbers(actual, expected, options)
     elif all(isinstance(x, np.ndarray) for x in pair) or _tensors(pair, options["allow_subclasses"]):
         a, b = (x if isinstance(x, Tensor) else _wrapped(x) for x in pair)
         _compare_tensors(a, b, options)
     else:
-        raise _Mismatch(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.", TypeError)
+        raise Mismatch(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.", TypeError)
 
 
 def _tensors(pair: tuple[Any, Any], subclasses: bool) -> bool:
@@ -175,11 +176,12 @@ def _wrapped(array: np.ndarray) -> Tensor:
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
-def _tolerances(dtypes: list[str], options: dict[str, Any]) -> tuple[float, float]:
-    if options["rtol"] is not None:
-        return options["rtol"], options["atol"]
+def tolerances(dtypes: list[str], options: dict[str, Any]) -> tuple[float, float]:
+    """``rtol`` and ``atol`` for values of these dtypes."""
     known = [_TOLERANCES.get(d, (0.0, 0.0)) for d in dtypes]
-    return max(r for r, _ in known), max(a for _, a in known)
+    rtol, atol = (max(r for r, _ in known), max(a for _, a in known)) if options["rtol"] is None else (options["rtol"], options["atol"])
+    more_rtol, more_atol = options.get("at_least", (0.0, 0.0))
+    return max(rtol, more_rtol), max(atol, more_atol)
 
 
 def _head(subject: str, rtol: float, atol: float) -> str:
@@ -193,13 +195,14 @@ def _allowed(tolerance: float, exact: bool) -> str:
 def _compare_numbers(actual: Any, expected: Any, options: dict[str, Any]) -> None:
     a, b = (x.item() if isinstance(x, np.generic) else x for x in (actual, expected))
     if options["check_dtype"] and type(a) is not type(b):
-        raise _Mismatch(f"The (d)types do not match: {type(a)} != {type(b)}.")
+        raise Mismatch(f"The (d)types do not match: {type(a)} != {type(b)}.")
     kinds = {int: "int64", bool: "bool", float: "float64", complex: "complex128"}
-    rtol, atol = _tolerances([kinds.get(type(a), "float64"), kinds.get(type(b), "float64")], options)
-    _close_numbers(a, b, rtol, atol, options["equal_nan"])
+    rtol, atol = tolerances([kinds.get(type(a), "float64"), kinds.get(type(b), "float64")], options)
+    close_numbers(a, b, rtol, atol, options["equal_nan"])
 
 
-def _close_numbers(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> None:
+def close_numbers(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> None:
+    """Compare two Python numbers."""
     if a == b or (equal_nan and cmath.isnan(a) and cmath.isnan(b)):
         return
     difference = abs(a - b)
@@ -207,7 +210,7 @@ def _close_numbers(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) ->
         return
     relative = difference / abs(b) if b != 0 else float("inf") if difference == difference else float("nan")
     exact = rtol == atol == 0
-    raise _Mismatch(
+    raise Mismatch(
         f"{_head('Scalars', rtol, atol)}Expected {b} but got {a}.\nAbsolute difference: {difference}{_allowed(atol, exact)}\n"
         f"Relative difference: {relative}{_allowed(rtol, exact)}"
     )
@@ -230,8 +233,8 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
         facts.append(("stride()", actual.stride(), expected.stride(), True))
     for name, here, there, wanted in facts:
         if wanted and here != there:
-            raise _Mismatch(f"The values for attribute '{name}' do not match: {here!s} != {there!s}.")
-    rtol, atol = _tolerances([_dtype(actual), _dtype(expected)], options)
+            raise Mismatch(f"The values for attribute '{name}' do not match: {here!s} != {there!s}.")
+    rtol, atol = tolerances([_dtype(actual), _dtype(expected)], options)
     equal_nan = options["equal_nan"]
     if _sparse(actual) and _sparse(expected):
         _compare_sparse(actual, expected, rtol, atol, equal_nan)
@@ -243,7 +246,7 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
 def _compare_sparse(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:
     a, b = (t.coalesce() for t in (actual, expected))
     if a._nnz() != b._nnz():
-        raise _Mismatch(f"The number of specified values in sparse COO tensors does not match: {a._nnz()} != {b._nnz()}")
+        raise Mismatch(f"The number of specified values in sparse COO tensors does not match: {a._nnz()} != {b._nnz()}")
     _close_arrays(_array(a.indices()), _array(b.indices()), 0, 0, False, "Sparse COO indices")
     _close_arrays(_array(a.values()), _array(b.values()), rtol, atol, equal_nan, "Sparse COO values")
 
@@ -271,8 +274,8 @@ def _close_arrays(a: np.ndarray, b: np.ndarray, rtol: float, atol: float, equal_
     if same.all():
         return
     if a.size == 1 and a.ndim == 0:
-        _close_numbers(a.item(), b.item(), rtol, atol, equal_nan)
-    raise _Mismatch(_head(subject, rtol, atol) + _how_far(a, b, ~np.asarray(same), rtol, atol, exact))
+        close_numbers(a.item(), b.item(), rtol, atol, equal_nan)
+    raise Mismatch(_head(subject, rtol, atol) + _how_far(a, b, ~np.asarray(same), rtol, atol, exact))
 
 
 def _how_far(a: np.ndarray, b: np.ndarray, wrong: np.ndarray, rtol: float, atol: float, exact: bool) -> str:
@@ -281,7 +284,10 @@ def _how_far(a: np.ndarray, b: np.ndarray, wrong: np.ndarray, rtol: float, atol:
         if a.dtype.kind == "u":
             a, b = a.astype(np.int64), b.astype(np.int64)
         absolute = np.where(wrong, np.abs(a - b), 0)
-        relative = np.where(wrong, absolute / np.abs(b), 0)
+        scale = np.abs(b)
+        if a.dtype.kind == "i":  # whose quotients PyTorch computes in its default dtype
+            scale = scale.astype(np.float32)
+        relative = np.where(wrong, absolute.astype(scale.dtype, copy=False) / scale, 0)
     count = int(wrong.sum())
     text = f"Mismatched elements: {count} / {wrong.size} ({count / wrong.size:.1%})"
     for name, table, tolerance in (("absolute", absolute, atol), ("relative", relative, rtol)):

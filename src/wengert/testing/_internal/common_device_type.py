@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import unittest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .common_utils import with_arguments
+from ...tensor import dtype as dtype_class
+from .common_utils import Case, dtype_name, with_arguments
 from .families import resolve
 from .families import unchanged as _unchanged
 
@@ -92,23 +93,18 @@ def instantiate_device_type_tests(
     wanted = ("cpu",) if only_for is None else (only_for,) if isinstance(only_for, str) else tuple(only_for)
     if "cpu" not in wanted or "cpu" in (except_for or ()):
         return
-    body: dict[str, Any] = {"device_type": "cpu", "__module__": generic.__module__}
+    body: dict[str, Any] = {"device_type": "cpu", "get_primary_device": classmethod(lambda cls: "cpu"), "__module__": generic.__module__}
     for name in dir(generic):
         test = getattr(generic, name)
         if not name.startswith("test") or not callable(test):
             continue
         body[name] = None  # the generic one is no test
-        for case, given in _cases(test):
-            body |= _for_device(f"{name}{case}", test, given)
+        for case in getattr(test, "parametrize_cases", lambda: [Case("", {}, ())])():
+            body |= _for_device(f"{name}_{case.name}" if case.name else name, test, case)
     scope[generic.__name__ + "CPU"] = type(generic.__name__ + "CPU", (generic,), body)
 
 
-def _cases(test: Any) -> list[tuple[str, dict[str, Any]]]:
-    parametrized = getattr(test, "parametrize_cases", None)
-    return [(f"_{name}", given) for name, given in parametrized()] if parametrized is not None else [("", {})]
-
-
-def _for_device(name: str, test: Any, given: dict[str, Any]) -> dict[str, Any]:
+def _for_device(name: str, test: Any, case: Case) -> dict[str, Any]:
     wanted = inspect.signature(test).parameters
     device = {"devices": ["cpu"]} if "devices" in wanted else {"device": "cpu"} if "device" in wanted else {}
     if getattr(test, "num_required_devices", 1) > 1:
@@ -116,8 +112,41 @@ def _for_device(name: str, test: Any, given: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for dtype in getattr(test, "dtypes", (None,)):
         kinds = dtype if isinstance(dtype, (list, tuple)) else (dtype,)
-        suffix = "" if dtype is None else "_" + "_".join(str(d).removeprefix("torch.") for d in kinds)
-        arguments = {**device, **given, **({} if dtype is None or "dtype" not in wanted else {"dtype": dtype})}
-        made[f"{name}_cpu{suffix}"] = with_arguments(test, arguments)
+        suffix = "" if dtype is None else "_" + "_".join(map(dtype_name, kinds))
+        arguments = {**device, **case.given, **({} if dtype is None else {"dtypes" if isinstance(dtype, (list, tuple)) else "dtype": dtype})}
+        made[f"{name}_cpu{suffix}"] = with_arguments(test, arguments, case.decorators)
     return made
+
+
+class tol(NamedTuple):
+    """How close numbers have to be."""
+
+    atol: float
+    rtol: float
+
+
+class precisionOverride:
+    """Decorator: ``assertEqual`` in the tests for these dtypes is as lax as the numbers in the dictionary say."""
+
+    def __init__(self, d: dict[Any, float]) -> None:
+        if not isinstance(d, dict) or not all(isinstance(k, dtype_class) for k in d):
+            raise AssertionError("precisionOverride wants a dictionary from dtypes to numbers")
+        self.d = d
+
+    def __call__(self, test: Any) -> Any:
+        test.closeness = lambda case, dtype: (self.d.get(dtype, case.precision), case.rel_tol)
+        return test
+
+
+class toleranceOverride:
+    """Decorator: ``assertEqual`` in the tests for these dtypes has these tolerances, each a ``tol``."""
+
+    def __init__(self, d: dict[Any, tol]) -> None:
+        if not isinstance(d, dict) or not all(isinstance(v, tol) for v in d.values()):
+            raise AssertionError("toleranceOverride wants a dictionary from dtypes to tol(atol=..., rtol=...)")
+        self.d = d
+
+    def __call__(self, test: Any) -> Any:
+        test.closeness = lambda case, dtype: tuple(self.d.get(dtype, tol(case.precision, case.rel_tol)))
+        return test
 

@@ -8,13 +8,11 @@ import gc
 import itertools
 import os
 import random
-import re
 import subprocess
 import sys
 import unittest
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,15 +20,19 @@ from ...arrays.dtypes import get_default_dtype as _get_default_dtype
 from ...arrays.dtypes import set_default_dtype as _set_default_dtype
 from ...autograd.gradcheck import gradcheck as _gradcheck
 from ...autograd.gradcheck import gradgradcheck as _gradgradcheck
-from ...tensor.creation import from_numpy, tensor
+from ...tensor import device, dtype
+from ...tensor.creation import tensor
 from ...tensor.random import fork_rng, manual_seed
 from ...tensor.tensor import Tensor
-from ..comparison import assert_close
 from ..creation import make_tensor
+from .equality import assert_equal
 from .families import resolve
 from .families import unchanged as _unchanged
 from .families import unchanged_with as _unchanged_with
 from .helpers import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["TestCase", "freeze_rng_state", "gradcheck", "gradgradcheck", "make_tensor", "parametrize", "run_tests"]
 
@@ -128,12 +130,13 @@ class parametrize:
         self.names, self.values, self.name_fn = [n.strip() for n in arg_str.split(",") if n.strip()], list(arg_values), name_fn
 
     def __call__(self, test: Any) -> Any:
-        inner: Any = getattr(test, "parametrize_cases", lambda: [("", {})])
+        inner: Any = getattr(test, "parametrize_cases", lambda: [Case("", {}, ())])
 
-        def cases() -> Iterator[tuple[str, dict[str, Any]]]:
-            for (i, value), (name, given) in itertools.product(enumerate(self.values), inner()):
+        def cases() -> Iterator[Case]:
+            for (i, value), (name, given, decorators) in itertools.product(enumerate(self.values), inner()):
                 own, arguments = self._case(i, value)
-                yield "_".join(n for n in (own, name) if n), {**given, **arguments}
+                more = value.decorators if isinstance(value, subtest) else ()
+                yield Case("_".join(n for n in (own, name) if n), {**given, **arguments}, (*decorators, *more))
 
         test.parametrize_cases = cases
         return test
@@ -143,13 +146,27 @@ class parametrize:
         value = value.arg_values if isinstance(value, subtest) else value
         row = [value] if len(self.names) == 1 else list(value)
         if name is None:
-            name = self.name_fn(*row) if self.name_fn is not None else "_".join(f"{n}_{_named(v, i)}" for n, v in zip(self.names, row))
+            name = self.name_fn(*row) if self.name_fn is not None else "_".join(_named(n, v, i) for n, v in zip(self.names, row))
         return name, dict(zip(self.names, row))
 
 
-def _named(value: Any, i: int) -> str:
-    simple = isinstance(value, (bool, int, float, str, type(None)))
-    return re.sub(r"\W", "_", str(value)) if simple else getattr(value, "__name__", str(i))
+class Case(NamedTuple):
+    """One of the tests that ``parametrize`` makes of one."""
+
+    name: str
+    given: dict[str, Any]
+    decorators: tuple[Any, ...]
+
+
+def _named(name: str, value: Any, i: int) -> str:
+    if isinstance(value, (dtype, device)):
+        return dtype_name(value)
+    return f"{name}_{str(value).replace('.', '_')}" if isinstance(value, (bool, int, float, str)) else f"{name}{i}"
+
+
+def dtype_name(dtype: Any) -> str:
+    """``float32`` for ``torch.float32``."""
+    return str(dtype).rpartition(".")[2]
 
 
 def instantiate_parametrized_tests(cls: Any) -> Any:
@@ -159,21 +176,26 @@ def instantiate_parametrized_tests(cls: Any) -> Any:
         if cases is None:
             continue
         delattr(cls, name)
-        for case, given in cases():
-            made = with_arguments(test, given)
-            made.__name__ = f"{name}_{case}"
+        for case in cases():
+            made = with_arguments(test, case.given, case.decorators)
+            made.__name__ = f"{name}_{case.name}"
             setattr(cls, made.__name__, made)
     return cls
 
 
-def with_arguments(test: Any, given: dict[str, Any]) -> Any:
+def with_arguments(test: Any, given: dict[str, Any], decorators: Sequence[Any] = ()) -> Any:
     """A test method that passes ``given`` to ``test``."""
+    closeness = getattr(test, "closeness", None)
 
     @functools.wraps(test)
     def run(self: Any) -> Any:
+        if closeness is not None:
+            self.precision, self.rel_tol = closeness(self, given.get("dtype"))
         return test(self, **given)
 
     del run.__wrapped__  # type: ignore[attr-defined]  # its parameters are not those of a test
+    for decorator in decorators:
+        run = decorator(run)
     for wish in getattr(test, "decorate_if", ()):
         if wish.predicate(given):
             run = wish.decorator(run)
@@ -212,8 +234,8 @@ class TestCase(unittest.TestCase):
     """``unittest.TestCase`` whose ``assertEqual`` knows tensors, and whose tests begin with the same random numbers."""
 
     longMessage = True
-    precision = 0.0
-    rel_tol = 0.0
+    precision: float = 0
+    rel_tol: float = 0
 
     def setUp(self) -> None:
         set_rng_seed()
@@ -223,57 +245,17 @@ class TestCase(unittest.TestCase):
         exact_dtype: bool = True, exact_device: bool = False, exact_layout: bool = False, exact_stride: bool = False,
         exact_is_coalesced: bool = False,
     ) -> None:  # fmt: skip
-        """Tensors, arrays and numbers up to rounding, containers item by item, everything else by ``==``."""
-        options = {"atol": atol, "rtol": rtol, "equal_nan": equal_nan, "check_dtype": exact_dtype, "check_stride": exact_stride}
-        self._equal(x, y, {**options, "check_layout": exact_layout, "check_device": exact_device, "msg": msg})
+        """Tensors, arrays and numbers up to rounding, containers item by item, everything else by ``==``.
 
-    def _equal(self, x: Any, y: Any, options: dict[str, Any]) -> None:
-        msg = options["msg"]
-        if isinstance(x, Tensor) or isinstance(y, Tensor):
-            self._equal_tensors(x, y, options)
-        elif isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
-            self._equal_tensors(from_numpy(np.array(x)), from_numpy(np.array(y)), {**options, "check_dtype": False})
-        elif isinstance(x, str) or isinstance(y, str):
-            super().assertEqual(x, y, msg)
-        elif isinstance(x, Mapping) and isinstance(y, Mapping):
-            super().assertEqual(set(x), set(y), msg)
-            for key in x:
-                self._equal(x[key], y[key], options)
-        elif isinstance(x, Sequence) and isinstance(y, Sequence):
-            super().assertEqual(len(x), len(y), msg)
-            for a, b in zip(x, y):
-                self._equal(a, b, options)
-        elif _number(x) and _number(y):
-            self._equal_numbers(x, y, options)
-        else:
-            super().assertEqual(x, y, msg)
-
-    def _equal_tensors(self, x: Any, y: Any, options: dict[str, Any]) -> None:
-        relaxed = dict(options)
-        if not (isinstance(x, Tensor) and isinstance(y, Tensor)):  # a number or a list stands for a tensor of any type
-            relaxed["check_dtype"] = False
-            x, y = (v if isinstance(v, Tensor) else tensor(v) for v in (x, y))
-            if x.shape != y.shape and 0 in (x.dim(), y.dim()) and x.numel() == y.numel() == 1:
-                x, y = x.reshape(()), y.reshape(())
-        self._close(x, y, relaxed)
-
-    def _equal_numbers(self, x: Any, y: Any, options: dict[str, Any]) -> None:
-        if isinstance(x, (bool, np.bool_)) or isinstance(y, (bool, np.bool_)):
-            super().assertEqual(x, y, options["msg"])
-        else:
-            exact = all(isinstance(v, (int, np.integer)) for v in (x, y))
-            kind: Any = int if exact else complex if any(isinstance(v, (complex, np.complexfloating)) for v in (x, y)) else float
-            self._close(kind(x), kind(y), {**options, "check_dtype": False})
-
-    def _close(self, x: Any, y: Any, options: dict[str, Any]) -> None:
-        options = dict(options)
-        msg, atol, rtol = options.pop("msg"), options.pop("atol"), options.pop("rtol")
-        if (atol is None) != (rtol is None):
-            atol, rtol = atol or 0.0, rtol or 0.0
-        elif atol is None and (self.precision or self.rel_tol):
-            atol, rtol = max(self.precision, 1e-5), max(self.rel_tol, 1.3e-6)
-        text: Any = None if msg is None else lambda found: f"{found}\n{msg(found) if callable(msg) else msg}"
-        assert_close(x, y, atol=atol, rtol=rtol, msg=text, **options)
+        The tolerances are those of the dtype, or ``atol`` and ``rtol``, and at least ``self.precision`` and ``self.rel_tol``.
+        ``msg`` is added to the text of the error, or makes a text of it.
+        """
+        text = (lambda found: f"{found}\n{msg}") if isinstance(msg, str) and self.longMessage else msg
+        options = {
+            "atol": atol, "rtol": rtol, "equal_nan": equal_nan, "check_dtype": exact_dtype, "check_stride": exact_stride,
+            "check_layout": exact_layout, "check_device": exact_device, "allow_subclasses": True, "at_least": (self.rel_tol, self.precision),
+        }  # fmt: skip
+        assert_equal(x, y, text, options)
 
     def assertNotEqual(  # type: ignore[override]
         self, x: Any, y: Any, msg: Any = None, *, atol: float | None = None, rtol: float | None = None, **kwargs: Any
@@ -322,6 +304,3 @@ class TestCase(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", prefix + code], capture_output=True, check=False, timeout=300)
         return done.stderr.decode("ascii", "replace")
 
-
-def _number(x: Any) -> bool:
-    return isinstance(x, (int, float, complex, np.number, np.bool_))

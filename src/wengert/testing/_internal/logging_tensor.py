@@ -16,12 +16,12 @@ _logger = logging.getLogger("LoggingTensor")
 
 
 class LoggingTensor(Tensor):
-    """A tensor that logs what is called with it."""
+    """A tensor that logs what is called with it. ``requires_grad``: as ``elem`` unless given."""
 
     def __new__(cls, elem: Tensor, *args: Any, **kwargs: Any) -> Any:
         made = elem.detach().as_subclass(cls)
         made.elem = elem
-        return made.requires_grad_(elem.requires_grad)
+        return made.requires_grad_(kwargs.get("requires_grad", elem.requires_grad))
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
