@@ -1078,3 +1078,19 @@ def test_recurrent_walk_refuses_what_it_cannot_do():
         K.recurrent_walk(*arguments, (3,), False, False)
     with pytest.raises(ValueError, match="a row for every sequence and step"):
         K.recurrent_walk(*arguments, (2, 1), False, False)
+
+
+def test_an_extension_older_than_its_sources_is_left_alone(tmp_path):
+    package, sources = tmp_path / "package", tmp_path / "native"
+    package.mkdir()
+    assert not K.stale(str(package), str(sources))  # installed: no sources at all
+    sources.mkdir()
+    (sources / "tape.c").touch()
+    (package / "_kernels.pyi").touch()
+    assert not K.stale(str(package), str(sources))  # nothing was built
+    built = package / "_kernels.cpython-311-x86_64-linux-gnu.so"
+    built.touch()
+    os.utime(built, (1e9, 1e9))
+    assert K.stale(str(package), str(sources))
+    os.utime(sources / "tape.c", (5e8, 5e8))
+    assert not K.stale(str(package), str(sources))

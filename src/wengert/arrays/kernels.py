@@ -64,8 +64,24 @@ FAMILIES = {
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
 
 
+def stale(package: str, sources: str) -> bool:
+    """Whether the extension in the folder ``package`` was built before the C files in ``sources`` were last changed."""
+    try:
+        changed = max(e.stat().st_mtime for e in os.scandir(sources) if e.name.endswith((".c", ".h")))
+    except (OSError, ValueError):  # an installed package has no sources
+        return False
+    built = [e.stat().st_mtime for e in os.scandir(package) if e.name.startswith("_kernels.") and not e.name.endswith(".pyi")]
+    return bool(built) and max(built) < changed
+
+
 def _native_module() -> ModuleType | None:
     if os.environ.get("WENGERT_NATIVE", "1") == "0":
+        return None
+    here = os.path.dirname(os.path.abspath(__file__))
+    if stale(here, os.path.join(here, "..", "..", "..", "native")):
+        import sys
+
+        print("wengert: the native kernels are older than their sources; until `pip install -e .` NumPy does their work", file=sys.stderr)
         return None
     try:
         from wengert.arrays import native
