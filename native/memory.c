@@ -3,8 +3,8 @@
  * NumPy asks a handler for the data of every array (NEP 49). Ours counts the bytes and passes small requests on to NumPy's
  * own. Freed blocks from SMALLEST on are kept, by size class, for the next request: a program that trains frees in its
  * backward what its next forward asks for, and the C library would give those pages back to the system and fetch them
- * again, zeroed one by one. Used and kept memory together never exceed the most that was in use at a time, nor does the
- * kept memory exceed a limit.
+ * again, zeroed one by one. A step asks for different sizes at different times, so used and kept memory together may exceed
+ * the most that was in use at a time, by half of it or 32 MB at most; nor does the kept memory exceed a limit.
  *
  * A handler belongs to a context of contextvars; threads start with NumPy's default one. So there are two of ours: one for
  * the context that imports us, whose count is exact (but for arrays that change their size), and one that takes the place
@@ -27,6 +27,7 @@
 
 enum { STEP_POWER = 5, STEPS = 1 << STEP_POWER, FIRST_POWER = 14, LAST_POWER = 30, CLASSES = (LAST_POWER - FIRST_POWER) * STEPS + 1 };
 static const size_t SMALLEST = (size_t)1 << FIRST_POWER, LARGEST = (size_t)1 << LAST_POWER;
+static const int64_t WORTH_TRIMMING = 1 << 24, MOST_SPARE = 1 << 25;
 static const size_t HUGE_PAGES_FROM = (size_t)1 << 22;
 
 static struct {
@@ -34,6 +35,7 @@ static struct {
     int64_t peak, highest;     /* the most bytes in use, since a reset and ever */
     int64_t allocations, frees, allocated; /* since the beginning; `allocated` in bytes */
     int64_t kept, limit, hits; /* bytes waiting to be used again, how many may, how often it went well */
+    int64_t returned;          /* bytes given back since the C library was last asked to give its own back */
     void *waiting[CLASSES];    /* a block's first bytes point to the next one */
 } memory = {.limit = (int64_t)1 << 30};
 
@@ -114,8 +116,16 @@ static void shrink(int64_t most)
             void *block = memory.waiting[class];
             memory.waiting[class] = *(void **)block;
             memory.kept -= (int64_t)class_size(class);
+            memory.returned += (int64_t)class_size(class);
             free(block);
         }
+#ifdef __GLIBC__
+    /* The C library keeps blocks of up to 32 MB in its heap, where they would stay resident between others. */
+    if (memory.returned > WORTH_TRIMMING) {
+        memory.returned = 0;
+        malloc_trim(0);
+    }
+#endif
 }
 
 static void *large(size_t size, int zeroed)
@@ -130,8 +140,9 @@ static void *large(size_t size, int zeroed)
         if (zeroed) memset(block, 0, size);
         return noted(block, size);
     }
-    if (memory.kept) { /* what is kept must not add to the most that was ever in use */
-        const int64_t spare = memory.highest - in_use() - (int64_t)room;
+    if (memory.kept) { /* what is kept must add little to the most that was ever in use */
+        const int64_t more = memory.highest / 2 < MOST_SPARE ? memory.highest / 2 : MOST_SPARE;
+        const int64_t spare = memory.highest + more - in_use() - (int64_t)room;
         if (memory.kept > spare) shrink(spare > 0 ? spare : 0);
     }
     if (zeroed) return noted(calloc(1, room + sizeof(struct note)), size); /* pages that nobody writes to are not fetched */

@@ -113,17 +113,17 @@ def test_kept_memory_has_limits():
 
 
 @counted
-def test_kept_memory_adds_nothing_to_the_peak():
+def test_kept_memory_adds_little_to_the_peak():
     code = """
 import numpy as np, wengert
 from wengert.arrays import memory
 most = 0
-for size in (10, 20, 5, 15, 30, 25):
+for size in (10, 20, 5, 15, 30, 25, 900, 700, 1100):
     rows = [np.empty(size * 100_000, np.uint8) for _ in range(10)]
     del rows
     found = memory.counts()
     most = max(most, found.kept)
-    assert found.kept <= found.peak * 1.04, found
+    assert found.kept <= found.peak * 1.04 + min(found.peak // 2, 1 << 25), found
 assert most > 0
 """
     run(code)
