@@ -13,7 +13,8 @@ enum { TENSOR = 't', OPTIONAL = 'o', LIST = 'l', DTYPE = 'd', OTHER = 'x' };    
 enum { FROM_PARAM = 'p', FROM_OUTPUT = 'r', FROM_AUX = 'a', SHAPE_OF = 's' };           /* sources of what is saved */
 enum { RULES_TAKE_FIRST = 1 << MAX_PARAMS }; /* in `numbers`: a Python number that comes first may stay as it is */
 enum { NO_PROMOTION = 'n', ELEMENTWISE = 'e', TO_FLOAT = 'f' };
-enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r' }; /* in rows: no view, and row by row in memory */
+enum { NO_VIEW = 'n', ALWAYS_VIEW = 'v', PERHAPS_VIEW = 'p', IN_ROWS = 'r', IN_ORDER = 'e' }; /* the last two: no view, and row by
+ row in memory, or as its operands */
 
 typedef struct {
     unsigned char source, index;
@@ -35,7 +36,8 @@ typedef struct {
 
 /* What the floors above the arrays have told: their classes, and where the slots lie in their objects. */
 static struct {
-    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *edge_of, *unversioned, *accumulate;
+    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *edge_of, *unversioned, *accumulate,
+        *in_order_of;
     PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
@@ -582,6 +584,33 @@ static int all_defaults(const Operation *self, PyObject *const *args)
     return 1;
 }
 
+/* Whether a result obviously lies in memory as its operands do: all row by row, or all with the same steps. */
+static int in_order(const Operation *self, const struct call *c, PyArrayObject *y)
+{
+    const int n = PyArray_NDIM(y), rows = PyArray_IS_C_CONTIGUOUS(y);
+    int alike = 1, whole = rows;
+    for (int i = 0; i < self->params && (alike || whole); i++) {
+        if ((self->kind[i] != TENSOR && self->kind[i] != OPTIONAL) || !c->owned[i]) continue;
+        PyArrayObject *a = (PyArrayObject *)c->raw[i];
+        whole = whole && PyArray_IS_C_CONTIGUOUS(a);
+        alike = alike && PyArray_NDIM(a) == n && PyArray_CompareLists(PyArray_DIMS(a), PyArray_DIMS(y), n) &&
+                PyArray_CompareLists(PyArray_STRIDES(a), PyArray_STRIDES(y), n);
+    }
+    return whole || alike;
+}
+
+/* wengert.arrays.layouts.in_order_of; takes over `y`. */
+static PyObject *ordered(const Operation *self, const struct call *c, PyObject *y)
+{
+    PyObject *operands = PyList_New(0), *found = NULL;
+    for (int i = 0; operands && i < self->params; i++)
+        if ((self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) && c->owned[i] && PyList_Append(operands, c->raw[i]) < 0) Py_CLEAR(operands);
+    if (operands) found = PyObject_CallFunctionObjArgs(at.in_order_of, y, operands, NULL);
+    Py_XDECREF(operands);
+    Py_DECREF(y);
+    return found;
+}
+
 static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
     Operation *self = (Operation *)callable;
@@ -644,10 +673,12 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
         PyObject *array = array_of(Py_NewRef(several ? PyTuple_GET_ITEM(answer, i) : answer));
         if (array && self->view == IN_ROWS && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)array))
             Py_SETREF(array, PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER));
+        else if (array && self->view == IN_ORDER && !in_order(self, &c, (PyArrayObject *)array))
+            array = ordered(self, &c, array);
         PyObject *t = array ? tensor_of(array) : NULL;
         if (!t) goto done;
         PyTuple_SET_ITEM(c.results, i, t);
-        if (self->view != NO_VIEW && self->view != IN_ROWS && (self->view == ALWAYS_VIEW || looks_at(array, c.raw[0])) &&
+        if ((self->view == ALWAYS_VIEW || (self->view == PERHAPS_VIEW && looks_at(array, c.raw[0]))) &&
             attach_view(self, t, args[0], args, silent, self->outputs ? -1 : (int)i) < 0)
             goto done;
     }
@@ -767,17 +798,18 @@ static Py_ssize_t slot(PyObject *type, const char *name)
     return offset;
 }
 
-/* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, edge_of, unversioned, AccumulateGrad): what
- * operations make */
+/* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, edge_of, unversioned, AccumulateGrad,
+ * in_order_of): what operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
-                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.edge_of, &at.unversioned, &at.accumulate))
+    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
+                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.edge_of, &at.unversioned, &at.accumulate,
+                          &at.in_order_of))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
-                        at.sequence, at.edge_of, at.unversioned, at.accumulate};
+                        at.sequence, at.edge_of, at.unversioned, at.accumulate, at.in_order_of};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},

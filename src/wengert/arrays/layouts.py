@@ -91,19 +91,25 @@ def kept_strides(a: np.ndarray) -> tuple[int, ...]:
     """The strides, in elements, that ``preserve_format`` gives a tensor made like ``a``."""
     if gapless(a):
         return tuple(s // a.itemsize for s in a.strides)
-    return strides_for(a.shape, _order(a.shape, a.strides))
+    return strides_for(a.shape, _order(a.shape, (a.strides,)))
 
 
-def _order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """The dimensions from the one with the largest steps to that with the smallest; ties and repeated dimensions stay in place."""
+def _order(shape: tuple[int, ...], operands: Any) -> list[int]:
+    """The dimensions from the one with the largest steps to that with the smallest.
+
+    ``operands`` are the strides of each; the first that steps along both of two dimensions decides. Ties and repeated
+    dimensions stay in place.
+    """
     order = list(reversed(range(len(shape))))  # innermost first
 
     def after(a: int, b: int) -> int:
-        if strides[a] == 0 or strides[b] == 0:
-            return 0
-        if strides[a] != strides[b]:
-            return -1 if strides[a] < strides[b] else 1
-        return 1 if shape[a] > shape[b] else 0
+        for strides in operands:
+            if strides[a] and strides[b]:
+                if strides[a] != strides[b]:
+                    return -1 if strides[a] < strides[b] else 1
+                if shape[a] > shape[b]:
+                    return 1
+        return 0
 
     for i in range(1, len(order)):
         at = i
@@ -115,6 +121,64 @@ def _order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
             elif comparison < 0:
                 break
     return order[::-1]
+
+
+def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
+    """``y``, the result of an elementwise operator, laid out in memory as its operands are: dense, in the order of their strides."""
+    shape, n = y.shape, y.ndim
+    if n < 2 or not y.size:
+        return y if y.flags.c_contiguous else y.copy()
+    arrays = [a for a in operands if getattr(a, "ndim", 0)]
+    if all(a.shape == shape for a in arrays) and arrays and gapless(arrays[0]) and all(a.strides == arrays[0].strides for a in arrays):
+        strides = tuple(s // arrays[0].itemsize for s in arrays[0].strides)
+    else:
+        rows = []
+        for a in arrays:
+            if a.ndim > n:
+                return y
+            steps = [0 if s == 1 and t != 1 else step for s, t, step in zip(a.shape, shape[n - a.ndim :], a.strides)]
+            rows.append((0,) * (n - a.ndim) + tuple(steps))
+        strides = strides_for(shape, _order(shape, rows))
+    if all(m == 1 or s == t * y.itemsize for m, s, t in zip(shape, y.strides, strides)):
+        return y
+    out = blank(shape, y.dtype, strides)
+    out[...] = y
+    return out
+
+
+def arranged(forward: Any, layout: Any) -> Any:
+    """``forward`` with its results in a layout: see ``ops.operator``."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        y = forward(*args, **kwargs)
+        if type(y) is not tuple:
+            return lay(y, layout, args)
+        each = layout if type(layout) is tuple else (layout,) * len(y)
+        return tuple(a if kind is None else lay(a, kind, args) for a, kind in zip(y, (*each, *(None,) * (len(y) - len(each)))))
+
+    return call
+
+
+def lay(y: Any, kind: str, args: Any = ()) -> Any:
+    """``y`` in a layout that has a name: see ``ops.operator``."""
+    if kind == "first":
+        return in_order_of(y, args[:1])
+    if kind == "columns":
+        return y if y.ndim < 2 else np.ascontiguousarray(y.swapaxes(-1, -2)).swapaxes(-1, -2)
+    if kind != "rows" and any(_innermost_channels(a, kind) for a in args[:2]):
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(y, 1, -1)), -1, 1)
+    return y if y.flags.c_contiguous else y.copy()
+
+
+def _innermost_channels(a: Any, kind: str) -> bool:
+    if not isinstance(a, np.ndarray) or a.flags.c_contiguous or (kind == "pictures" and a.ndim == 5):
+        return False
+    return seems(_line(a) if a.ndim == 3 and kind != "channels" else a) != "contiguous_format"
+
+
+def _line(a: np.ndarray) -> np.ndarray:
+    """``(N, C, L)`` as images of one line."""
+    return np.lib.stride_tricks.as_strided(a, (*a.shape[:2], 1, a.shape[2]), (*a.strides[:2], a.shape[2] * a.strides[2], a.strides[2]))
 
 
 def blank(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None, make: Any = np.empty) -> np.ndarray:

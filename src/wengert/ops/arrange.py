@@ -221,7 +221,7 @@ def _opposite(shifts: Any) -> Any:
     return -shifts if isinstance(shifts, int) else tuple(-s for s in shifts)
 
 
-@operator(grad=dict(input=lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)), linear=True, rows=True)
+@operator(grad=dict(input=lambda F, g, shifts, dims: F.roll(g, _opposite(shifts), dims)), linear=True, layout="rows")
 def roll(input: Array, shifts, dims=()):
     """The elements moved on by ``shifts`` along ``dims``, the last to the front; without ``dims`` in row-major order.
 
@@ -254,7 +254,7 @@ def rot90(input: Array, k=1, dims=(0, 1)):
     for i, d in enumerate(dims):
         if not -input.ndim <= d < input.ndim:
             raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
-    return np.array(np.rot90(input, k, dims))
+    return np.array(np.rot90(input, k, dims), order="K" if k % 4 else "C")
 
 
 # -- repeating ---------------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
     return F.reshape(F.sum(apart, tuple(range(0, 2 * len(repeats), 2))) if repeats else apart, input_shape)
 
 
-@operator(grad=dict(input=_repeat_back), variadic="repeats", places=("Tensor",), linear=True, rows=True)
+@operator(grad=dict(input=_repeat_back), variadic="repeats", places=("Tensor",), linear=True, layout="rows")
 def repeat(input: Array, repeats):
     """The whole tensor ``repeats`` times along each dimension; more repeats than dimensions add some in front.
 
@@ -409,7 +409,7 @@ def diagflat(F, input, offset=0):
 
 
 def _triangle(name: str, keep: Any, text: str) -> None:
-    @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, linear=True, name=name, rows=True)
+    @operator(grad=dict(input=lambda F, g, diagonal: getattr(F, name)(g, diagonal)), inplace=True, linear=True, name=name, layout="rows")
     def triangle(input: Array, diagonal=0):
         if input.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -437,7 +437,7 @@ def spread_trace(F, input, size):
     return F.diagonal_back(F.expand(input, (min(size),)), size, 0, 0, 1)
 
 
-@operator(places=("functional",), rows=True)
+@operator(places=("functional",), layout="rows")
 def one_hot(tensor: Array, num_classes=-1):
     """Rows with a one at the given class and zeros elsewhere: ``(*shape, num_classes)``, int64.
 

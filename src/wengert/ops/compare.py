@@ -14,7 +14,7 @@ from .pointwise import unsupported
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor")
+operator, composite = family("torch", "Tensor", layout="elementwise")
 
 
 @operator(promote="elementwise", scalars=("other",), kernel=K.equal, inplace=True)

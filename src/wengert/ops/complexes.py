@@ -87,6 +87,7 @@ def _polar_angle(F: Any, g: Any, result: Any) -> Any:
     grad=dict(abs=lambda F, g, angle: F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle), angle=_polar_angle),
     wirtinger=True,
     places=("torch",),
+    layout="elementwise",
 )
 def polar(abs: Array, angle: Array):
     """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""

@@ -36,7 +36,7 @@ def _wide(a: Any) -> Any:
         ),
         bias=lambda F, g: F.sum(g, (0, *range(2, g.ndim))),
     ),
-    places=(), node="ConvolutionBackward0",
+    places=(), node="ConvolutionBackward0", layout="lines",
 )  # fmt: skip
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
@@ -51,7 +51,7 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
             g, input, weight_shape, stride, padding, dilation, groups
         ),
     ),
-    places=(), node="ConvolutionBackward0",
+    places=(), node="ConvolutionBackward0", layout="lines",
 )  # fmt: skip
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""

@@ -13,7 +13,7 @@ from .views import axis, dims_of
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor", rows=True)
+operator, composite = family("torch", "Tensor", layout="rows")
 
 
 def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None:

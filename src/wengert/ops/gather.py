@@ -15,7 +15,7 @@ from .views import axis
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor", rows=True)
+operator, composite = family("torch", "Tensor", layout="rows")
 
 
 # -- index arithmetic --------------------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def take(input: Array, index: Array):
         input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, F.zeros(index.shape, F.dtype_of(g))),
         source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
     ),
-    inplace=True, places=("Tensor",),
+    inplace=True, places=("Tensor",), layout="first",
 )  # fmt: skip
 def put(input: Array, index: Array, source: Array, accumulate=False):
     """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""

@@ -144,7 +144,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
         source=lambda F, g, dim, index: F.index_select(g, dim, index),
     ),
     inplace=True,
-    rows=True,
+    layout="rows",
 )
 def index_copy(input: Array, dim, index: Array, source: Array):
     """``input`` with the slices that ``index`` names replaced by those of ``source``."""
@@ -203,7 +203,7 @@ def _boolean(mask: Any) -> None:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_C_NAMES.get(mask.dtype.name, mask.dtype.name)}")
 
 
-@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=(), rows=True)
+@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0)), inplace=True, places=(), layout="rows")
 def masked_fill(input: Array, mask: Array, value):
     """``input`` with ``value``, a number or a 0-d tensor, where ``mask`` (bool, broadcast with ``input``) holds.
 
@@ -221,7 +221,7 @@ def masked_fill(input: Array, mask: Array, value):
 
 @operator(
     grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), value=lambda F, g, mask: F.sum(g * mask)),
-    promote=None, inplace=True, node="MaskedFillBackward1", places=(),
+    promote=None, inplace=True, node="MaskedFillBackward1", places=(), layout="rows",
 )  # fmt: skip
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
     """``masked_fill`` with a 0-d tensor, which may want a gradient."""
@@ -264,7 +264,7 @@ def _source_back(F: Any, g: Any, mask: Any, source_shape: Any) -> Any:
     return F.reshape(F.cat([found, F.zeros((n - found.shape[0],), F.dtype_of(g))], 0), tuple(source_shape))
 
 
-@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), source=_source_back), inplace=True, rows=True)
+@operator(grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), source=_source_back), inplace=True, layout="rows")
 def masked_scatter(input: Array, mask: Array, source: Array):
     """``input`` with the elements of ``source``, in order, where ``mask`` holds; mask and input broadcast."""
     if source.dtype != input.dtype:

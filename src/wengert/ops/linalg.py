@@ -94,7 +94,7 @@ def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
 
 @operator(
     grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim), other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)),
-    promote="elementwise", scalars="", rows=True,
+    promote="elementwise", scalars="", layout="rows",
 )  # fmt: skip
 def linalg_cross(input: Array, other: Array, *, dim=-1):
     """The cross product along ``dim``, of length 3; broadcast over the other dimensions.
@@ -265,19 +265,19 @@ def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any
     return LD, pivots, info
 
 
-@operator(outputs=("LD", "pivots"))
+@operator(outputs=("LD", "pivots"), layout=("columns",))
 def linalg_ldl_factor(A: Array, *, hermitian=False):
     """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``) in LAPACK's packed form, for ``ldl_solve``."""
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, True)[:2]
 
 
-@operator(outputs=("LD", "pivots", "info"))
+@operator(outputs=("LD", "pivots", "info"), layout=("columns",))
 def linalg_ldl_factor_ex(A: Array, *, hermitian=False, check_errors=False):
     """``(LD, pivots, info)``; ``info`` is not zero where ``D`` has a zero, instead of an error."""
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, check_errors)
 
 
-@operator()
+@operator(layout="columns")
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
     """``X`` with ``A @ X = B`` from the packed factors of ``ldl_factor``."""
     check_square("torch.linalg.ldl_solve", LD)

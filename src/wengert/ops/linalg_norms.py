@@ -218,7 +218,7 @@ def dist(F, input, other, p=2):
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-@composite(places=("torch",), node="CdistBackward0", whole=("x1", "x2"))
+@composite(places=("torch",), node="CdistBackward0", whole=("x1", "x2"), layout="channels")
 def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The ``p``-norm distance of every row of ``x1`` to every row of ``x2``.
 
@@ -285,7 +285,7 @@ def _euclidean_back(F: Any, g: Any, needs: Any, x1: Any, x2: Any, result: Any) -
     )
 
 
-@operator(grad=_euclidean_back, wrt=("x1", "x2"), node="CdistBackward0", places=())
+@operator(grad=_euclidean_back, wrt=("x1", "x2"), node="CdistBackward0", places=(), layout="rows")
 def euclidean_cdist(x1: Array, x2: Array, products):
     """Euclidean distances of rows; ``products``: by ``|a|^2 - 2ab + |b|^2``, faster but less exact for close points."""
     if not products or x1.shape[-1] == 0:

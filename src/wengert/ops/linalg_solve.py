@@ -85,7 +85,7 @@ def _inv_back(F: Any, g: Any, result: Any) -> Any:
     return -F.matmul(back, F.matmul(g, back))
 
 
-@operator(grad=dict(A=_inv_back), node="LinalgInvExBackward0")
+@operator(grad=dict(A=_inv_back), node="LinalgInvExBackward0", layout="columns")
 def linalg_inv(A: Array):
     """The inverse of square matrices, ``(..., n, n)``; ``LinAlgError`` for a singular one.
 
@@ -101,7 +101,8 @@ def linalg_inv(A: Array):
     return inverse
 
 
-@operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"), nondifferentiable=("info",))
+@operator(grad=dict(A=lambda F, g, inverse: _inv_back(F, g, inverse)), outputs=("inverse", "info"), nondifferentiable=("info",),
+          layout=("columns",))
 def linalg_inv_ex(A: Array, *, check_errors=False):
     """``(inverse, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
     check_square("linalg.inv", A)
@@ -227,7 +228,7 @@ def _solve(name: str, A: Any, B: Any, left: bool, check: bool) -> tuple[Any, Any
     return (x[..., 0] if vector else x), info
 
 
-@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, node="LinalgSolveExBackward0")
+@operator(grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, node="LinalgSolveExBackward0", layout="columns")
 def linalg_solve(A: Array, B: Array, *, left=True):
     """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``); ``LinAlgError`` for a singular ``A``.
 
@@ -242,6 +243,7 @@ def linalg_solve(A: Array, B: Array, *, left=True):
 
 @operator(
     grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, outputs=("result", "info"), nondifferentiable=("info",),
+    layout=("columns",),
 )  # fmt: skip
 def linalg_solve_ex(A: Array, B: Array, *, left=True, check_errors=False):
     """``(result, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
@@ -260,7 +262,7 @@ def _triangular_back(F: Any, g: Any, needs: Any, A: Any, result: Any, upper: Any
     return ga, gb
 
 
-@operator(grad=_triangular_back, wrt=("A", "B"), keeps={"result": ("A",)})
+@operator(grad=_triangular_back, wrt=("A", "B"), keeps={"result": ("A",)}, layout="columns")
 def linalg_solve_triangular(A: Array, B: Array, *, upper, left=True, unitriangular=False):
     """The solution of ``A @ X = B`` (``X @ A = B`` without ``left``) for triangular ``A``; batches broadcast.
 
@@ -342,13 +344,17 @@ def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]
 
 @operator(
     grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots"), nondifferentiable=("pivots",), node="LinalgLuFactorExBackward0",
+    layout=("columns",),
 )  # fmt: skip
 def linalg_lu_factor(A: Array, *, pivot=True):
     """``(LU, pivots)``: LU factors with row pivoting, packed into one matrix, for ``lu_solve`` and ``lu_unpack``."""
     return _factor("linalg.lu_factor", A, pivot, True)[:2]
 
 
-@operator(grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"), nondifferentiable=("pivots", "info"))
+@operator(
+    grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"), nondifferentiable=("pivots", "info"),
+    layout=("columns",),
+)  # fmt: skip
 def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
     """``(LU, pivots, info)``; ``info`` is not zero where a pivot is zero, instead of an error."""
     return _factor("linalg.lu_factor_ex", A, pivot, check_errors)
@@ -381,7 +387,7 @@ def _unpack_back(F: Any, g: Any, LU_data_shape: Any, unpack_data: Any) -> Any:
     return gL + gU
 
 
-@operator(grad=dict(LU_data=_unpack_back), outputs=("P", "L", "U"), nondifferentiable=("P",), places=("torch",))
+@operator(grad=dict(LU_data=_unpack_back), outputs=("P", "L", "U"), nondifferentiable=("P",), places=("torch",), layout="rows")
 def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=True):
     """``(P, L, U)`` from the packed form of ``lu_factor``."""
     if LU_pivots.dtype != np.int32:
@@ -394,7 +400,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
     return (P, *_unpacked(LU_data)) if unpack_data else (P, nothing, nothing.copy())
 
 
-@composite(node="LinalgLuSolveBackward0", whole=("LU", "B"))
+@composite(node="LinalgLuSolveBackward0", whole=("LU", "B"), layout="columns")
 def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
     """``X`` with ``A @ X = B`` from the packed LU factors of ``A``; ``adjoint`` for ``A.mH``, ``left=False`` for ``X @ A = B``."""
     check_sides("torch.linalg.lu_solve", LU)
@@ -449,7 +455,8 @@ def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.c
     return factor, info
 
 
-@operator(grad=dict(A=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, node="LinalgCholeskyExBackward0")
+@operator(grad=dict(A=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, node="LinalgCholeskyExBackward0",
+          layout="columns")
 def linalg_cholesky(A: Array, *, upper=False):
     """``L`` with ``A = L @ L.mH`` (``upper``: ``A = U.mH @ U``); ``LinAlgError`` where ``A`` is not positive definite.
 
@@ -463,6 +470,7 @@ def linalg_cholesky(A: Array, *, upper=False):
 
 @operator(
     grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"), nondifferentiable=("info",),
+    layout=("columns",),
 )  # fmt: skip
 def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
     """``(L, info)``; ``info`` is the order of the minor that is not positive, 0 if all are, instead of an error."""
@@ -471,6 +479,7 @@ def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
 
 @operator(
     grad=dict(input=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, places=("torch", "Tensor"),
+    layout="columns",
 )  # fmt: skip
 def cholesky(input: Array, upper=False):
     """``linalg.cholesky`` under its old name."""
@@ -490,6 +499,7 @@ def _cholesky_solve_back(F: Any, g: Any, needs: Any, L: Any, result: Any, upper:
 
 @operator(
     grad=_cholesky_solve_back, wrt=("input", "L"), keeps={"result": ("L",)}, wirtinger=True, places=("torch", "Tensor"),
+    layout="columns",
 )  # fmt: skip
 def cholesky_solve(input: Array, L: Array, upper=False):
     """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``; batches broadcast."""
@@ -512,7 +522,7 @@ def _cholesky_inverse_back(F: Any, g: Any, L: Any, result: Any, upper: Any) -> A
     return _through_factor(F, F.matmul(result, F.matmul(g, result)), L, upper)
 
 
-@operator(grad=dict(L=_cholesky_inverse_back), wirtinger=True, places=("torch", "Tensor"))
+@operator(grad=dict(L=_cholesky_inverse_back), wirtinger=True, places=("torch", "Tensor"), layout="columns")
 def cholesky_inverse(L: Array, upper=False):
     """The inverse of ``A`` from its Cholesky factor ``L``."""
     check_square("cholesky_inverse", L)

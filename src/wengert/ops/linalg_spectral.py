@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import linalg as kernels
 from ..arrays.errors import LinAlgError
+from ..arrays.layouts import lay
 from .linalg_solve import check_matrix, check_sides, check_square, mH
 from .matmul import mT
 from .operator import family
@@ -112,7 +113,7 @@ def _svd(A: Any, full: bool) -> Any:
         ) from e
 
 
-@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",))
+@operator(grad=dict(A=_svd_rule), wirtinger=True, outputs=("U", "S", "Vh"), shows=("full_matrices",), layout=("columns", None, "columns"))
 def linalg_svd(A: Array, full_matrices=True, *, driver=None):
     """``(U, S, Vh)`` with ``A = U @ diag(S) @ Vh``, singular values in descending order.
 
@@ -187,7 +188,7 @@ def _eigh_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return F.matmul(V, F.matmul(middle, mH(F, V)))
 
 
-@operator(grad=dict(A=_eigh_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"))
+@operator(grad=dict(A=_eigh_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
 def linalg_eigh(A: Array, UPLO="L"):
     """Eigenvalues in ascending order and eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
 
@@ -234,7 +235,7 @@ def _eig(A: Any, vectors: bool) -> Any:
     return tuple(x.astype(d, copy=False) for x in found) if vectors else found.astype(d, copy=False)
 
 
-@operator(grad=dict(A=_eig_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"))
+@operator(grad=dict(A=_eig_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
 def linalg_eig(A: Array):
     """Eigenvalues and eigenvectors (columns of length one) of square matrices, always complex, in no particular order."""
     return _eig(A, True)
@@ -280,7 +281,7 @@ def _qr_tall(F: Any, gQ: Any, gR: Any, Q: Any, R: Any) -> Any:
     return F.linalg_solve_triangular(mH(F, R), gQ + F.matmul(Q, middle), upper=False, left=False)
 
 
-@operator(grad=dict(A=_qr_rule), wirtinger=True, outputs=("Q", "R"))
+@operator(grad=dict(A=_qr_rule), wirtinger=True, outputs=("Q", "R"), layout="columns")
 def linalg_qr(A: Array, mode="reduced"):
     """``(Q, R)`` with ``A = Q @ R``, orthonormal columns and an upper triangle.
 
@@ -294,15 +295,15 @@ def linalg_qr(A: Array, mode="reduced"):
     return tuple(np.linalg.qr(A, mode))
 
 
-@operator(outputs=("a", "tau"), places=())
+@operator(outputs=("a", "tau"), places=(), layout=("columns",))
 def packed_qr(input: Array):
     """``geqrf``: the upper triangle of R with the reflections below it, and their factors."""
     check_matrix("torch.geqrf", input, "input")
     a, tau = np.linalg.qr(input, "raw")
-    return np.ascontiguousarray(a.mT), tau
+    return a.mT, tau
 
 
-@composite(node="LinalgHouseholderProductBackward0", whole=("input", "tau"))
+@composite(node="LinalgHouseholderProductBackward0", whole=("input", "tau"), layout="columns")
 def linalg_householder_product(F, input, tau):
     """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of column i.
 
@@ -494,7 +495,7 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
         rest = np.add.reduce(np.abs(b - A @ x) ** 2, -2)
     if driver == "gels":
         rank = nothing.astype(np.int64)
-    return x[..., 0] if vector else x, rest, rank, s if driver in ("gelsd", "gelss") else nothing.copy()
+    return x[..., 0] if vector else lay(x, "columns"), rest, rank, s if driver in ("gelsd", "gelss") else nothing.copy()
 
 
 @composite

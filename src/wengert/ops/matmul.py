@@ -92,7 +92,7 @@ def _product_name(node: Any) -> str | None:
 
 
 @operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0", linear="each",
-          naming=_product_name)  # fmt: skip
+          naming=_product_name, layout="rows")  # fmt: skip
 def matmul(input: Array, other: Array):
     """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
 
@@ -142,7 +142,7 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
 _mm = dict(input=lambda F, g, mat2: F.matmul(g, mT(mat2)), mat2=lambda F, g, input: F.matmul(mT(input), g))
 
 
-@operator(grad=_mm, linear="each")
+@operator(grad=_mm, linear="each", layout="rows")
 def mm(input: Array, mat2: Array):
     """Matrix product ``(n, k) @ (k, m) -> (n, m)``."""
     if input.ndim != 2:
@@ -155,7 +155,7 @@ def mm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
-@operator(grad=_mm, linear="each")
+@operator(grad=_mm, linear="each", layout="rows")
 def bmm(input: Array, mat2: Array):
     """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
     if input.ndim != 3:

@@ -54,7 +54,7 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, dims, eps, needs):
 @operator(
     grad=lambda F, g, needs, input, mean, rstd, weight, dims, eps: F.layer_norm_grad(g, input, mean, rstd, weight, dims, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
-    node="NativeLayerNormBackward0", rows=True,
+    node="NativeLayerNormBackward0", layout="rows",
 )  # fmt: skip
 def layer_norm_over(input: Array, weight: Array | None, bias: Array | None, dims, eps):
     return K.layer_norm(input, dims, weight, bias, eps)
@@ -120,7 +120,7 @@ def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
 
 @operator(
     grad=lambda F, g, needs, input, rstd, weight, dims, eps: F.rms_norm_grad(g, input, rstd, weight, dims, eps, needs),
-    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0", rows=True,
+    wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0", layout="rows",
 )  # fmt: skip
 def rms_norm_over(input: Array, weight: Array | None, dims, eps):
     return K.rms_norm(input, dims, weight, eps)
@@ -184,7 +184,7 @@ class Fixed:
 
 @operator(
     grad=_batch_rule, wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
-    places=(), node="NativeBatchNormBackward0",
+    places=(), node="NativeBatchNormBackward0", layout=("channels",),
 )  # fmt: skip
 def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, fixed, eps, moments):
     """Normalise each channel (dimension 1) by ``fixed`` statistics, or by its own, which ``moments`` receives."""
@@ -224,7 +224,7 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
 @operator(
     grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(g, input, mean, rstd, weight, groups, eps, needs),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
-    node="NativeGroupNormBackward0", rows=True,
+    node="NativeGroupNormBackward0", layout=("channels",),
 )  # fmt: skip
 def group_norm_over(input: Array, weight: Array | None, bias: Array | None, groups, eps):
     return K.group_norm(input, groups, weight, bias, eps)

@@ -28,8 +28,11 @@ too, and rounded once at the end (PyTorch's term for the wider type). Without it
 *Numbers*: ``scalars`` says which tensors may be Python numbers: ``"one"`` any of them but not all (so where ``promote`` is
 given), ``"any"`` all of them too, a tuple of names only those, ``""`` none.
 
-*Layout*: ``rows=True`` says that results lie in memory row by row, whatever the strides of the arguments; otherwise they
-are as the forward makes them.
+*Layout*: how results lie in memory. ``"rows"``: row by row, whatever the strides of the arguments; ``"elementwise"`` (for what
+is ``pointwise`` or promotes elementwise, unless it says otherwise): in the order of the arguments; ``"first"``: in that of the
+first; ``"channels"``: row by row, or with the channels innermost where the first argument is an image like that (``"lines"``:
+or a row of pixels; ``"pictures"``: or that, but no volume); ``"columns"``: matrices column by column, as LAPACK leaves them.
+A tuple says it for each result. Without it, results are as the forward makes them.
 
 *Joint rule*: where the gradients share work, ``grad`` is one function that returns a tuple of them, in the order of
 ``wrt``; its parameter ``needs`` tells which are wanted, and ``keeps={"input": ("weight",)}`` says for whose gradient a
@@ -61,6 +64,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.layouts import arranged
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -77,8 +82,8 @@ class Operator:
 
     __slots__ = (
         "aliases", "aux", "constants", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel",
-        "kwonly", "lazy", "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
-        "pointwise", "promote", "promoted", "rows", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger",
+        "kwonly", "layout", "lazy", "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
+        "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger",
         "without", "wrt",
     )  # fmt: skip
 
@@ -114,10 +119,13 @@ class Operator:
         self.view, self.lazy = options.get("view", False), options.get("lazy", False)
         self.wirtinger = options.get("wirtinger", False)
         self.inplace = options.get("inplace", False)
-        self.rows = options.get("rows", False) and not self.view
         self.variadic = options.get("variadic")
         self.places = options["places"]
         self.pointwise, self.linear = options.get("pointwise", False), options.get("linear", False)
+        layout = options.get("layout") or ("elementwise" if self.pointwise or self.promote == "elementwise" else None)
+        self.layout = None if self.view else layout
+        if self.layout not in (None, "rows", "elementwise"):  # these two are seen to where results become tensors
+            self.forward = arranged(forward, self.layout)
         self.aliases, self.constants = options.get("aliases", ()), options.get("constants", 0)
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)
@@ -158,7 +166,7 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
-    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "name", "node", "params", "places", "raw", "whole")
+    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "layout", "name", "node", "params", "places", "raw", "whole")
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw, self.node = define, options.get("raw"), options.get("node")
@@ -168,21 +176,21 @@ class Composite:
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
-        self.by_example = options.get("by_example", False)
+        self.by_example, self.layout = options.get("by_example", False), options.get("layout")
 
 
-def family(*places: str, pointwise: bool = False, rows: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def family(*places: str, pointwise: bool = False, layout: str | None = None) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``(operator, composite)``: the decorators of one family of operators, which the user finds at ``places``.
 
     A place is ``"torch"``, ``"Tensor"`` (a method), ``"functional"``, ``"linalg"``, ``"fft"``, ``"special"``; none
-    makes an operator that only rules can see. ``pointwise``, ``rows``: what the family's operators are unless they say otherwise.
+    makes an operator that only rules can see. ``pointwise``, ``layout``: what the family's operators are unless they say otherwise.
     """
 
     def operator(grad: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Operator]:
         def declare(forward: Callable[..., Any]) -> Operator:
             options.setdefault("places", places)
             options.setdefault("pointwise", pointwise)
-            options.setdefault("rows", rows)
+            options.setdefault("layout", layout)
             op = Operator(forward, grad, options)
             return _enter(op)
 

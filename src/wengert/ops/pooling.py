@@ -47,10 +47,10 @@ def _as_two(F: Any, pool: Any, input: Any, *sizes: Any, **options: Any) -> Any:
 
 
 _back = dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape))
-_two = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(), node="MaxPool2DWithIndicesBackward0")
+_two: dict = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(), node="MaxPool2DWithIndicesBackward0")
 
 
-@operator(grad=_back, shows=("kernel", "stride", "padding", "dilation", "ceil_mode"), **_two)
+@operator(grad=_back, shows=("kernel", "stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
 def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
@@ -88,7 +88,7 @@ def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
     return i * size // out, -((-(i + 1) * size) // out)
 
 
-@operator(grad=_back, **_two)
+@operator(grad=_back, **_two, layout="pictures")
 def adaptive_max_windows(input: Array, size):
     n, c, *space = input.shape
     values = np.empty((n, c, *size), input.dtype)
@@ -170,14 +170,14 @@ def _unpools(n: int) -> None:
         return _unpool(F, n, input, indices, kernel_size, stride, padding, output_size)
 
     unpool.__doc__ = f"The partial inverse of ``max_pool{n}d``: each maximum at its place, zeros elsewhere."
-    composite(unpool, name=f"max_unpool{n}d", **_node("MaxUnpool#D", n))
+    composite(unpool, name=f"max_unpool{n}d", layout="channels" if n == 2 else "rows", **_node("MaxUnpool#D", n))
 
 
 for _n in (1, 2, 3):
     _unpools(_n)
 
 
-@operator(grad=_back, shows=("kernel", "size"), **_two)
+@operator(grad=_back, shows=("kernel", "size"), layout="rows", **_two)
 def fractional_windows(input: Array, kernel, size, samples):
     n, c, *space = input.shape
     starts = []
@@ -238,7 +238,7 @@ _spread_rule = dict(
 )
 
 
-@operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0", linear=True)
+@operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0", linear=True, layout="pictures")
 def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, override):
     space = input.shape[2:]
     counts = K.window_counts(space, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
@@ -318,7 +318,8 @@ def _adaptive_avg(n: int) -> None:
 
     pool.__doc__ = f"The average of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
     places = ("torch", "functional") if n == 1 else ("functional",)
-    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, **_average_node(n))
+    layout = "lines" if n == 1 else "channels"
+    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, layout=layout, **_average_node(n))
 
 
 def _average_node(n: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from .views import dims_of
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor", rows=True)
+operator, composite = family("torch", "Tensor", layout="rows")
 
 _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
 _times: Any = np.multiply.reduce

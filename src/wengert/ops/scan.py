@@ -15,7 +15,7 @@ from .views import axis, dims_of
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor", rows=True)
+operator, composite = family("torch", "Tensor", layout="rows")
 
 
 def _accumulate(ufunc: Any, input: Any, dim: Any, dtype: Any) -> Any:

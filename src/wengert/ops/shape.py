@@ -399,7 +399,7 @@ def flatten(F, input, start_dim=0, end_dim=-1):
     return F.reshape(input, (*shape[:start], joined, *shape[end + 1 :]))
 
 
-@composite
+@composite(layout="channels")
 def ravel(F, input):
     """All elements in one dimension; a view of a contiguous tensor."""
     return F.reshape(input if F.raw else input.contiguous(), (-1,))

@@ -46,13 +46,13 @@ def _sort_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any) -> Any:
 # The order is always stable; PyTorch names the node after whether that was asked for.
 for _name, _node in (("sort", "SortBackward0"), ("sort_stable", "SortBackward1")):
 
-    @operator(grad=dict(input=_sort_back), name=_name, node=_node, **PICKED)
+    @operator(grad=dict(input=_sort_back), name=_name, node=_node, layout="elementwise", **PICKED)
     def sort(input: Array, dim=-1, descending=False):
         """The elements in order along ``dim`` and their places."""
         return _rows(input, dim, descending)
 
 
-@operator()
+@operator(layout="elementwise")
 def argsort(input: Array, dim=-1, descending=False, stable=False):
     """The places of the elements in sorted order along ``dim``; int64."""
     return _rows(input, dim, descending)[1]

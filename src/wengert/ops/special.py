@@ -103,7 +103,7 @@ def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
     return g * total
 
 
-@operator(grad=dict(input=_mvlgamma_grad), promote="float", inplace=True, places=("torch", "Tensor"))
+@operator(grad=dict(input=_mvlgamma_grad), promote="float", inplace=True, places=("torch", "Tensor"), layout="rows")
 def mvlgamma(input: Array, p):
     """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
     if p < 1:

@@ -201,7 +201,7 @@ def _copy_of(name: str) -> None:
 
     @composite(name=f"{name}_copy", places=("torch",), node=node, whole=("input",))
     def copied(F, input, *args, **more):
-        answer = getattr(F, name)(input, *args, **more)
+        answer = getattr(F, "reshape" if name == "view" else name)(input, *args, **more)
         if isinstance(answer, (tuple, list)):
             return tuple(F.clone(x, memory_format=True) for x in answer)
         return F.clone(answer, memory_format=True)

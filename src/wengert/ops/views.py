@@ -10,7 +10,7 @@ from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.dtypes import scalar_name
 from ..arrays.errors import bad_index, refuse_overflow
-from ..arrays.layouts import blank, layout_like
+from ..arrays.layouts import blank, lay, layout_like
 from .operator import family
 
 if TYPE_CHECKING:
@@ -255,9 +255,11 @@ def index(input: Array, indices: Arrays | None, exact=False):
     """Values at index arrays (None: a whole dimension). ``exact``: no place occurs twice."""
     key = index_key(indices)
     try:
-        return input[key]
+        found = input[key]
     except IndexError as error:
         raise bad_index(input, key) from error
+    # where the indexed dimensions are not the first, NumPy puts them outermost in memory
+    return found if found.flags.c_contiguous or not input.flags.c_contiguous else found.copy()
 
 
 def index_key(indices: Any) -> tuple[Any, ...]:
@@ -290,7 +292,7 @@ def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
 
 @operator(
     grad=dict(input=_put_input, values=lambda F, g, indices, values_shape: F.index(g, indices)),
-    promoted=("values",), inplace=True,
+    promoted=("values",), inplace=True, layout="first",
 )  # fmt: skip
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
     if values.dtype != input.dtype:
@@ -342,6 +344,7 @@ def imag(input: Array):
 
 @operator(
     grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",), linear=True,
+    layout="elementwise",
 )  # fmt: skip
 def complex(real: Array, imag: Array):
     check_parts(real, imag)
@@ -386,6 +389,12 @@ def clone(input: Array, *, memory_format=None):
     out = blank(input.shape, input.dtype, strides)
     out[...] = input
     return out
+
+
+@operator(grad=dict(input=lambda F, g: g), linear=True, places=(), node="CloneBackward0")
+def relaid(input: Array, layout, model):
+    """``input`` in another layout in memory: see ``ops.operator``."""
+    return np.array(lay(input, layout, (model,)))
 
 
 def _overwritten(F: Any, g: Any) -> Any:

@@ -101,7 +101,7 @@ def _resampler(
     return f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0", facts
 
 
-@composite(node=_resampler, whole=("input",))
+@composite(node=_resampler, whole=("input",), layout="channels")
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
@@ -201,7 +201,7 @@ def upsample_bilinear(F, input, size=None, scale_factor=None):
 # -- rearranging ------------------------------------------------------------------------------------------------------
 
 
-@composite(places=("torch", "functional"), node="PixelShuffleBackward0", whole=("input",))
+@composite(places=("torch", "functional"), node="PixelShuffleBackward0", whole=("input",), layout="channels")
 def pixel_shuffle(F, input, upscale_factor):
     """Channels become pixels: ``(*, C r^2, H, W) -> (*, C, H r, W r)``. Shi et al., 2016."""
     r = upscale_factor
@@ -221,7 +221,7 @@ def pixel_shuffle(F, input, upscale_factor):
     return F.reshape(x, (*lead, c // (r * r), h * r, w * r))
 
 
-@composite(places=("torch", "functional"), node="PixelUnshuffleBackward0", whole=("input",))
+@composite(places=("torch", "functional"), node="PixelUnshuffleBackward0", whole=("input",), layout="channels")
 def pixel_unshuffle(F, input, downscale_factor):
     """Pixels become channels: the inverse of ``pixel_shuffle``."""
     r = downscale_factor
@@ -238,7 +238,7 @@ def pixel_unshuffle(F, input, downscale_factor):
     return F.reshape(x, (*lead, c * r * r, h // r, w // r))
 
 
-@composite(places=("torch", "functional"), aliases=("native_channel_shuffle",), node="ChannelShuffleBackward0", whole=("input",))
+@composite(places=("torch", "functional"), aliases=("native_channel_shuffle",), node="ChannelShuffleBackward0", whole=("input",), layout="channels")
 def channel_shuffle(F, input, groups):
     """Interleave groups of channels. Zhang et al., 2018."""
     if input.ndim < 3:
@@ -317,7 +317,7 @@ def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     return x
 
 
-@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0", whole=("input", "grid"))
+@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0", whole=("input", "grid"), layout="rows")
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.layouts import in_order_of
 from ..arrays.lazy import Lazy, plain, put, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
@@ -102,12 +103,13 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         return into(op, arrays, out, inputs, m)
     source = inputs.get(op.params[0]) if op.view else None
     many = op.outputs is ...
+    layout = op.layout if op.layout in ("rows", "elementwise") and counters is None else None
     results = []
     for i, a in enumerate(arrays):
         if type(a) is not np.ndarray and type(a) is not Lazy:
             a = np.asarray(a)
-        if op.rows and not a.flags.c_contiguous:
-            a = a.copy()
+        if layout and type(a) is not Lazy and not (layout == "rows" and a.flags.c_contiguous):
+            a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else a.copy()
         t = fresh(a, m)
         if counters is not None and not m.inference:
             t._vc = counters[i]

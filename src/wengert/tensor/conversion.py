@@ -51,8 +51,8 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
 
 
 def _to(name: str, target: Any) -> Any:
-    def method(self: Tensor, memory_format: Any = None) -> Tensor:
-        return self if target.np == self._data.dtype else function("cast")(self, target)
+    def method(self: Tensor, memory_format: Any = preserve_format) -> Tensor:
+        return to(self, target, memory_format=memory_format)
 
     method.__name__ = name
     method.__doc__ = f"The tensor as {target!r}."

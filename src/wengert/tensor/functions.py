@@ -10,10 +10,13 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..arrays.layouts import lay
 from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
-from .call import KNOWN
+from .call import KNOWN, PLAIN
 from .record import rename, told
 from .spaces import RECORDED
 from .whole import enclose
@@ -78,7 +81,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 def _composite(op: Composite) -> Callable[..., Any]:
     define = op.define if not op.by_example else _by_example(op.define)
-    public, node, whole = bool(op.places), op.node, op.whole
+    public, node, whole, layout = bool(op.places), op.node, op.whole, op.layout
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
@@ -101,6 +104,8 @@ def _composite(op: Composite) -> Callable[..., Any]:
             answer = _observed(op.name, define, observers)(RECORDED, *args, **kwargs)
         else:
             answer = define(RECORDED, *args, **kwargs)
+        if layout is not None:
+            answer = _laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
         if whole:
             _as_one(op, answer, args, kwargs, since)
         elif node is not None:
@@ -110,6 +115,19 @@ def _composite(op: Composite) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None
     return call
+
+
+def _laid(answer: Any, layout: str, source: Any) -> Any:
+    """The result of a composite in the layout that it declares: a copy, where it is not."""
+    if type(answer) not in PLAIN or type(source) not in PLAIN:
+        return answer
+    y = answer._data
+    if type(y) is not np.ndarray:
+        return answer
+    if layout != "columns" and y.flags.c_contiguous and (layout == "rows" or source._data.flags.c_contiguous):
+        return answer
+    found = lay(y, layout, (source._data,))
+    return answer if found.strides == y.strides else function("relaid")(answer, layout, source._data)
 
 
 def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels
+from ..arrays.layouts import in_order_of
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
 from . import call
@@ -44,7 +45,7 @@ def _tell() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
         call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, edge_of, _UNVERSIONED,
-        AccumulateGrad,
+        AccumulateGrad, in_order_of,
     )  # fmt: skip
     _told = True
 
@@ -93,7 +94,7 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
         len(outputs),
         len(op.aux),
         {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
-        b"v" if op.view is True else b"p" if op.view else b"r" if op.rows else b"n",
+        b"v" if op.view is True else b"p" if op.view else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"),
         _numbers(op),
         tuple(without.get(p) for p in op.params) if without else None,
     )

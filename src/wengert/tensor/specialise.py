@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.layouts import in_order_of
 from ..graph import anomaly
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
@@ -34,7 +35,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
 
     scope.update(
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
-        asarray=np.asarray, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
+        asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=general, inplace=inplace,
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
         respelled=_respelled, foreign=_foreign, stranger=_stranger, UNSET=UNSET,
@@ -213,8 +214,11 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     add(f"            except (ValueError, TypeError, IndexError, OverflowError) as e: raise explained(op, {args}, e) from e")
     if not (invoke.startswith("kernel") and K.available and getattr(K, getattr(op.kernel, "__name__", ""), None) is op.kernel):
         add("            if type(y) is not ndarray: y = asarray(y)")  # NumPy's own functions give scalars for 0-d arrays
-    if op.rows:
+    if op.layout == "rows":
         add("            if not y.flags.c_contiguous: y = y.copy()")
+    elif op.layout == "elementwise":
+        whole = " and ".join(f"(_{p} is None or _{p}.flags.c_contiguous)" if p in op.optional else f"_{p}.flags.c_contiguous" for p in tensors)
+        add(f"            if not ({whole}): y = in_order_of(y, ({''.join(f'_{p}, ' for p in tensors)}))")
     add("            out = new(Tensor); out._data = y; out._edge = out._meta = None")
     if op.view is True:
         add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
