@@ -6,6 +6,7 @@ strides of an array that fills its memory without gaps, in whatever order, and o
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,7 @@ def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
 def arranged(forward: Any, layout: Any) -> Any:
     """``forward`` with its results in a layout: see ``ops.operator``."""
 
+    @wraps(forward)
     def call(*args: Any, **kwargs: Any) -> Any:
         y = forward(*args, **kwargs)
         if type(y) is not tuple:
