@@ -1,3 +1,10 @@
-from benchmarks.run import main
+import sys
 
-main()
+if "--operators" in sys.argv[1:]:
+    from benchmarks.operators import main as operators
+
+    operators([a for a in sys.argv[1:] if a != "--operators"])
+else:
+    from benchmarks.run import main
+
+    main()

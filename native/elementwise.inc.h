@@ -183,3 +183,52 @@ static void F(elu_grad_loop)(REAL *out, const REAL *const *in, size n)
         out[i] = g[i] * (x <= 0 ? soft : scale[i]);
     }
 }
+
+/* ---- functions that NumPy has too, by loops of its own for one number at a time ---- */
+
+static inline REAL F(remainder_of)(REAL a, REAL b)
+{
+    REAL whole, r = F(split)(a, b, &whole);
+    r = (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;
+    return r == 0 ? F(sign_of)(0, b) : r;
+}
+static inline REAL F(floor_quotient)(REAL a, REAL b)
+{
+    REAL whole, r = F(split)(a, b, &whole);
+    whole = (r != 0) & ((r < 0) != (b < 0)) ? whole - ONE : whole;
+    return whole == 0 ? F(sign_of)(0, a / b) : whole;
+}
+static inline REAL F(log_add_exp)(REAL a, REAL b)
+{
+    REAL far = (a > b ? a : b) + F(log1p)(F(exp_minus)(F(abs)(a - b)));
+    return a == b ? a + (REAL)0.69314718055994530942 : far;
+}
+/* Squares in a range where they neither overflow nor vanish. */
+static inline REAL F(hypotenuse)(REAL x, REAL y)
+{
+    double a = fabs((double)x), b = fabs((double)y), top = a > b ? a : b;
+    double scale = sizeof(REAL) == 4 ? 1.0 : top > 0x1p500 ? 0x1p-600 : top < 0x1p-450 ? 0x1p600 : 1.0;
+    double u = a * scale, v = b * scale;
+    REAL value = (REAL)(__builtin_sqrt(u * u + v * v) / scale);
+    return (a == INFINITY) | (b == INFINITY) ? (REAL)INFINITY : value;
+}
+
+BINARY(remainder, F(remainder_of)(g, x))
+BINARY(floor_divide, F(floor_quotient)(g, x))
+BINARY(logaddexp, F(log_add_exp)(g, x))
+BINARY(hypot, F(hypotenuse)(g, x))
+UNARY(exp2, F(exp2)(x))
+UNARY(sign, x != x ? x : (REAL)(x > 0) - (REAL)(x < 0))
+UNARY(reciprocal, ONE / x)
+static void F(fmod_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1];
+    EACH { REAL whole; out[i] = F(split)(a[i], b[i], &whole); }
+}
+static int F(tame_quotients)(const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1];
+    int tame = 1;
+    for (size i = 0; i < n; i++) tame &= F(tame_quotient)(a[i], b[i]);
+    return tame;
+}

@@ -380,6 +380,7 @@ static PyObject *fast_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         if (known && source->functions[row] && !self->loops[in].function)
             self->loops[in] = (struct loop){source->functions[row], source->data ? (void *)source->data[row] : NULL, out};
     }
+    arithmetic_replace(source->name, &self->loops[NPY_FLOAT], &self->loops[NPY_DOUBLE]);
     /* Everything of 16 bits is what float32 gives, rounded; only the neighbours of a number are others. */
     self->single = self->loops[NPY_FLOAT];
     if (self->single.function && strcmp(source->name, "nextafter")) {

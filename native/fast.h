@@ -13,6 +13,9 @@ struct loop {
     int out_type;
 };
 
+/* Put our own loops of float32 and float64 in the place of NumPy's, where we have any for the function of this name. */
+void arithmetic_replace(const char *name, struct loop *single, struct loop *twice);
+
 /* Whether a type number is ml_dtypes' bfloat16. */
 int is_brain(int type);
 

@@ -49,6 +49,17 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
 
 #define MAX_INPUTS 5
 
+/* What NumPy has too, slower: name, number of inputs. */
+#define ARITHMETIC_KERNELS(X) \
+    X(remainder, 2)           \
+    X(fmod, 2)                \
+    X(floor_divide, 2)        \
+    X(logaddexp, 2)           \
+    X(hypot, 2)               \
+    X(exp2, 1)                \
+    X(sign, 1)                \
+    X(reciprocal, 1)
+
 /* How many columns of a matrix the kernels that go down columns take at a time. */
 enum { COLUMNS = 512 };
 
@@ -172,6 +183,12 @@ struct kernels {
     size gemm_columns_bytes; /* the width of a tile of a matrix product */
     OPTIMIZER_KERNELS(DECLARE_OPTIMIZER)
     ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
+#define DECLARE_ARITHMETIC(name, nin) DECLARE_ELEMENTWISE(name, nin, 0)
+    ARITHMETIC_KERNELS(DECLARE_ARITHMETIC)
+    void (*sin_f64)(double *out, const double *const *in, size n), (*cos_f64)(double *out, const double *const *in, size n);
+    /* whether the kernels hold for all n arguments */
+    int (*tame_quotients_f32)(const float *const *in, size n), (*tame_quotients_f64)(const double *const *in, size n);
+    int (*tame_angles_f64)(const double *const *in, size n);
 #define DECLARE_CAST(name, arguments) void(*name) arguments;
     CAST_KERNELS(DECLARE_CAST)
 #undef DECLARE_CAST

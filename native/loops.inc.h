@@ -38,6 +38,21 @@
 #undef LOAD
 #undef STORE
 
+static void sin_loop_f64(double *out, const double *const *in, size n)
+{
+    for (size i = 0; i < n; i++) out[i] = sine_f64(in[0][i], 0);
+}
+static void cos_loop_f64(double *out, const double *const *in, size n)
+{
+    for (size i = 0; i < n; i++) out[i] = sine_f64(in[0][i], 1);
+}
+static int tame_angles_f64(const double *const *in, size n)
+{
+    int tame = 1;
+    for (size i = 0; i < n; i++) tame &= tame_angle_f64(in[0][i]);
+    return tame;
+}
+
 #define PASTE(a, b) a##b
 #define TABLE(isa) PASTE(kernels_, isa)
 #define NAME(isa) NAME_(isa)
@@ -49,6 +64,11 @@ const struct kernels TABLE(ISA) = {
 #define ENTRY(kernel, nin, cost) .kernel##_f32 = kernel##_loop_f32, .kernel##_f64 = kernel##_loop_f64,
     ELEMENTWISE_KERNELS(ENTRY)
 #undef ENTRY
+#define ENTRY(kernel, nin) .kernel##_f32 = kernel##_loop_f32, .kernel##_f64 = kernel##_loop_f64,
+    ARITHMETIC_KERNELS(ENTRY)
+#undef ENTRY
+    .sin_f64 = sin_loop_f64, .cos_f64 = cos_loop_f64, .tame_angles_f64 = tame_angles_f64,
+    .tame_quotients_f32 = tame_quotients_f32, .tame_quotients_f64 = tame_quotients_f64,
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_rows_f32, .kernel##_f64 = kernel##_rows_f64,
     ROW_KERNELS(ENTRY)
 #undef ENTRY

@@ -86,6 +86,27 @@ static inline double exp_f64(double x)
     return exp_bounded_f64(x > 710.0 ? 710.0 : x, 0);
 }
 
+/* 2^x for any x. */
+static inline float exp2_f32(float x)
+{
+    const float magic = 12582912.0f;
+    x = x < -151.0f ? -151.0f : x;
+    x = x > 129.0f ? 129.0f : x;
+    float t = x + magic, r = (x - (t - magic)) * 0.69314718f;
+    int32_t k = bits_f32(t) - 0x4b400000, a = k >> 1, b = k - a;
+    return (r * r * exp_poly_f32(r) + r + 1.0f) * float_of((a + 127) << 23) * float_of((b + 127) << 23);
+}
+static inline double exp2_f64(double x)
+{
+    const double magic = 6755399441055744.0;
+    x = x < -1076.0 ? -1076.0 : x;
+    x = x > 1025.0 ? 1025.0 : x;
+    double t = x + magic, r = (x - (t - magic)) * 0.69314718055994530942;
+    int64_t k = bits_f64(t) - 0x4338000000000000;
+    int64_t a = (int64_t)((uint64_t)(k + 4096) >> 1) - 2048, b = k - a;
+    return (r * r * exp_poly_f64(r) + r + 1.0) * double_of((a + 1023) << 52) * double_of((b + 1023) << 52);
+}
+
 /* exp(-a) for a >= 0. */
 static inline float exp_minus_f32(float a) { return exp_bounded_f32(a > 104.0f ? -104.0f : -a, 0); }
 static inline double exp_minus_f64(double a) { return exp_bounded_f64(a > 746.0 ? -746.0 : -a, 0); }
@@ -209,5 +230,71 @@ static inline double erfcx_bounded_f64(double z)
 
 DEFINE_ERROR_FUNCTIONS(float, f32, 10.2)
 DEFINE_ERROR_FUNCTIONS(double, f64, 27.5)
+
+/* ---- what follows holds for tame arguments only; NumPy's loops do the others ---- */
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__aarch64__)
+#define FUSED 1
+#else
+#define FUSED 0
+#endif
+
+/* a = *whole * b + rest, the quotient truncated, *whole being an integer and the rest of the sign of a: both exact where the
+ * quotient is not too large and b is finite. The nearest integer comes first; its rest is exact, of single precision in
+ * double, of double precision by a fused product. */
+static inline float split_f32(float a, float b, float *whole)
+{
+    double q = ((double)a / b + 6755399441055744.0) - 6755399441055744.0, r = (double)a - q * b;
+    const int beyond = a < 0 ? r > 0 : r < 0;
+    q = beyond ? q - (q < 0 ? -1.0 : 1.0) : q;
+    r = beyond ? r + (a < 0 ? -fabs(b) : fabs(b)) : r;
+    *whole = (float)q;
+    return sign_of_f32((float)r, a);
+}
+static inline double split_f64(double a, double b, double *whole)
+{
+    double q = (a / b + 6755399441055744.0) - 6755399441055744.0, r = FUSED ? fma(-q, b, a) : a - q * b;
+    const int beyond = a < 0 ? r > 0 : r < 0;
+    q = beyond ? q - (q < 0 ? -1.0 : 1.0) : q;
+    r = beyond ? r + (a < 0 ? -fabs(b) : fabs(b)) : r;
+    *whole = q;
+    return sign_of_f64(r, a);
+}
+static inline int tame_quotient_f32(float a, float b)
+{
+    return (fabsf(a / b) < 8388608.0f) & (fabsf(b) < INFINITY);
+}
+static inline int tame_quotient_f64(double a, double b)
+{
+    return FUSED & (fabs(a / b) < 4503599627370496.0 / 16) & (fabs(b) < INFINITY);
+}
+
+/* The sine and cosine of x by the nearest multiple of pi/2, taken off in three parts (Cody and Waite), with what the
+ * second rounding lost in `low`; polynomials of fdlibm. `quarter` is 0 for the sine, 1 for the cosine. */
+static inline double sine_f64(double x, int quarter)
+{
+    const double magic = 6755399441055744.0;
+    double t = x * 0.63661977236758134308 + magic, n = t - magic;
+    double r0 = x - n * 1.57079632673412561417e+00, w = n * 6.07710050630396597660e-11, r = r0 - w;
+    double low = (r0 - r) - w - n * 2.02226624879595063154e-21, z = r * r;
+    double s = 1.58969099521155010221e-10;
+    s = s * z - 2.50507602534068634195e-08;
+    s = s * z + 2.75573137070700676789e-06;
+    s = s * z - 1.98412698298579493134e-04;
+    s = s * z + 8.33333333332248946124e-03;
+    s = r - ((z * (0.5 * low - z * r * s) - low) + z * r * 1.66666666666666324348e-01);
+    double c = -1.13596475577881948265e-11;
+    c = c * z + 2.08757232129817482790e-09;
+    c = c * z - 2.75573143513906633035e-07;
+    c = c * z + 2.48015872894767294178e-05;
+    c = c * z - 1.38888888888741095749e-03;
+    c = c * z + 4.16666666666666019037e-02;
+    double half = 0.5 * z, head = 1.0 - half;
+    c = head + (((1.0 - head) - half) + (z * z * c - r * low));
+    const int64_t k = bits_f64(t) + quarter;
+    const double value = k & 1 ? c : s;
+    return double_of(bits_f64(value) ^ (int64_t)((uint64_t)(k & 2) << 62));
+}
+static inline int tame_angle_f64(double x) { return fabs(x) < 1e5; }
 
 #endif

@@ -1094,3 +1094,29 @@ def test_an_extension_older_than_its_sources_is_left_alone(tmp_path):
     assert K.stale(str(package), str(sources))
     os.utime(sources / "tape.c", (5e8, 5e8))
     assert not K.stale(str(package), str(sources))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("name", ["remainder", "fmod", "floor_divide", "hypot", "logaddexp", "sign", "reciprocal", "exp2", "sin", "cos"])
+def test_arithmetic_of_our_own(name, dtype):
+    """Quotients and their rests bit for bit as NumPy's, signs of zeros too; the others to rounding."""
+    rng, ufunc = np.random.default_rng(3), getattr(np, name)
+    with np.errstate(all="ignore"):
+        odd = np.array(ODD_VALUES + [0.5, -0.5, 7.0, 2.5, 1e9, -1e5 - 1, 1e300, 1e-300]).astype(dtype)
+        a = np.concatenate([np.repeat(odd, odd.size), (rng.standard_normal(3000) * 10 ** rng.uniform(-3, 4, 3000)).astype(dtype)])
+        b = np.concatenate([np.tile(odd, odd.size), rng.standard_normal(3000).astype(dtype)])
+        a[-500:] = np.round(a[-500:]) * b[-500:]  # quotients that are whole, or nearly
+        for x, y in ((a, b), (np.repeat(a, 2)[::2], np.repeat(b, 3)[::3]), (a[:5], b[:5])):
+            args = (x, y)[: ufunc.nin]
+            got = getattr(K, name)(*args)
+            want = ufunc(*[v.astype(np.float32) for v in args]).astype(dtype) if dtype is np.float16 else ufunc(*args)
+            if name in ("remainder", "fmod", "floor_divide"):
+                np.testing.assert_array_equal(got, want)
+                np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
+            else:
+                info = np.finfo(dtype)
+                small = 4 * float(info.eps) if name == "logaddexp" else 2 * float(info.smallest_subnormal)
+                np.testing.assert_allclose(got, want, rtol=4 * float(info.eps), atol=small)
+    target = a[:64].copy()
+    assert getattr(K, name)(*(target, b[:64])[: ufunc.nin], out=target) is target
+    np.testing.assert_array_equal(target, getattr(K, name)(*(a[:64], b[:64])[: ufunc.nin]))

@@ -1,0 +1,79 @@
+/* Loops of our own for functions of NumPy that it computes one number at a time, put in the place of NumPy's (fast.c).
+ * Where a kernel does not hold (huge quotients and angles), NumPy's loop does that block. */
+#include "wengert.h"
+
+#include "fast.h"
+
+enum { BLOCK = 512 };
+
+struct own {
+    const char *name;
+    int nin;
+    void (*single)(float *, const float *const *, size);
+    void (*twice)(double *, const double *const *, size);
+    int (*tame_single)(const float *const *, size);
+    int (*tame_twice)(const double *const *, size);
+    struct loop numpy_single, numpy_twice;
+};
+
+#define DEFINE_LOOP(REAL, which)                                                                                      \
+    static void loop_##which(char **args, const npy_intp *count, const npy_intp *steps, void *data)                   \
+    {                                                                                                                 \
+        const struct own *own = data;                                                                                 \
+        const int nin = own->nin;                                                                                     \
+        REAL buffer[3][BLOCK];                                                                                        \
+        for (npy_intp at = 0; at < *count; at += BLOCK) {                                                             \
+            npy_intp n = *count - at < BLOCK ? *count - at : BLOCK;                                                   \
+            const REAL *in[2];                                                                                        \
+            char *here[3];                                                                                            \
+            for (int k = 0; k <= nin; k++) here[k] = args[k] + at * steps[k];                                         \
+            for (int k = 0; k < nin; k++) {                                                                           \
+                in[k] = steps[k] == sizeof(REAL) ? (const REAL *)here[k] : buffer[k];                                 \
+                if (steps[k] != sizeof(REAL) && (!at || steps[k]))                                                    \
+                    for (npy_intp i = 0; i < n; i++) buffer[k][i] = *(const REAL *)(here[k] + i * steps[k]);          \
+            }                                                                                                         \
+            if (own->tame_##which && !own->tame_##which(in, n)) {                                                     \
+                own->numpy_##which.function(here, &n, steps, own->numpy_##which.data);                                \
+                continue;                                                                                             \
+            }                                                                                                         \
+            const int straight = steps[nin] == sizeof(REAL);                                                          \
+            own->which(straight ? (REAL *)here[nin] : buffer[2], in, n);                                              \
+            if (straight) continue;                                                                                   \
+            for (npy_intp i = 0; i < n; i++) *(REAL *)(here[nin] + i * steps[nin]) = buffer[2][i];                    \
+        }                                                                                                             \
+    }
+DEFINE_LOOP(float, single)
+DEFINE_LOOP(double, twice)
+
+void arithmetic_replace(const char *name, struct loop *single, struct loop *twice)
+{
+    static struct own owns[] = {
+#define ENTRY(name, nin) {#name, nin, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
+        ARITHMETIC_KERNELS(ENTRY)
+#undef ENTRY
+        {"sin", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
+        {"cos", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
+    };
+    static int ready;
+    if (!ready) {
+        int at = 0;
+#define ENTRY(name, nin) owns[at].single = kernels->name##_f32, owns[at++].twice = kernels->name##_f64;
+        ARITHMETIC_KERNELS(ENTRY)
+#undef ENTRY
+        owns[at++].twice = kernels->sin_f64;
+        owns[at++].twice = kernels->cos_f64;
+        ready = 1;
+    }
+    for (size k = 0; k < (size)(sizeof owns / sizeof *owns); k++) {
+        struct own *own = &owns[k];
+        if (strcmp(own->name, name)) continue;
+        if (!own->numpy_single.function) {
+            own->numpy_single = *single, own->numpy_twice = *twice;
+            if (!strcmp(name, "remainder") || !strcmp(name, "fmod") || !strcmp(name, "floor_divide"))
+                own->tame_single = kernels->tame_quotients_f32, own->tame_twice = kernels->tame_quotients_f64;
+            if (!own->single) own->tame_twice = kernels->tame_angles_f64;
+        }
+        if (own->single) *single = (struct loop){loop_single, own, NPY_FLOAT};
+        if (own->twice) *twice = (struct loop){loop_twice, own, NPY_DOUBLE};
+    }
+}
