@@ -178,7 +178,7 @@ def child(library: str, names: list[str], sizes: list[int]) -> None:
 def measure(names: list[str], sizes: list[int], rounds: int) -> dict[str, dict[str, float]]:
     """Return the best time of each case, by library."""
     best: dict[str, dict[str, float]] = {library: {} for library in LIBRARIES}
-    threads = {v: "1" for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WENGERT_NUM_THREADS")}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WENGERT_NUM_THREADS"), "1")
     for _ in range(rounds):
         for library in LIBRARIES:
             command = [sys.executable, "-m", "benchmarks.operators", library, json.dumps(names), json.dumps(sizes)]

@@ -1,4 +1,4 @@
-/* Two-dimensional sliding windows (im2col, col2im, max pooling and its gradient), and scattered addition. */
+/* Two-dimensional sliding windows (im2col, col2im), and scattered addition. */
 #include "wengert.h"
 
 #include "pool.h"
@@ -43,9 +43,7 @@ static void seen(size offset, size stride, size length, size windows, size *firs
 struct window_job {
     struct geometry geometry;
     size itemsize;
-    int type;
     char *image, *columns;
-    int64_t *index;
 };
 
 #define FOR_EACH_ROW_OF_PLANE(geometry)                                                         \
@@ -111,56 +109,6 @@ static void im2col_task(void *context, size begin, size end, int chunk)
 DEFINE_COL2IM(float, f32)
 DEFINE_COL2IM(double, f64)
 
-#define DEFINE_POOL(REAL, SUFFIX)                                                                            \
-    static void pool_task_##SUFFIX(void *context, size begin, size end, int chunk)                           \
-    {                                                                                                        \
-        const struct window_job *job = context;                                                              \
-        const struct geometry *w = &job->geometry;                                                           \
-        int32_t *index = malloc((w->columns + 1) * sizeof *index); /* + 1: malloc(0) may be NULL */           \
-        (void)chunk;                                                                                         \
-        for (size plane = begin; plane < end && index; plane++) {                                            \
-            const REAL *image = (const REAL *)job->image + plane * w->height * w->width;                     \
-            for (size y = 0; y < w->rows; y++) {                                                             \
-                REAL *best = (REAL *)job->columns + (plane * w->rows + y) * w->columns;                      \
-                int64_t *places = job->index + (plane * w->rows + y) * w->columns;                           \
-                for (size k = 0; k < w->columns; k++) best[k] = (REAL)-INFINITY, index[k] = -1;              \
-                for (size i = 0; i < w->kernel[0]; i++)                                                      \
-                    for (size j = 0; j < w->kernel[1]; j++) {                                                \
-                        const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];              \
-                        const size offset = j * w->dilation[1] - w->padding[1];                              \
-                        size first, last;                                                                    \
-                        if (row < 0 || row >= w->height) continue;                                           \
-                        seen(offset, w->stride[1], w->width, w->columns, &first, &last);                     \
-                        const size place = row * w->width + offset + first * w->stride[1];                   \
-                        if (first < last)                                                                    \
-                            kernels->pool_##SUFFIX(best + first, index + first, image + place, w->stride[1], \
-                                                   (int32_t)place, last - first);                            \
-                    }                                                                                        \
-                for (size k = 0; k < w->columns; k++) places[k] = index[k];                                  \
-            }                                                                                                \
-        }                                                                                                    \
-        if (!index) ((struct window_job *)context)->type = -1;                                               \
-        free(index);                                                                                         \
-    }                                                                                                        \
-    static void pool_grad_task_##SUFFIX(void *context, size begin, size end, int chunk)                      \
-    {                                                                                                        \
-        const struct window_job *job = context;                                                              \
-        const size area = job->geometry.height, windows = job->geometry.width;                               \
-        (void)chunk;                                                                                         \
-        for (size plane = begin; plane < end; plane++) {                                                     \
-            REAL *image = (REAL *)job->image + plane * area;                                                 \
-            const REAL *g = (const REAL *)job->columns + plane * windows;                                    \
-            const int64_t *index = job->index + plane * windows;                                             \
-            memset(image, 0, area * sizeof(REAL));                                                           \
-            for (size k = 0; k < windows; k++) {                                                             \
-                if (index[k] < 0 || index[k] >= area) ((struct window_job *)context)->type = -1;             \
-                else image[index[k]] += g[k];                                                                \
-            }                                                                                                \
-        }                                                                                                    \
-    }
-DEFINE_POOL(float, f32)
-DEFINE_POOL(double, f64)
-
 static void run_planes(pool_task task, struct window_job *job, size planes, double cost)
 {
     const int chunks = pool_chunks(planes, cost);
@@ -223,78 +171,6 @@ static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t coun
                    0.15 * area * w->rows * w->columns);
     }
     Py_DECREF(columns);
-    return (PyObject *)out;
-}
-
-/* max_pool(x, kernel, stride, padding, dilation, (rows, columns)) -> (out, index) */
-static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    (void)module;
-    struct window_job job = {0};
-    struct geometry *w = &job.geometry;
-    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
-    if (!is_real(args[0]) || PyArray_NDIM((PyArrayObject *)args[0]) != 4 || read_geometry(args + 1, w) < 0 ||
-        !PyArg_ParseTuple(args[5], "nn", &w->rows, &w->columns)) {
-        PyErr_Clear();
-        NOT_HANDLED();
-    }
-    PyArrayObject *x = contiguous(args[0]), *out = NULL, *index = NULL;
-    if (!x) return NULL;
-    w->height = PyArray_DIM(x, 2), w->width = PyArray_DIM(x, 3);
-    if (w->height * w->width > INT32_MAX) {
-        Py_DECREF(x);
-        NOT_HANDLED();
-    }
-    const npy_intp shape[] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1), w->rows, w->columns};
-    out = new_like(x, 4, shape);
-    index = out ? (PyArrayObject *)PyArray_SimpleNew(4, shape, NPY_INT64) : NULL;
-    if (index) {
-        job.image = PyArray_BYTES(x), job.columns = PyArray_BYTES(out), job.index = PyArray_DATA(index);
-        run_planes(PyArray_TYPE(x) == NPY_FLOAT ? pool_task_f32 : pool_task_f64, &job, shape[0] * shape[1],
-                   0.3 * w->kernel[0] * w->kernel[1] * w->rows * w->columns);
-        if (job.type == -1) PyErr_NoMemory();
-    }
-    Py_DECREF(x);
-    if (!index || PyErr_Occurred()) {
-        Py_XDECREF(out);
-        Py_XDECREF(index);
-        return NULL;
-    }
-    return Py_BuildValue("NN", out, index);
-}
-
-/* max_pool_grad(g, index, size) -> gradient of shape g.shape[:2] + size; any number of spatial axes */
-static PyObject *max_pool_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
-{
-    (void)module;
-    struct window_job job = {0};
-    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
-    if (!is_real(args[0]) || !PyArray_Check(args[1]) || PyArray_TYPE((PyArrayObject *)args[1]) != NPY_INT64 ||
-        !PyTuple_Check(args[2]) || !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1]) ||
-        PyArray_NDIM((PyArrayObject *)args[0]) != 2 + PyTuple_GET_SIZE(args[2]))
-        NOT_HANDLED();
-    PyArrayObject *g = contiguous(args[0]), *index = contiguous(args[1]), *out = NULL;
-    if (g && index) {
-        const int ndim = PyArray_NDIM(g);
-        npy_intp shape[NPY_MAXDIMS] = {PyArray_DIM(g, 0), PyArray_DIM(g, 1)};
-        size area = 1, windows = 1;
-        for (int k = 2; k < ndim; k++) {
-            shape[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[2], k - 2));
-            area *= shape[k], windows *= PyArray_DIM(g, k);
-        }
-        if (!PyErr_Occurred() && (out = new_like(g, ndim, shape))) {
-            job.geometry.height = area, job.geometry.width = windows;
-            job.image = PyArray_BYTES(out), job.columns = PyArray_BYTES(g), job.index = PyArray_DATA(index);
-            run_planes(PyArray_TYPE(g) == NPY_FLOAT ? pool_grad_task_f32 : pool_grad_task_f64, &job,
-                       shape[0] * shape[1], 0.1 * area + 0.8 * windows);
-            if (job.type == -1) {
-                PyErr_SetString(PyExc_IndexError, "max_pool_grad: an index lies outside the image");
-                Py_CLEAR(out);
-            }
-        }
-    }
-    Py_XDECREF(g);
-    Py_XDECREF(index);
     return (PyObject *)out;
 }
 
@@ -363,5 +239,5 @@ done:
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef windows_methods[] = {
-    METHOD(im2col), METHOD(col2im), METHOD(max_pool), METHOD(max_pool_grad), METHOD(add_at), {NULL, NULL, 0, NULL},
+    METHOD(im2col), METHOD(col2im), METHOD(add_at), {NULL, NULL, 0, NULL},
 };

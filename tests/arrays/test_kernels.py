@@ -593,6 +593,88 @@ def test_max_pool(case, ceil_mode, dtype):
     assert grad.sum() == g.sum()
 
 
+POOLS = [
+    *WINDOWS,
+    ((4, 5, 6), (2, 3, 2), (2, 1, 3), (1, 1, 0), (1, 1, 2)),
+    ((9,), (3,), (2,), (1,), (1,)),
+    ((3, 3, 3), (3, 3, 3), (1, 1, 1), (0, 0, 0), (1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])
+@pytest.mark.parametrize("ceil_mode", [False, True])
+@pytest.mark.parametrize("case", POOLS)
+def test_pools(case, ceil_mode, dtype):
+    """Whole numbers are pooled exactly; the gradient is the transpose."""
+    size, kernel, stride, padding, dilation = case
+    padding = tuple(min(p, k // 2) for p, k in zip(padding, kernel))
+    x = np.random.default_rng(11).integers(-9, 9, (2, 3, *size)).astype(dtype)
+    if all(d * (k - 1) < s + 2 * p for k, s, p, d in zip(kernel, size, padding, dilation)):
+        how = kernel, stride, padding, dilation, ceil_mode
+        for got, want in zip(K.max_pool(x, *how), K.plain("max_pool")(x, *how)):
+            np.testing.assert_array_equal(got, want)
+            assert got.dtype == want.dtype
+    if any(k > s + 2 * p for k, s, p in zip(kernel, size, padding)):
+        return
+    counts = K.window_counts(size, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    for include, override in ((True, None), (False, None), (True, 4)):
+        how = kernel, stride, padding, include, override
+        got, want = K.avg_pool(x, counts, *how), K.plain("avg_pool")(x, counts, *how)
+        np.testing.assert_allclose(got, want, rtol=0 if dtype is np.int64 else tolerance(dtype, 2), atol=0)
+        assert got.dtype == want.dtype
+        g = np.random.default_rng(12).standard_normal(got.shape).astype(np.float64)
+        back = K.avg_pool_grad(g, size, *how)
+        close(back, K.plain("avg_pool_grad")(g, size, *how), ulps=8)
+        forward = K.avg_pool(x.astype(np.float64), counts, *how)
+        np.testing.assert_allclose((g * forward).sum(), (back * x).sum(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.float16])
+@pytest.mark.parametrize("shape", [(5,), (4, 7), (9, 3), (2, 3, 4), (17, 600), (0, 3), (3, 0)])
+def test_lines(shape, dtype):
+    rng = np.random.default_rng(13)
+    x = (rng.integers(-4, 5, shape) / 2).astype(dtype)
+    for axis in range(-1, len(shape)):
+        calls = [("running_product", ()), *itertools.product(("running_sum", "running_extreme"), ((False,), (True,)))]
+        for name, extra in calls:
+            if not shape[axis] and name == "running_extreme":
+                continue
+            arrays = x if name != "running_product" else np.sign(x)
+            got, want = getattr(K, name)(arrays, axis, *extra), K.plain(name)(arrays, axis, *extra)
+            np.testing.assert_array_equal(got, want)
+            turned = np.asfortranarray(arrays)
+            np.testing.assert_array_equal(getattr(K, name)(turned, axis, *extra), getattr(K, name)(arrays, axis, *extra))
+        if not shape[axis]:
+            continue
+        longer = list(shape)
+        longer[axis] = 6
+        index = rng.integers(0, shape[axis], longer)
+        np.testing.assert_array_equal(K.take_along(x, axis, index), np.take_along_axis(x, index, axis))
+        values = rng.integers(-4, 5, longer).astype(dtype)
+        for name in ("put_along", "add_along"):
+            got, want = x.copy(), x.copy()
+            assert getattr(K, name)(got, axis, index, values) is got
+            K.plain(name)(want, axis, index, values)
+            np.testing.assert_array_equal(got, want)
+            if index.size:
+                with pytest.raises(IndexError):
+                    getattr(K, name)(got, axis, np.full_like(index, shape[axis]), values)
+                np.testing.assert_array_equal(got, want)  # refused before anything is written
+
+
+def test_lines_of_odd_values():
+    x = np.array([1, np.nan, 3, np.inf, -np.inf, 2, np.nan, 0], np.float32)
+    values, places = K.running_extreme(x, 0, False)
+    np.testing.assert_array_equal(values, [1] + [np.nan] * 7)
+    np.testing.assert_array_equal(places, [0, 1, 1, 1, 1, 1, 6, 6])
+    values, places = K.running_extreme(np.array([2.0, 2.0, 1.0, 1.0, 3.0]), 0, True)
+    np.testing.assert_array_equal(values, [2, 2, 1, 1, 1])
+    np.testing.assert_array_equal(places, [0, 1, 2, 3, 3])
+    np.testing.assert_array_equal(K.running_sum(x[3:], 0), [np.inf, np.nan, np.nan, np.nan, np.nan])
+    tiny = np.full(4, 1e-45, np.float32)
+    np.testing.assert_array_equal(K.running_sum(tiny, 0), np.arange(1, 5) * 1.401298464324817e-45)
+
+
 def test_max_pool_of_odd_values():
     x = np.full((1, 1, 4, 3), -np.inf, np.float32)
     x[0, 0, :2] = [[np.nan, 1, 2], [3, np.nan, 4]]

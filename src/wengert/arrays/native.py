@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import _kernels
-from wengert.arrays.plain import arithmetic, rows, scatter, shortcuts, windows
+from wengert.arrays.plain import arithmetic, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain import conv as _plain_conv
 
@@ -222,22 +222,63 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
 
 
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False) -> tuple[Array, Array]:
-    if x.ndim == 3:
-        out, index = max_pool(_as_image(x), (1, *kernel), (1, *stride), (0, *padding), (1, *dilation), ceil_mode)
-        return out[:, :, 0], index[:, :, 0]
     counts = windows.window_counts(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
-    value = _kernels.max_pool(x, kernel, stride, padding, dilation, counts)
-    return windows.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
+    value = _kernels.max_pool(x, counts, kernel, stride, padding, dilation)
+    return pools.max_pool(x, kernel, stride, padding, dilation, ceil_mode) if value is NotImplemented else value
 
 
 def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
     value = _kernels.max_pool_grad(g, index, size)
-    return windows.max_pool_grad(g, index, size) if value is NotImplemented else value
+    return pools.max_pool_grad(g, index, size) if value is NotImplemented else value
+
+
+def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
+    value = _kernels.avg_pool(x, counts, kernel, stride, padding, include, override)
+    return pools.avg_pool(x, counts, kernel, stride, padding, include, override) if value is NotImplemented else value
+
+
+def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
+    value = _kernels.avg_pool_grad(g, size, kernel, stride, padding, include, override)
+    return pools.avg_pool_grad(g, size, kernel, stride, padding, include, override) if value is NotImplemented else value
 
 
 def in_order(x: Array) -> Array:
     value = _kernels.in_order(x)
     return np.array(x, order="C") if value is NotImplemented else value
+
+
+def _rows(x: Array) -> Array:
+    return x if x.flags.c_contiguous else in_order(x)
+
+
+def running_sum(x: Array, axis: int, back: bool = False) -> Array:
+    value = _kernels.running_sum(_rows(x), axis, back)
+    return lines.running_sum(x, axis, back) if value is NotImplemented else value
+
+
+def running_product(x: Array, axis: int) -> Array:
+    value = _kernels.running_product(_rows(x), axis)
+    return lines.running_product(x, axis) if value is NotImplemented else value
+
+
+def running_extreme(x: Array, axis: int, least: bool) -> tuple[Array, Array]:
+    value = _kernels.running_extreme(_rows(x), axis, least)
+    return lines.running_extreme(x, axis, least) if value is NotImplemented else value
+
+
+def take_along(x: Array, axis: int, index: Array) -> Array:
+    value = _kernels.take_along(_rows(x), axis, _rows(index))
+    return lines.take_along(x, axis, index) if value is NotImplemented else value
+
+
+def put_along(out: Array, axis: int, index: Array, values: Array) -> Array:
+    value = _kernels.put_along(out, axis, _rows(index), _rows(values))
+    return lines.put_along(out, axis, index, values) if value is NotImplemented else value
+
+
+def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
+    value = _kernels.add_along(out, axis, _rows(index), _rows(values))
+    return lines.add_along(out, axis, index, values) if value is NotImplemented else value
 
 
 def add_at(out: Array, index: Array, values: Array) -> Array:

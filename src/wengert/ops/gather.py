@@ -121,10 +121,14 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
         return np.empty(index.shape, input.dtype)
     index = whole("gather", index)
     match("gather", input, dim, index)
+    if input.ndim and index.ndim:
+        try:
+            return K.take_along(input, dim, index)
+        except IndexError:
+            inside(index, input.shape[dim], dim)
+            raise
     inside(index, input.shape[dim] if input.ndim else 1, dim)
-    if input.ndim <= 1:
-        return input.reshape(-1)[index] if index.ndim else np.asarray(input.reshape(-1)[index])
-    return input[grid(index.shape, index, dim)]
+    return np.asarray(input.reshape(-1)[index])
 
 
 @operator(grad=dict(input=lambda F, g, dim, index: F.gather(g, dim, index)), node="ScatterAddBackward0", places=())
@@ -137,7 +141,9 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
     if not size:
         out += input.reshape(-1).sum()
     elif exact:
-        out[grid(index.shape, index, dim)] = input
+        K.put_along(out, dim, index, input)
+    elif wide_type(out.dtype) is None and out.dtype.kind in "f" and index.shape == input.shape:
+        K.add_along(out, dim, index, input)
     else:
         out = add_flat(out, flat_places(index, size, dim), input)
     return out
@@ -146,25 +152,38 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
 # -- scatter -----------------------------------------------------------------------------------------------------------
 
 
-def _ready(name: str, input: Any, dim: Any, index: Any, src: Any) -> tuple[int, Any, Any]:
-    """The checks of all scatters: ``(dim, index, src cut to the index's shape)``."""
+def _ready(name: str, input: Any, dim: Any, index: Any, src: Any, places: bool = True) -> tuple[int, Any, Any]:
+    """The checks of all scatters: ``(dim, index, src cut to the index's shape)``; ``places``: whether those are inside, too."""
     d = axis(dim, input.ndim)
     if index.size:
         index = whole(name, index)
     if src is not None and src.dtype != input.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     match(name, input, d, index, src)
-    inside(index, input.shape[d] if input.ndim else 1, d)
+    if places or not (input.ndim and index.ndim):
+        inside(index, input.shape[d] if input.ndim else 1, d)
     if src is not None and src.shape != index.shape:
         src = src[tuple(slice(0, n) for n in index.shape)] if src.ndim == index.ndim else src.reshape(index.shape)
     return d, index, src
 
 
+def _written(write: Any, out: Any, d: int, index: Any, values: Any) -> Any:
+    """Write along a dimension; a place outside is reported in PyTorch's words, before anything is written."""
+    try:
+        return write(out, d, index, values)
+    except IndexError:
+        inside(index, out.shape[d], d)
+        raise
+
+
 def _put(input: Any, d: int, index: Any, value: Any) -> Any:
-    out = np.array(input)
+    out = np.array(input, order="C")
     if index.size:
         rows, index = (out, index) if out.ndim else (out.reshape(1), index.reshape(-1))
-        rows[grid(index.shape, index, d)] = value if np.ndim(value) else np.reshape(value, ())
+        if np.ndim(value):
+            _written(K.put_along, rows, d, index, np.reshape(value, index.shape))
+        else:
+            rows[grid(index.shape, index, d)] = np.reshape(value, ())
     return out
 
 
@@ -186,7 +205,7 @@ def _to_src(F: Any, x: Any, shape: Any) -> Any:
 )  # fmt: skip
 def scatter(input: Array, dim, index: Array, src: Array):
     """``input`` with ``src`` written at ``index`` along ``dim``."""
-    d, index, src = _ready("scatter", input, dim, index, src)
+    d, index, src = _ready("scatter", input, dim, index, src, False)
     return _put(input, d, index, src)
 
 
@@ -213,8 +232,11 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
     tensor([4., 0., 2.])
     """
-    d, index, src = _ready("scatter_add", input, dim, index, src)
+    quick = input.ndim and index.ndim and wide_type(input.dtype) is None and input.dtype.kind == "f"
+    d, index, src = _ready("scatter_add", input, dim, index, src, not quick)
     out = np.array(input, order="C")
+    if quick:
+        return _written(K.add_along, out, d, index, src)
     return add_flat(out, flat_places(index, input.shape, d) if input.ndim else index, src) if index.size else out
 
 

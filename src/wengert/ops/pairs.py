@@ -151,7 +151,7 @@ def atan2(input: Array, other: Array):
 )
 def hypot(input: Array, other: Array):
     """``sqrt(input^2 + other^2)`` without overflow."""
-    return np.hypot(floating("hypot_cpu", input), other)
+    return K.hypot(floating("hypot_cpu", input), other)
 
 
 # -- logarithms of sums and products ---------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def logaddexp(input: Array, other: Array):
     """``log(exp(input) + exp(other))`` without overflow."""
     if input.dtype.kind == "c":
         return _complex_logaddexp(input, other)
-    return np.logaddexp(floating("logaddexp_cpu", input), other)
+    return K.logaddexp(floating("logaddexp_cpu", input), other)
 
 
 @operator(

@@ -204,13 +204,13 @@ def _no_zero(input: Any, other: Any, kernel: str) -> None:
 
 def _floor_quotient(input: Any, other: Any) -> Any:
     _no_zero(input, other, "div_floor_cpu")
-    return np.floor_divide(input, other)
+    return K.floor_divide(input, other)
 
 
 def _trunc_quotient(input: Any, other: Any) -> Any:
     _no_zero(input, other, "div_trunc_cpu")
     if input.dtype.kind in "iu":
-        down = np.floor_divide(input, other)
+        down = K.floor_divide(input, other)
         return down + ((down < 0) & (down * other != input)) if input.dtype.kind == "i" else down
     return np.trunc(np.true_divide(input, other))
 
@@ -238,7 +238,7 @@ def floor_divide(input: Array, other: Array):
 def remainder(input: Array, other: Array):
     """What Python's ``%`` gives: the remainder with the sign of ``other``."""
     _no_zero(input, other, "remainder_cpu")
-    return np.remainder(input, other)
+    return K.remainder(input, other)
 
 
 @operator(
@@ -252,7 +252,7 @@ def remainder(input: Array, other: Array):
 def fmod(input: Array, other: Array):
     """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
     _no_zero(input, other, "fmod_cpu")
-    return np.fmod(input, other)
+    return K.fmod(input, other)
 
 
 @operator(grad=dict(input=lambda F, g: -g), kernel=K.negative, inplace=True, aliases=("negative",))

@@ -208,29 +208,6 @@ def fractional_windows(input: Array, kernel, size, samples):
 # -- averages ---------------------------------------------------------------------------------------------------------
 
 
-def _divisors(space: Any, counts: Any, kernel: Any, stride: Any, padding: Any, include: bool, override: Any) -> Any:
-    """How many elements each window averages over."""
-    if override is not None:
-        return float(override)
-    total: Any = 1.0
-    for axis, (s, m, k, t, p) in enumerate(zip(space, counts, kernel, stride, padding)):
-        start = np.arange(m) * t - p
-        stop = np.minimum(start + k, s + p)
-        if not include:
-            start, stop = np.maximum(start, 0), np.minimum(stop, s)
-        total = total * (stop - start).reshape([-1 if a == axis else 1 for a in range(len(counts))])
-    return total
-
-
-def _reach(space: Any, counts: Any, kernel: Any, stride: Any, padding: Any) -> list[tuple[int, int]]:
-    return [(p, max((m - 1) * t + k - s - p, 0)) for s, m, k, t, p in zip(space, counts, kernel, stride, padding)]
-
-
-def _cuts(kernel: Any, counts: Any, stride: Any) -> Any:
-    for offset in itertools.product(*(range(k) for k in kernel)):
-        yield (..., *(slice(o, o + (m - 1) * t + 1, t) for o, m, t in zip(offset, counts, stride)))
-
-
 _spread_rule = dict(
     input=lambda F, g, input_shape, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_spread(
         g, input_shape, kernel, stride, padding, ceil_mode, include, override
@@ -240,18 +217,8 @@ _spread_rule = dict(
 
 @operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0", linear=True, layout="pictures")
 def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, override):
-    space = input.shape[2:]
-    counts = K.window_counts(space, kernel, stride, padding, (1,) * len(kernel), ceil_mode)
-    padded = np.pad(input, ((0, 0), (0, 0), *_reach(space, counts, kernel, stride, padding)))
-    wide = np.float32 if input.dtype.itemsize == 2 else input.dtype
-    total = np.zeros((*input.shape[:2], *counts), wide)
-    for cut in _cuts(kernel, counts, stride):
-        total += padded[cut]
-    divisors = _divisors(space, counts, kernel, stride, padding, include, override)
-    if total.dtype.kind in "iu":
-        return np.trunc(total / divisors).astype(input.dtype)
-    total /= divisors
-    return total.astype(input.dtype, copy=False)
+    counts = K.window_counts(input.shape[2:], kernel, stride, padding, (1,) * len(kernel), ceil_mode)
+    return K.avg_pool(input, counts, kernel, stride, padding, include, override)
 
 
 @operator(
@@ -264,14 +231,7 @@ def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, 
 )  # fmt: skip
 def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, include, override):
     """The adjoint of an average: every element of a window gets its share."""
-    space, counts = tuple(shape[2:]), input.shape[2:]
-    edges = _reach(space, counts, kernel, stride, padding)
-    share = (input / _divisors(space, counts, kernel, stride, padding, include, override)).astype(input.dtype, copy=False)
-    padded = np.zeros((*shape[:2], *(s + a + b for s, (a, b) in zip(space, edges))), input.dtype)
-    for cut in _cuts(kernel, counts, stride):
-        padded[cut] += share
-    inside: Any = (..., *(slice(a, a + s) for s, (a, _) in zip(space, edges)))
-    return np.ascontiguousarray(padded[inside])
+    return K.avg_pool_grad(input, tuple(shape[2:]), kernel, stride, padding, include, override)
 
 
 def _avg_pools(n: int) -> None:

@@ -112,7 +112,7 @@ def sqrt(input: Array):
 @operator(grad=dict(input=lambda F, g, result: g * (result**3 * -0.5)), promote="float", inplace=True)
 def rsqrt(input: Array):
     """``1 / sqrt(input)``."""
-    return np.reciprocal(np.sqrt(input))
+    return K.reciprocal(K.sqrt(input))
 
 
 @operator(
@@ -130,7 +130,7 @@ def square(input: Array):
 @operator(grad=dict(input=lambda F, g, result: -g * (result * result)), promote="float", kernel=K.reciprocal, inplace=True)
 def reciprocal(input: Array):
     """``1 / input``."""
-    return np.reciprocal(input)
+    return K.reciprocal(input)
 
 
 @operator(grad=dict(input=lambda F, g, result: g * result), promote="float", kernel=K.exp, inplace=True)
@@ -148,7 +148,7 @@ def exp(input: Array):
 )
 def exp2(input: Array):
     """``2 ** input``."""
-    return np.exp2(input)
+    return K.exp2(input)
 
 
 @operator(

@@ -71,7 +71,7 @@ def _sign(input: Any) -> Any:
     if d.kind in "fV":
         above, below = np.asarray(input > 0), np.asarray(input < 0)
         return (above.view(np.int8) - below.view(np.int8)).astype(d)
-    return input.copy() if d.kind == "b" else np.sign(input)
+    return input.copy() if d.kind == "b" else K.sign(input)
 
 
 @operator(grad=_FLAT, inplace=True)

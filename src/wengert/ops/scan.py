@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from ..arrays.reduce import wide_type
 from .extrema import ordered
 from .operator import family
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 operator, composite = family("torch", "Tensor", layout="rows")
 
 
-def _accumulate(ufunc: Any, input: Any, dim: Any, dtype: Any) -> Any:
-    """``ufunc`` accumulated along ``dim`` in PyTorch's type: integers as int64, half precision carried in float32."""
+def _accumulate(running: Any, input: Any, dim: Any, dtype: Any) -> Any:
+    """The running sums or products along ``dim`` in PyTorch's type: integers as int64, half precision carried in float32."""
     d: Any = dtype or (dt.I64 if input.dtype.kind in "biu" else input.dtype)
     if input.dtype.kind == "c" and d.kind != "c":
         input = input.real
@@ -27,14 +28,15 @@ def _accumulate(ufunc: Any, input: Any, dim: Any, dtype: Any) -> Any:
     if not input.ndim:
         return input.astype(d)
     wide = wide_type(d)
-    return ufunc.accumulate(input, dim, d) if wide is None else ufunc.accumulate(input, dim, wide).astype(d)
+    found = running(input.astype(wide or d, copy=False), dim)
+    return found if wide is None else found.astype(d)
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 
 def _back_to_front(input: Any, dim: int) -> Any:
-    return np.flip(np.add.accumulate(np.flip(input, dim), dim), dim) if input.ndim else input
+    return K.running_sum(input, dim, True) if input.ndim else input
 
 
 @composite(places=(), raw=_back_to_front)
@@ -51,7 +53,7 @@ def cumsum(input: Array, dim, *, dtype=None):
     >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    return _accumulate(np.add, input, dim, dtype)
+    return _accumulate(K.running_sum, input, dim, dtype)
 
 
 # -- products ----------------------------------------------------------------------------------------------------------
@@ -95,13 +97,13 @@ def cumprod(input: Array, dim, *, dtype=None):
     >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    return _accumulate(np.multiply, input, dim, dtype)
+    return _accumulate(K.running_product, input, dim, dtype)
 
 
 # -- extremes ----------------------------------------------------------------------------------------------------------
 
 
-def _running(name: str, ufunc: Any, text: str) -> None:
+def _running(name: str, text: str) -> None:
     @operator(
         grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape)),
         outputs=("values", "indices"), nondifferentiable=("indices",), name=name,
@@ -111,18 +113,13 @@ def _running(name: str, ufunc: Any, text: str) -> None:
         d = axis(dim, input.ndim)
         if not input.ndim:
             return input.copy(), np.zeros((), np.int64)
-        values = ufunc.accumulate(input, d)
-        here = input == values
-        if input.dtype.kind in "fV":
-            here |= input != input  # NaN wins, and the last of several
-        places = np.arange(input.shape[d]).reshape((-1,) + (1,) * (input.ndim - d - 1))
-        return values, np.maximum.accumulate(np.where(here, places, 0), d)
+        return K.running_extreme(input, d, name == "cummin")
 
     extreme.doc = f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
 
 
-_running("cummax", np.maximum, "largest")
-_running("cummin", np.minimum, "smallest")
+_running("cummax", "largest")
+_running("cummin", "smallest")
 
 
 # -- logarithms of sums of exponentials --------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ def logit(input: Array, eps=None):
 def sinc(input: Array):
     """``sin(pi * input) / (pi * input)``, and 1 at zero."""
     x = input * input.dtype.type(PI)
-    return np.where(input == 0, 1, np.sin(x) / np.where(input == 0, 1, x)).astype(input.dtype, copy=False)
+    return np.where(input == 0, 1, K.sin(x) / np.where(input == 0, 1, x)).astype(input.dtype, copy=False)
 
 
 def _sinc_slope(F: Any, input: Any) -> Any:

@@ -19,13 +19,13 @@ operator, composite = family("torch", "Tensor", pointwise=True)
 @operator(grad=dict(input=lambda F, g, input: g * F.cos(input)), promote="float", kernel=K.sin, inplace=True)
 def sin(input: Array):
     """Sine, of radians."""
-    return np.sin(input)
+    return K.sin(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g * -F.sin(input)), promote="float", kernel=K.cos, inplace=True)
 def cos(input: Array):
     """Cosine, of radians."""
-    return np.cos(input)
+    return K.cos(input)
 
 
 @operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), promote="float", kernel=K.tan, inplace=True)

@@ -64,37 +64,3 @@ def col2im(columns: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints
         padded[_slices(offset, counts, stride)] += columns[:, :, place]
     inside: tuple[Any, ...] = (..., *(slice(p, p + s) for s, p in zip(size, padding, strict=True)))
     return np.ascontiguousarray(padded[inside])
-
-
-def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False) -> tuple[Array, Array]:
-    """Return the maximum of each window and its flat place (int64) within the spatial axes. NaN counts as largest."""
-    n, c, *size = x.shape
-    counts = window_counts(tuple(size), kernel, stride, padding, dilation, ceil_mode)
-    lowest = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
-    # Room for the last windows of ceil_mode, which may reach beyond the right padding.
-    reach = [(m - 1) * s + d * (k - 1) + 1 for m, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
-    after = [max(r - s - p, p) for r, s, p in zip(reach, size, padding, strict=True)]
-    edges = ((0, 0), (0, 0), *zip(padding, after, strict=True))
-    values = np.pad(x, edges, constant_values=lowest)
-    places = np.pad(np.arange(math.prod(size)).reshape(size), edges[2:], constant_values=-1)
-    best = np.full((n, c, *counts), lowest, x.dtype)
-    index = np.full((n, c, *counts), -1, np.int64)
-    for offset in _offsets(kernel, dilation):
-        window = _slices(offset, counts, stride)
-        value, place = values[window], np.broadcast_to(places[window], best.shape)
-        # "index < 0" takes the first place inside the image even where every value is the lowest there is.
-        better = (value > best) | (value != value) | (index < 0)
-        better &= place >= 0
-        best[better] = value[better]
-        index[better] = place[better]
-    return best, index
-
-
-def max_pool_grad(g: Array, index: Array, size: Ints) -> Array:
-    """Send each window's gradient to the place its maximum came from. Returns ``(N, C, *size)``."""
-    n, c = g.shape[:2]
-    area = math.prod(size)
-    flat = (index.reshape(n * c, math.prod(index.shape[2:])) + area * np.arange(n * c)[:, None]).ravel()
-    grad = np.zeros(n * c * area, g.dtype)
-    np.add.at(grad, flat, g.ravel())
-    return grad.reshape(n, c, *size)

@@ -1,0 +1,283 @@
+/* Work along one axis of an array, seen as (outer, n, inner): running sums, products and extremes, and reading and
+ * writing at places along the axis. */
+#include "wengert.h"
+
+#include "pool.h"
+
+enum { CHAINS = 8 };
+
+struct line_job {
+    const char *x;
+    char *out;
+    int64_t *places;
+    const int64_t *index;
+    size outer, n, inner, count; /* count: how many places along the axis an index has */
+    size tiles, width;
+    int type, product, back, least, failed;
+};
+
+/* Read (x, axis) as lines of a contiguous array of a real type, or of any type of up to 8 bytes; 0 on success. */
+static int read_lines(struct line_job *job, PyObject *array, PyObject *axis, int any)
+{
+    if (!PyArray_CheckExact(array)) return -1;
+    PyArrayObject *x = (PyArrayObject *)array;
+    const int ndim = PyArray_NDIM(x);
+    long along = PyLong_AsLong(axis);
+    if (along == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return -1;
+    }
+    if (along < 0) along += ndim;
+    if (along < 0 || along >= ndim || !PyArray_ISCARRAY_RO(x) || PyDataType_REFCHK(PyArray_DESCR(x))) return -1;
+    if (any ? PyArray_ITEMSIZE(x) > 8 || (PyArray_ITEMSIZE(x) & (PyArray_ITEMSIZE(x) - 1)) : !is_real(array)) return -1;
+    job->type = PyArray_TYPE(x), job->width = PyArray_ITEMSIZE(x), job->x = PyArray_BYTES(x);
+    job->outer = job->inner = 1, job->n = PyArray_DIM(x, along);
+    for (int k = 0; k < along; k++) job->outer *= PyArray_DIM(x, k);
+    for (int k = (int)along + 1; k < ndim; k++) job->inner *= PyArray_DIM(x, k);
+    return 0;
+}
+
+static void run_lines(pool_task task, struct line_job *job, size items, double cost)
+{
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED((size)(items * cost));
+    const int chunks = pool_chunks(items, cost);
+    if (chunks > 1) pool_run(task, job, items, chunks);
+    else task(job, 0, items, 0);
+    NPY_END_THREADS
+}
+
+/* ---- running sums and products, carried in double precision ---- */
+
+#define STEP(sum, place)                                     \
+    do {                                                     \
+        const size at = place;                               \
+        sum = product ? sum * x[at] : sum + x[at];           \
+        out[at] = sum;                                       \
+    } while (0)
+/* Compiled for each of the cases. */
+#define SCAN(function, ...)                                 \
+    if (job->product) function(__VA_ARGS__, 1, 0);          \
+    else if (job->back) function(__VA_ARGS__, 0, 1);        \
+    else function(__VA_ARGS__, 0, 0)
+#define DEFINE_SCAN(REAL, SUFFIX)                                                                              \
+    static inline void scan_lines_##SUFFIX(REAL *out, const REAL *x, size lines, size n, int product, int back) \
+    {                                                                                                          \
+        double sum[CHAINS];                                                                                    \
+        for (size k = 0; k < lines; k++) sum[k] = product;                                                     \
+        if (lines == CHAINS) /* additions that wait for each other, of several lines by turns */               \
+            for (size i = 0; i < n; i++)                                                                       \
+                for (int k = 0; k < CHAINS; k++) STEP(sum[k], k * n + (back ? n - 1 - i : i));                 \
+        else                                                                                                   \
+            for (size k = 0; k < lines; k++)                                                                   \
+                for (size i = 0; i < n; i++) STEP(sum[k], k * n + (back ? n - 1 - i : i));                     \
+    }                                                                                                          \
+    static inline void scan_columns_##SUFFIX(REAL *out, const REAL *x, size n, size inner, size count, int product, int back) \
+    {                                                                                                          \
+        double sum[COLUMNS];                                                                                   \
+        for (size k = 0; k < count; k++) sum[k] = product;                                                     \
+        for (size i = 0; i < n; i++)                                                                           \
+            for (size k = 0; k < count; k++) STEP(sum[k], (back ? n - 1 - i : i) * inner + k);                 \
+    }                                                                                                          \
+    static void scan_task_##SUFFIX(void *context, size begin, size end, int chunk)                             \
+    {                                                                                                          \
+        const struct line_job *job = context;                                                                  \
+        const REAL *x = (const REAL *)job->x;                                                                  \
+        REAL *out = (REAL *)job->out;                                                                          \
+        (void)chunk;                                                                                           \
+        for (size item = begin; item < end; item++) {                                                          \
+            if (job->inner == 1) {                                                                             \
+                const size first = item * CHAINS, lines = job->outer - first < CHAINS ? job->outer - first : CHAINS; \
+                SCAN(scan_lines_##SUFFIX, out + first * job->n, x + first * job->n, lines, job->n);            \
+                continue;                                                                                      \
+            }                                                                                                  \
+            const size first = item % job->tiles * COLUMNS, at = item / job->tiles * job->n * job->inner + first; \
+            const size count = job->inner - first < COLUMNS ? job->inner - first : COLUMNS;                    \
+            SCAN(scan_columns_##SUFFIX, out + at, x + at, job->n, job->inner, count);                          \
+        }                                                                                                      \
+    }
+DEFINE_SCAN(float, f32)
+DEFINE_SCAN(double, f64)
+
+static PyObject *scan(PyObject *const *args, Py_ssize_t count, int product)
+{
+    struct line_job job = {.product = product};
+    if (count != 3 - product) return PyErr_Format(PyExc_TypeError, "expected %d arguments", 3 - product);
+    if (read_lines(&job, args[0], args[1], 0) < 0) NOT_HANDLED();
+    job.back = !product && PyObject_IsTrue(args[2]);
+    PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
+    if (!out) return NULL;
+    job.out = PyArray_BYTES(out), job.tiles = (job.inner + COLUMNS - 1) / COLUMNS;
+    const size items = job.inner == 1 ? (job.outer + CHAINS - 1) / CHAINS : job.outer * job.tiles;
+    if (PyArray_SIZE(x))
+        run_lines(job.type == NPY_FLOAT ? scan_task_f32 : scan_task_f64, &job, items, 0.5 * (PyArray_SIZE(x) / items));
+    return (PyObject *)out;
+}
+/* running_sum(x, axis, back), running_product(x, axis) */
+static PyObject *running_sum(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return scan(args, count, 0);
+}
+static PyObject *running_product(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return scan(args, count, 1);
+}
+
+/* ---- running extremes: the last of equal ones, and NaN above all ---- */
+
+#define DEFINE_EXTREME(REAL, SUFFIX)                                                                         \
+    static inline void extreme_line_##SUFFIX(REAL *out, int64_t *places, const REAL *x, size n, size step, int least) \
+    {                                                                                                        \
+        REAL best = n ? x[0] : 0;                                                                            \
+        int64_t place = 0;                                                                                   \
+        for (size i = 0; i < n; i++) {                                                                       \
+            const REAL value = x[i * step];                                                                  \
+            const int better = (value != value) | (least ? value <= best : value >= best);                   \
+            best = better ? value : best, place = better ? i : place;                                        \
+            out[i * step] = best, places[i * step] = place;                                                  \
+        }                                                                                                    \
+    }                                                                                                        \
+    static void extreme_task_##SUFFIX(void *context, size begin, size end, int chunk)                        \
+    {                                                                                                        \
+        const struct line_job *job = context;                                                                \
+        (void)chunk;                                                                                         \
+        for (size item = begin; item < end; item++) {                                                        \
+            const size at = item / job->inner * job->n * job->inner + item % job->inner;                     \
+            const REAL *x = (const REAL *)job->x + at;                                                       \
+            if (job->least) extreme_line_##SUFFIX((REAL *)job->out + at, job->places + at, x, job->n, job->inner, 1); \
+            else extreme_line_##SUFFIX((REAL *)job->out + at, job->places + at, x, job->n, job->inner, 0);   \
+        }                                                                                                    \
+    }
+DEFINE_EXTREME(float, f32)
+DEFINE_EXTREME(double, f64)
+
+/* running_extreme(x, axis, least) -> values, places */
+static PyObject *running_extreme(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct line_job job = {0};
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (read_lines(&job, args[0], args[1], 0) < 0) NOT_HANDLED();
+    job.least = PyObject_IsTrue(args[2]);
+    PyArrayObject *x = (PyArrayObject *)args[0], *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
+    PyArrayObject *places = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64);
+    if (!out || !places) {
+        Py_XDECREF(out);
+        Py_XDECREF(places);
+        return NULL;
+    }
+    job.out = PyArray_BYTES(out), job.places = PyArray_DATA(places);
+    if (PyArray_SIZE(x))
+        run_lines(job.type == NPY_FLOAT ? extreme_task_f32 : extreme_task_f64, &job, job.outer * job.inner, 1.0 * job.n);
+    return Py_BuildValue("NN", out, places);
+}
+
+/* ---- reading and writing at places along the axis ---- */
+
+/* The index must have the shape of x, apart from the axis; 0 on success. */
+static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, PyObject *object)
+{
+    if (!PyArray_CheckExact(object)) return -1;
+    PyArrayObject *index = (PyArrayObject *)object;
+    const int ndim = PyArray_NDIM(x);
+    long along = PyLong_AsLong(axis);
+    if (along < 0) along += ndim;
+    if (PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || PyArray_NDIM(index) != ndim) return -1;
+    for (int k = 0; k < ndim; k++)
+        if (k != along && PyArray_DIM(index, k) != PyArray_DIM(x, k)) return -1;
+    job->count = PyArray_DIM(index, along), job->index = PyArray_DATA(index);
+    return 0;
+}
+
+/* ACTION(a place in the long array, a place in the one of the index's shape); lines are done in full by one thread, so that
+ * what is written to a place does not depend on the number of threads. */
+#define DEFINE_ALONG(name, LONG, SHORT, ACTION)                                              \
+    static void name(void *context, size begin, size end, int chunk)                               \
+    {                                                                                              \
+        struct line_job *job = context;                                                            \
+        const size n = job->n, inner = job->inner, count = job->count;                             \
+        (void)chunk;                                                                               \
+        for (size o = begin; o < end; o++) {                                                       \
+            LONG *lines = (LONG *)job->x + o * n * inner;                                          \
+            SHORT *values = (SHORT *)job->out + o * count * inner;                                 \
+            const int64_t *index = job->index + o * count * inner;                                 \
+            for (size k = 0; k < count; k++)                                                       \
+                for (size i = 0; i < inner; i++, index++, values++) {                              \
+                    if ((uint64_t)*index >= (uint64_t)n) {                                         \
+                        job->failed = 1;                                                           \
+                        return;                                                                    \
+                    }                                                                              \
+                    LONG *place = lines + *index * inner + i;                                      \
+                    ACTION;                                                                        \
+                }                                                                                  \
+        }                                                                                          \
+    }
+#define DEFINE_READ_AND_WRITE(bits)                                                                         \
+    DEFINE_ALONG(take_##bits, const uint##bits##_t, uint##bits##_t, *values = *place)                    \
+    DEFINE_ALONG(put_##bits, uint##bits##_t, const uint##bits##_t, *place = *values)
+DEFINE_READ_AND_WRITE(8)
+DEFINE_READ_AND_WRITE(16)
+DEFINE_READ_AND_WRITE(32)
+DEFINE_READ_AND_WRITE(64)
+DEFINE_ALONG(add_f32, float, const float, *place += *values)
+DEFINE_ALONG(add_f64, double, const double, *place += *values)
+
+static const pool_task takes[] = {take_8, take_16, take_32, take_64}, puts_[] = {put_8, put_16, put_32, put_64};
+
+static pool_task of_width(const pool_task *tasks, size width) { return tasks[width == 1 ? 0 : width == 2 ? 1 : width == 4 ? 2 : 3]; }
+
+/* take_along(x, axis, index); a place outside is for the caller to report */
+static PyObject *take_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct line_job job = {0};
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (read_lines(&job, args[0], args[1], 1) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2];
+    Py_INCREF(PyArray_DESCR(x));
+    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), PyArray_NDIM(index),
+                                                               PyArray_DIMS(index), NULL, NULL, 0, NULL);
+    if (!out) return NULL;
+    job.out = PyArray_BYTES(out);
+    if (PyArray_SIZE(index)) run_lines(of_width(takes, job.width), &job, job.outer, 1.0 * job.count * job.inner);
+    if (!job.failed) return (PyObject *)out;
+    Py_DECREF(out);
+    NOT_HANDLED();
+}
+
+/* (out, axis, index, values), all contiguous and of one shape but for the axis; out is written */
+static PyObject *write_along(PyObject *const *args, Py_ssize_t count, int add)
+{
+    struct line_job job = {0};
+    if (count != 4) return PyErr_Format(PyExc_TypeError, "expected 4 arguments");
+    if (read_lines(&job, args[0], args[1], !add) < 0 || read_index(&job, (PyArrayObject *)args[0], args[1], args[2]) < 0) NOT_HANDLED();
+    PyArrayObject *x = (PyArrayObject *)args[0], *index = (PyArrayObject *)args[2], *values = (PyArrayObject *)args[3];
+    if (!PyArray_ISWRITEABLE(x) || !PyArray_CheckExact(args[3]) || PyArray_TYPE(values) != PyArray_TYPE(x) ||
+        !PyArray_ISCARRAY_RO(values) || !PyArray_SAMESHAPE(values, index))
+        NOT_HANDLED();
+    for (size k = 0, n = PyArray_SIZE(index); k < n; k++) job.failed |= (uint64_t)job.index[k] >= (uint64_t)job.n;
+    if (job.failed) NOT_HANDLED();
+    job.out = PyArray_BYTES(values);
+    if (PyArray_SIZE(index))
+        run_lines(add ? job.type == NPY_FLOAT ? add_f32 : add_f64 : of_width(puts_, job.width), &job, job.outer,
+                  1.5 * job.count * job.inner);
+    return Py_NewRef(args[0]);
+}
+static PyObject *put_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return write_along(args, count, 0);
+}
+static PyObject *add_along(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return write_along(args, count, 1);
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef lines_methods[] = {
+    METHOD(running_sum), METHOD(running_product), METHOD(running_extreme), METHOD(take_along), METHOD(put_along),
+    METHOD(add_along), {NULL, NULL, 0, NULL},
+};

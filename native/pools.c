@@ -1,0 +1,320 @@
+/* Pooling over windows of one to three dimensions: maxima with their places, averages, and their gradients. */
+#include "wengert.h"
+
+#include "pool.h"
+
+enum { AXES = 3 };
+
+/* Axes are depth, height and width; those that there are not have length one. */
+struct pooling {
+    size length[AXES], windows[AXES], kernel[AXES], stride[AXES], padding[AXES], dilation[AXES];
+    size area, count; /* of the image, and of the windows */
+    int include;      /* whether padding counts in an average */
+    double divisor;   /* or 0 */
+    const char *image;
+    char *out;
+    int64_t *index;
+    int failed;
+};
+
+/* `tuple` has a number for each of the last axes; the others get `missing`. */
+static int read_axes(PyObject *tuple, size *to, int axes, size missing)
+{
+    if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != axes) return -1;
+    for (int k = 0; k < AXES; k++) to[k] = missing;
+    for (int k = 0; k < axes; k++) {
+        to[AXES - axes + k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, k));
+        if (to[AXES - axes + k] < 0) {
+            PyErr_Clear();
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* (shape of the image, windows, kernel, stride, padding, dilation); 0 on success */
+static int read_pooling(struct pooling *p, int ndim, const npy_intp *shape, PyObject *const *args, PyObject *dilation)
+{
+    const int axes = ndim - 2;
+    if (axes < 1 || axes > AXES) return -1;
+    if (read_axes(args[0], p->windows, axes, 1) < 0 || read_axes(args[1], p->kernel, axes, 1) < 0 ||
+        read_axes(args[2], p->stride, axes, 1) < 0 || read_axes(args[3], p->padding, axes, 0) < 0)
+        return -1;
+    for (int k = 0; k < AXES; k++) p->dilation[k] = 1;
+    if (dilation && read_axes(dilation, p->dilation, axes, 1) < 0) return -1;
+    p->area = p->count = 1;
+    for (int k = 0; k < AXES; k++) {
+        p->length[k] = k < AXES - axes ? 1 : shape[2 + k - (AXES - axes)];
+        p->area *= p->length[k], p->count *= p->windows[k];
+    }
+    return p->area < INT32_MAX ? 0 : -1;
+}
+
+/* Which windows of a row (first <= j < last) see the image at this place of the window. */
+static void seen(size offset, size stride, size length, size windows, size *first, size *last)
+{
+    *first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    *last = offset >= length ? 0 : (length - offset + stride - 1) / stride;
+    if (*last > windows) *last = windows;
+    if (*first > *last) *first = *last;
+}
+
+/* For the row of windows (z, y): ACTION for each row of the image that it sees, at `row`, moved by `offset`, in the windows
+ * from `first` to `last`. */
+#define FOR_ROWS_SEEN(p, z, y, ACTION)                                                             \
+    for (size a = 0; a < (p)->kernel[0]; a++) {                                                    \
+        const size depth = (z) * (p)->stride[0] - (p)->padding[0] + a * (p)->dilation[0];          \
+        if (depth < 0 || depth >= (p)->length[0]) continue;                                        \
+        for (size b = 0; b < (p)->kernel[1]; b++) {                                                \
+            const size height = (y) * (p)->stride[1] - (p)->padding[1] + b * (p)->dilation[1];     \
+            if (height < 0 || height >= (p)->length[1]) continue;                                  \
+            const size row = (depth * (p)->length[1] + height) * (p)->length[2];                   \
+            for (size c = 0; c < (p)->kernel[2]; c++) {                                            \
+                const size offset = c * (p)->dilation[2] - (p)->padding[2];                        \
+                size first, last;                                                                  \
+                seen(offset, (p)->stride[2], (p)->length[2], (p)->windows[2], &first, &last);      \
+                if (first < last) { ACTION; }                                                      \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* How many elements the window at `at` averages over along an axis. */
+static double extent(const struct pooling *p, int axis, size at)
+{
+    size start = at * p->stride[axis] - p->padding[axis], stop = start + p->kernel[axis];
+    if (stop > p->length[axis] + p->padding[axis]) stop = p->length[axis] + p->padding[axis];
+    if (!p->include) {
+        if (start < 0) start = 0;
+        if (stop > p->length[axis]) stop = p->length[axis];
+    }
+    return (double)(stop - start);
+}
+
+#define DEFINE_POOLS(REAL, SUFFIX)                                                                             \
+    static void max_task_##SUFFIX(void *context, size begin, size end, int chunk)                              \
+    {                                                                                                          \
+        struct pooling *p = context;                                                                           \
+        const size columns = p->windows[2];                                                                    \
+        int32_t few[256], *index = columns <= 256 ? few : malloc(columns * sizeof *index);                     \
+        (void)chunk;                                                                                           \
+        if (!index) p->failed = 1;                                                                             \
+        for (size plane = begin; plane < end && index; plane++) {                                              \
+            const REAL *image = (const REAL *)p->image + plane * p->area;                                      \
+            REAL *best = (REAL *)p->out + plane * p->count;                                                    \
+            int64_t *places = p->index + plane * p->count;                                                     \
+            for (size z = 0; z < p->windows[0]; z++)                                                           \
+                for (size y = 0; y < p->windows[1]; y++, best += columns, places += columns) {                 \
+                    for (size k = 0; k < columns; k++) best[k] = (REAL)-INFINITY, index[k] = -1;               \
+                    FOR_ROWS_SEEN(p, z, y, {                                                                   \
+                        const size place = row + offset + first * p->stride[2];                                \
+                        kernels->pool_##SUFFIX(best + first, index + first, image + place, p->stride[2],       \
+                                               (int32_t)place, last - first);                                  \
+                    })                                                                                         \
+                    for (size k = 0; k < columns; k++) places[k] = index[k];                                   \
+                }                                                                                              \
+        }                                                                                                      \
+        if (index != few) free(index);                                                                         \
+    }                                                                                                          \
+    static void max_grad_task_##SUFFIX(void *context, size begin, size end, int chunk)                         \
+    {                                                                                                          \
+        struct pooling *p = context;                                                                           \
+        (void)chunk;                                                                                           \
+        for (size plane = begin; plane < end; plane++) {                                                       \
+            REAL *image = (REAL *)p->out + plane * p->area;                                                    \
+            const REAL *g = (const REAL *)p->image + plane * p->count;                                         \
+            const int64_t *index = p->index + plane * p->count;                                                \
+            memset(image, 0, p->area * sizeof(REAL));                                                          \
+            for (size k = 0; k < p->count; k++) {                                                              \
+                if (index[k] < 0 || index[k] >= p->area) p->failed = 1;                                        \
+                else image[index[k]] += g[k];                                                                  \
+            }                                                                                                  \
+        }                                                                                                      \
+    }                                                                                                          \
+    static void average_task_##SUFFIX(void *context, size begin, size end, int chunk)                          \
+    {                                                                                                          \
+        const struct pooling *p = context;                                                                     \
+        const size columns = p->windows[2], step = p->stride[2];                                               \
+        (void)chunk;                                                                                           \
+        for (size plane = begin; plane < end; plane++) {                                                       \
+            const REAL *image = (const REAL *)p->image + plane * p->area;                                      \
+            REAL *out = (REAL *)p->out + plane * p->count;                                                     \
+            for (size z = 0; z < p->windows[0]; z++)                                                           \
+                for (size y = 0; y < p->windows[1]; y++, out += columns) {                                     \
+                    memset(out, 0, columns * sizeof(REAL));                                                    \
+                    FOR_ROWS_SEEN(p, z, y, {                                                                   \
+                        const REAL *from = image + row + offset;                                               \
+                        if (step == 1) kernels->add_##SUFFIX(out + first, from + first, last - first);         \
+                        else if (step == 2)                                                                    \
+                            for (size k = first; k < last; k++) out[k] += from[k * 2];                         \
+                        else                                                                                   \
+                            for (size k = first; k < last; k++) out[k] += from[k * step];                      \
+                    })                                                                                         \
+                    const double whole = extent(p, 0, z) * extent(p, 1, y);                                    \
+                    for (size k = 0; k < columns; k++)                                                         \
+                        out[k] /= (REAL)(p->divisor ? p->divisor : whole * extent(p, 2, k));                   \
+                }                                                                                              \
+        }                                                                                                      \
+    }                                                                                                          \
+    static void average_grad_task_##SUFFIX(void *context, size begin, size end, int chunk)                     \
+    {                                                                                                          \
+        struct pooling *p = context;                                                                           \
+        const size columns = p->windows[2], step = p->stride[2];                                               \
+        REAL few[256], *share = columns <= 256 ? few : malloc(columns * sizeof *share);                        \
+        (void)chunk;                                                                                           \
+        if (!share) p->failed = 1;                                                                             \
+        for (size plane = begin; plane < end && share; plane++) {                                              \
+            REAL *image = (REAL *)p->out + plane * p->area;                                                    \
+            const REAL *g = (const REAL *)p->image + plane * p->count;                                         \
+            memset(image, 0, p->area * sizeof(REAL));                                                          \
+            for (size z = 0; z < p->windows[0]; z++)                                                           \
+                for (size y = 0; y < p->windows[1]; y++, g += columns) {                                       \
+                    const double whole = extent(p, 0, z) * extent(p, 1, y);                                    \
+                    for (size k = 0; k < columns; k++)                                                         \
+                        share[k] = g[k] / (REAL)(p->divisor ? p->divisor : whole * extent(p, 2, k));           \
+                    FOR_ROWS_SEEN(p, z, y, {                                                                   \
+                        REAL *to = image + row + offset;                                                       \
+                        if (step == 1) kernels->add_##SUFFIX(to + first, share + first, last - first);         \
+                        else                                                                                   \
+                            for (size k = first; k < last; k++) to[k * step] += share[k];                      \
+                    })                                                                                         \
+                }                                                                                              \
+        }                                                                                                      \
+        if (share != few) free(share);                                                                         \
+    }
+DEFINE_POOLS(float, f32)
+DEFINE_POOLS(double, f64)
+
+static void run_pooling(pool_task task, struct pooling *p, size planes, double cost)
+{
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED((size)(planes * cost));
+    const int chunks = planes ? pool_chunks(planes, cost) : 1;
+    if (chunks > 1) pool_run(task, p, planes, chunks);
+    else task(p, 0, planes, 0);
+    NPY_END_THREADS
+}
+
+static double cost_of(const struct pooling *p) { return 0.3 * p->kernel[0] * p->kernel[1] * p->kernel[2] * p->count; }
+
+static PyArrayObject *planes_like(PyArrayObject *x, const size *lengths)
+{
+    npy_intp shape[2 + AXES] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1)};
+    const int axes = PyArray_NDIM(x) - 2;
+    for (int k = 0; k < axes; k++) shape[2 + k] = lengths[AXES - axes + k];
+    return new_like(x, PyArray_NDIM(x), shape);
+}
+
+/* max_pool(x, windows, kernel, stride, padding, dilation) -> (values, places) */
+static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct pooling p = {0};
+    if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
+    if (!is_real(args[0]) ||
+        read_pooling(&p, PyArray_NDIM((PyArrayObject *)args[0]), PyArray_DIMS((PyArrayObject *)args[0]), args + 1, args[5]) < 0)
+        NOT_HANDLED();
+    PyArrayObject *x = contiguous(args[0]);
+    if (!x) return NULL;
+    PyArrayObject *out = planes_like(x, p.windows), *index = NULL;
+    if (out) index = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(out), PyArray_DIMS(out), NPY_INT64);
+    if (index) {
+        p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
+        run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? max_task_f32 : max_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1), cost_of(&p));
+        if (p.failed) PyErr_NoMemory();
+    }
+    Py_DECREF(x);
+    if (!index || p.failed) {
+        Py_XDECREF(out);
+        Py_XDECREF(index);
+        return NULL;
+    }
+    return Py_BuildValue("NN", out, index);
+}
+
+/* max_pool_grad(g, index, size) -> gradient of shape g.shape[:2] + size */
+static PyObject *max_pool_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct pooling p = {0};
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    if (!is_real(args[0]) || !PyArray_Check(args[1]) || PyArray_TYPE((PyArrayObject *)args[1]) != NPY_INT64 ||
+        !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1]))
+        NOT_HANDLED();
+    const int axes = PyArray_NDIM((PyArrayObject *)args[0]) - 2;
+    if (axes < 1 || axes > AXES || read_axes(args[2], p.length, axes, 1) < 0) NOT_HANDLED();
+    PyArrayObject *g = contiguous(args[0]), *index = contiguous(args[1]), *out = g && index ? planes_like(g, p.length) : NULL;
+    if (out) {
+        p.area = p.length[0] * p.length[1] * p.length[2], p.count = 1;
+        for (int k = 0; k < axes; k++) p.count *= PyArray_DIM(g, 2 + k);
+        p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
+        run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? max_grad_task_f32 : max_grad_task_f64, &p,
+                    PyArray_DIM(g, 0) * PyArray_DIM(g, 1), 0.1 * p.area + 0.8 * p.count);
+        if (p.failed) {
+            PyErr_SetString(PyExc_IndexError, "max_pool_grad: an index lies outside the image");
+            Py_CLEAR(out);
+        }
+    }
+    Py_XDECREF(g);
+    Py_XDECREF(index);
+    return (PyObject *)out;
+}
+
+static int read_average(struct pooling *p, PyObject *include, PyObject *divisor)
+{
+    p->include = PyObject_IsTrue(include);
+    p->divisor = divisor == Py_None ? 0 : PyFloat_AsDouble(divisor);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* avg_pool(x, windows, kernel, stride, padding, include, divisor) */
+static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct pooling p = {0};
+    if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
+    if (!is_real(args[0]) ||
+        read_pooling(&p, PyArray_NDIM((PyArrayObject *)args[0]), PyArray_DIMS((PyArrayObject *)args[0]), args + 1, NULL) < 0)
+        NOT_HANDLED();
+    if (read_average(&p, args[5], args[6]) < 0) return NULL;
+    PyArrayObject *x = contiguous(args[0]), *out = x ? planes_like(x, p.windows) : NULL;
+    if (out) {
+        p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out);
+        run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? average_task_f32 : average_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
+                    cost_of(&p));
+    }
+    Py_XDECREF(x);
+    return (PyObject *)out;
+}
+
+/* avg_pool_grad(g, size, kernel, stride, padding, include, divisor) -> gradient of shape g.shape[:2] + size */
+static PyObject *avg_pool_grad(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    struct pooling p = {0};
+    if (count != 7) return PyErr_Format(PyExc_TypeError, "expected 7 arguments");
+    if (!is_real(args[0]) ||
+        read_pooling(&p, PyArray_NDIM((PyArrayObject *)args[0]), PyArray_DIMS((PyArrayObject *)args[0]), args + 1, NULL) < 0)
+        NOT_HANDLED();
+    for (int k = 0; k < AXES; k++) { /* the array has the windows, the argument the image */
+        const size windows = p.length[k];
+        p.length[k] = p.windows[k], p.windows[k] = windows;
+    }
+    const size area = p.count;
+    p.count = p.area, p.area = area;
+    if (read_average(&p, args[5], args[6]) < 0) return NULL;
+    PyArrayObject *g = contiguous(args[0]), *out = g ? planes_like(g, p.length) : NULL;
+    if (out) {
+        p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out);
+        run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? average_grad_task_f32 : average_grad_task_f64, &p,
+                    PyArray_DIM(g, 0) * PyArray_DIM(g, 1), cost_of(&p));
+        if (p.failed) {
+            PyErr_NoMemory();
+            Py_CLEAR(out);
+        }
+    }
+    Py_XDECREF(g);
+    return (PyObject *)out;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef pools_methods[] = {METHOD(max_pool), METHOD(max_pool_grad), METHOD(avg_pool), METHOD(avg_pool_grad), {NULL, NULL, 0, NULL}};
