@@ -113,6 +113,9 @@ UNARY(hardsigmoid, F(hard_gate)(x))
 BINARY(hardsigmoid_grad, (x > (REAL)-3) & (x < (REAL)3) ? g * (REAL)(1.0 / 6) : (REAL)0)
 UNARY(hardswish, x *F(hard_gate)(x))
 BINARY(hardswish_grad, x <= (REAL)-3 ? (REAL)0 : x < (REAL)3 ? g *(x / (REAL)3 + HALF) : g)
+UNARY(rsqrt, ONE / (REAL)(sizeof(REAL) == 4 ? __builtin_sqrtf((float)x) : __builtin_sqrt((double)x)))
+UNARY(cube, x * x * x)
+BINARY(square_difference, (g - x) * (g - x))
 UNARY(erf, F(erf)(x))
 UNARY(erfc, F(erfc)(x))
 UNARY(ndtr, F(ndtr)(x))
@@ -141,6 +144,34 @@ static void F(softplus_grad_loop)(REAL *out, const REAL *const *in, size n)
 }
 
 /* Parameters come as arrays, usually of stride zero. */
+static void F(lerp_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1], *weight = in[2];
+    EACH
+    {
+        REAL w = weight[i], step = b[i] - a[i];
+        out[i] = F(abs)(w) < HALF ? a[i] + w * step : b[i] - (ONE - w) * step;
+    }
+}
+static void F(smooth_l1_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *a = in[0], *b = in[1], *beta = in[2];
+    EACH
+    {
+        REAL d = F(abs)(a[i] - b[i]), near = HALF * d * d / beta[i], far = d - HALF * beta[i];
+        out[i] = d < beta[i] ? near : far;
+    }
+}
+static void F(nan_to_num_loop)(REAL *out, const REAL *const *in, size n)
+{
+    const REAL *x_in = in[0], *nan = in[1], *above = in[2], *below = in[3];
+    EACH
+    {
+        REAL x = x_in[i];
+        x = x == (REAL)INFINITY ? above[i] : x == -(REAL)INFINITY ? below[i] : x;
+        out[i] = x_in[i] != x_in[i] ? nan[i] : x;
+    }
+}
 static void F(leaky_relu_loop)(REAL *out, const REAL *const *in, size n)
 {
     const REAL *x = in[0], *slope = in[1];

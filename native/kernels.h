@@ -39,6 +39,12 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(elu_grad, 5, 0.5)        \
     X(mish, 1, 0.6)            \
     X(mish_grad, 2, 0.8)       \
+    X(rsqrt, 1, 0.2)           \
+    X(cube, 1, 0.1)            \
+    X(lerp, 3, 0.2)            \
+    X(square_difference, 2, 0.15)\
+    X(smooth_l1, 3, 0.2)       \
+    X(nan_to_num, 4, 0.2)      \
     X(erf, 1, 0.7)             \
     X(erfc, 1, 0.7)            \
     X(erfcx, 1, 1.0)           \
@@ -100,6 +106,8 @@ enum { COLUMNS = 512 };
     /* out = scale[r] * (exp(x - lse[r]) - [i == target[r]]) */                                                     \
     X(cross_entropy_grad, (REAL * out, const REAL *x, const REAL *lse, const REAL *scale, const int64_t *target,   \
                            size rows, size n))                                                                     \
+    /* runs of 16 uniforms to normals: 8 give the radius, 8 the angle */                                            \
+    X(sixteens, (REAL * x, size runs, REAL mean, REAL std))                                                        \
     /* one place of the window against the best so far of n windows; index is -1 where nothing was seen yet */      \
     X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))
 

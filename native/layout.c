@@ -52,7 +52,44 @@ static void copy_task(void *context, size begin, size end, int chunk)
     }
 }
 
-/* in_order(x): a new array in C order with the values of x, whose last axis is not the contiguous one */
+/* Rows that lie together, or backwards, or at any distance, or are one value again and again. */
+#define DEFINE_ROW(TYPE, bits)                                                                                        \
+    static void row_##bits(char *target, const char *from, npy_intp count, npy_intp step)                             \
+    {                                                                                                                 \
+        TYPE *to = (TYPE *)target;                                                                                    \
+        if (step == sizeof(TYPE)) {                                                                                   \
+            memcpy(to, from, count * sizeof(TYPE));                                                                   \
+        } else if (step == 0) {                                                                                       \
+            const TYPE value = *(const TYPE *)from;                                                                   \
+            for (npy_intp i = 0; i < count; i++) to[i] = value;                                                       \
+        } else if (step == -(npy_intp)sizeof(TYPE)) {                                                                 \
+            for (npy_intp i = 0; i < count; i++) to[i] = *((const TYPE *)from - i);                                   \
+        } else {                                                                                                      \
+            for (npy_intp i = 0; i < count; i++) to[i] = *(const TYPE *)(from + i * step);                            \
+        }                                                                                                             \
+    }
+DEFINE_ROW(uint8_t, 8)
+DEFINE_ROW(uint16_t, 16)
+DEFINE_ROW(uint32_t, 32)
+DEFINE_ROW(uint64_t, 64)
+
+static void row_task(void *context, size begin, size end, int chunk)
+{
+    const struct copy_job *job = context;
+    (void)chunk;
+    for (size item = begin; item < end; item++) {
+        const char *from = job->from;
+        npy_intp rest = item;
+        for (int axis = job->outer - 1; axis >= 0; axis--) {
+            from += rest % job->shape[axis] * job->from_stride[axis];
+            rest /= job->shape[axis];
+        }
+        (job->width == 1 ? row_8 : job->width == 2 ? row_16 : job->width == 4 ? row_32 : row_64)(
+            job->to + item * job->rows * job->width, from, job->rows, job->from_row);
+    }
+}
+
+/* in_order(x): a new array in C order with the values of x, which is in another one */
 static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -61,16 +98,26 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
     PyArrayObject *x = (PyArrayObject *)args[0];
     struct copy_job job = {.width = PyArray_ITEMSIZE(x)};
     const int ndim = PyArray_NDIM(x), last = ndim - 1;
-    if (ndim < 2 || PyArray_SIZE(x) < 1024 || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
-        (job.width != 2 && job.width != 4 && job.width != 8))
+    if (ndim < 1 || PyArray_SIZE(x) < 1024 || PyArray_DIM(x, last) < 8 || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
+        (job.width != 1 && job.width != 2 && job.width != 4 && job.width != 8))
         NOT_HANDLED();
-    int axis = last - 1;
+    int axis = job.width == 1 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width ? -1 : last - 1;
     while (axis >= 0 && (PyArray_STRIDE(x, axis) != job.width || PyArray_DIM(x, axis) < TILE)) axis--;
-    if (axis < 0 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width) NOT_HANDLED();
     Py_INCREF(PyArray_DESCR(x));
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,
                                                                NULL, 0, NULL);
     if (!out) return NULL;
+    if (axis < 0) {
+        size rows = 1;
+        job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out), job.outer = last;
+        job.rows = PyArray_DIM(x, last), job.from_row = PyArray_STRIDE(x, last);
+        for (int k = 0; k < last; k++)
+            job.shape[k] = PyArray_DIM(x, k), job.from_stride[k] = PyArray_STRIDE(x, k), rows *= PyArray_DIM(x, k);
+        Py_BEGIN_ALLOW_THREADS
+        pool_run(row_task, &job, rows, pool_chunks(rows, 0.2 * job.rows));
+        Py_END_ALLOW_THREADS
+        return (PyObject *)out;
+    }
     job.from = PyArray_BYTES(x), job.to = PyArray_BYTES(out);
     job.rows = PyArray_DIM(x, last), job.from_row = PyArray_STRIDE(x, last);
     job.columns = PyArray_DIM(x, axis), job.to_column = PyArray_STRIDE(out, axis);

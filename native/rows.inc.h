@@ -307,3 +307,26 @@ static void F(pool_rows)(REAL *restrict best, int32_t *restrict index, const REA
     else if (stride == 2) POOL_LOOP(2)
     else POOL_LOOP(stride)
 }
+
+/* Normal numbers after Box and Muller, in the arrangement that PyTorch has. */
+static void F(sixteens_rows)(REAL *x, size runs, REAL mean, REAL std)
+{
+    enum { RUNS = 64 };
+    REAL radius[8 * RUNS], angle[8 * RUNS];
+    for (size at = 0; at < runs; at += RUNS, x += 16 * RUNS) {
+        const size part = runs - at < RUNS ? runs - at : RUNS, n = 8 * part;
+        for (size r = 0; r < part; r++)
+            for (int k = 0; k < 8; k++)
+                radius[r * 8 + k] = ONE - x[r * 16 + k], angle[r * 8 + k] = (REAL)6.28318530717958647692 * x[r * 16 + 8 + k];
+        EACH
+        {
+            const REAL square = (REAL)-2 * F(log)(radius[i]), a = angle[i];
+            const REAL size_of = sizeof(REAL) == 4 ? (REAL)__builtin_sqrtf((float)square) : (REAL)__builtin_sqrt((double)square);
+            radius[i] = size_of * F(sine)(a, 1), angle[i] = size_of * F(sine)(a, 0);
+        }
+        if (mean != 0 || std != ONE)
+            EACH radius[i] = (REAL)((double)radius[i] * std + mean), angle[i] = (REAL)((double)angle[i] * std + mean);
+        for (size r = 0; r < part; r++)
+            for (int k = 0; k < 8; k++) x[r * 16 + k] = radius[r * 8 + k], x[r * 16 + 8 + k] = angle[r * 8 + k];
+    }
+}

@@ -3,6 +3,7 @@
 #include "wengert.h"
 
 #include "fast.h"
+#include "half.h"
 #include "pool.h"
 #include "product.h"
 
@@ -13,12 +14,50 @@ struct sum_job {
     const char *x;
     double *out;
     size n, inner; /* x is (outer, n, inner) */
+    int halves;    /* 0, or NPY_HALF, or another number for bfloat16: x has 16 bits */
 };
+
+/* Numbers of 16 bits are widened by blocks that stay in the cache. */
+static void sum_halves(const struct sum_job *job, size begin, size end)
+{
+    enum { BLOCK = 8 * COLUMNS };
+    float wide[BLOCK];
+    double part[COLUMNS];
+    void (*widen)(float *, const uint16_t *, size) = job->halves == NPY_HALF ? kernels->widen_half : kernels->widen_brain;
+    const uint16_t *x = (const uint16_t *)job->x;
+    const size tiles = (job->inner + COLUMNS - 1) / COLUMNS;
+    for (size item = begin; item < end; item++) {
+        if (job->inner == 1) {
+            job->out[item] = 0;
+            for (size at = 0; at < job->n; at += BLOCK) {
+                const size n = job->n - at < BLOCK ? job->n - at : BLOCK;
+                widen(wide, x + item * job->n + at, n);
+                kernels->sum_rows_f32(part, wide, 1, n);
+                job->out[item] += part[0];
+            }
+            continue;
+        }
+        const size outer = item / tiles, first = item % tiles * COLUMNS;
+        const size count = job->inner - first < COLUMNS ? job->inner - first : COLUMNS;
+        double *out = job->out + outer * job->inner + first;
+        for (size i = 0; i < count; i++) out[i] = 0;
+        for (size r = 0; r < job->n; r += BLOCK / COLUMNS) {
+            const size rows = job->n - r < BLOCK / COLUMNS ? job->n - r : BLOCK / COLUMNS;
+            for (size k = 0; k < rows; k++) widen(wide + k * count, x + (outer * job->n + r + k) * job->inner + first, count);
+            kernels->sum_columns_f32(part, wide, rows, count, count);
+            for (size i = 0; i < count; i++) out[i] += part[i];
+        }
+    }
+}
 
 static void sum_task(void *context, size begin, size end, int chunk)
 {
     const struct sum_job *job = context;
     (void)chunk;
+    if (job->halves) {
+        sum_halves(job, begin, end);
+        return;
+    }
     if (job->inner == 1) {
         if (job->type == NPY_FLOAT)
             kernels->sum_rows_f32(job->out + begin, (const float *)job->x + begin * job->n, end - begin, job->n);
@@ -59,7 +98,7 @@ static int mark_axes(PyObject *axes, int ndim, char *marked)
 /* x as (outer, n, inner), its middle summed. */
 static void run_sum(const struct sum_job *job, size outer)
 {
-    const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double), total = outer * job->n * job->inner;
+    const size width = job->halves ? 2 : job->type == NPY_FLOAT ? sizeof(float) : sizeof(double), total = outer * job->n * job->inner;
     const size items = job->inner == 1 ? outer : outer * ((job->inner + COLUMNS - 1) / COLUMNS);
     enum { PIECE = 1 << 14 };
     const size pieces = outer == 1 && job->inner == 1 ? job->n / PIECE : 0;
@@ -67,8 +106,8 @@ static void run_sum(const struct sum_job *job, size outer)
     if (total < 8192) sum_task((void *)job, 0, items, 0);
     else if (!parts) pool_run(sum_task, (void *)job, items, pool_chunks(items, 0.1 * total / items));
     else { /* one long row: its pieces are summed as rows, and then the sums */
-        struct sum_job rows = {job->type, job->x, parts, PIECE, 1};
-        struct sum_job rest = {job->type, job->x + pieces * PIECE * width, job->out, job->n - pieces * PIECE, 1};
+        struct sum_job rows = {job->type, job->x, parts, PIECE, 1, job->halves};
+        struct sum_job rest = {job->type, job->x + pieces * PIECE * width, job->out, job->n - pieces * PIECE, 1, job->halves};
         pool_run(sum_task, &rows, pieces, pool_chunks(pieces, 0.08 * PIECE));
         sum_task(&rest, 0, 1, 0);
         for (size k = 0; k < pieces; k++) job->out[0] += parts[k];
@@ -82,7 +121,8 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, int average)
     if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
     PyArrayObject *x = (PyArrayObject *)args[0];
     char marked[NPY_MAXDIMS];
-    if (!is_real(args[0]) || !PyArray_ISCARRAY_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0) NOT_HANDLED();
+    const int halves = PyArray_Check(args[0]) && (PyArray_TYPE(x) == NPY_HALF || is_brain(PyArray_TYPE(x))) ? PyArray_TYPE(x) : 0;
+    if ((!halves && !is_real(args[0])) || !PyArray_ISCARRAY_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0) NOT_HANDLED();
     const int ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
     npy_intp shape[NPY_MAXDIMS];
     size lengths[NPY_MAXDIMS], summed = 1, before = PyArray_SIZE(x); /* runs of axes: summed ones and kept ones by turns */
@@ -103,7 +143,7 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, int average)
     if (!out) return NULL;
     /* The last summed run goes first; what is left of the array gets smaller, and is in double precision. */
     double few[64], *sums = NULL, *old = NULL;
-    struct sum_job job = {PyArray_TYPE(x), PyArray_BYTES(x), NULL, 1, 1};
+    struct sum_job job = {PyArray_TYPE(x), PyArray_BYTES(x), NULL, 1, 1, halves};
     int at = ((runs - 1) % 2 ? !first : first) ? runs - 1 : runs - 2;
     if (at < 0) lengths[1] = lengths[0], lengths[0] = 1, at = 0, runs = 2; /* nothing to sum */
     if (at < runs - 1) job.inner = lengths[runs - 1];
@@ -122,11 +162,16 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, int average)
         NPY_END_THREADS
         if (old) free(old);
         old = sums == few ? NULL : sums;
-        job.type = NPY_DOUBLE, job.x = (const char *)sums, before = results;
+        job.type = NPY_DOUBLE, job.halves = 0, job.x = (const char *)sums, before = results;
         if (at > 0) job.inner *= lengths[at - 1];
     }
     const double divisor = average ? (double)summed : 1;
-    if (PyArray_TYPE(out) == NPY_FLOAT)
+    uint16_t *half = PyArray_DATA(out);
+    if (halves == NPY_HALF)
+        for (size k = 0; k < before; k++) half[k] = half_of_double(sums[k] / divisor);
+    else if (halves)
+        for (size k = 0; k < before; k++) half[k] = brain_of_float((float)(sums[k] / divisor));
+    else if (PyArray_TYPE(out) == NPY_FLOAT)
         for (size k = 0; k < before; k++) ((float *)PyArray_DATA(out))[k] = (float)(sums[k] / divisor);
     else
         for (size k = 0; k < before; k++) ((double *)PyArray_DATA(out))[k] = sums[k] / divisor;

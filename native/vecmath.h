@@ -295,6 +295,23 @@ static inline double sine_f64(double x, int quarter)
     const double value = k & 1 ? c : s;
     return double_of(bits_f64(value) ^ (int64_t)((uint64_t)(k & 2) << 62));
 }
+/* The same for angles of a few turns. */
+static inline float sine_f32(float x, int quarter)
+{
+    const float magic = 12582912.0f;
+    float t = x * 0.636619772f + magic, n = t - magic;
+    float r = ((x - n * 1.5703125f) - n * 4.837512969970703125e-4f) - n * 7.549789948768648e-8f, z = r * r;
+    float s = -1.9515295891e-4f;
+    s = s * z + 8.3321608736e-3f;
+    s = s * z - 1.6666654611e-1f;
+    s = s * z * r + r;
+    float c = 2.443315711809948e-5f;
+    c = c * z - 1.388731625493765e-3f;
+    c = c * z + 4.166664568298827e-2f;
+    c = c * z * z - 0.5f * z + 1.0f;
+    const int32_t k = bits_f32(t) + quarter;
+    return float_of(bits_f32(k & 1 ? c : s) ^ (int32_t)((uint32_t)(k & 2) << 30));
+}
 static inline int tame_angle_f64(double x) { return fabs(x) < 1e5; }
 
 #endif

@@ -28,7 +28,7 @@ int memory_init(PyObject *module);
 int node_init(PyObject *module);
 int tape_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortcuts_methods[], optimizers_methods[];
-extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_methods[], attention_methods[], conv_methods[];
+extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_methods[], random_methods[], attention_methods[], conv_methods[];
 extern PyMethodDef recurrent_methods[], product_methods[];
 
 /* The functions of these tables take positional arguments and return NotImplemented for what they do not handle

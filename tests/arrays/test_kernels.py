@@ -675,6 +675,60 @@ def test_lines_of_odd_values():
     np.testing.assert_array_equal(K.running_sum(tiny, 0), np.arange(1, 5) * 1.401298464324817e-45)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.bool_, np.complex128])
+def test_copies_of_views(dtype):
+    x = (np.random.default_rng(14).standard_normal((6, 40, 30)) * 4).astype(dtype)
+    views = [x, x[::-1], x[:, ::-1], x[..., ::-1], x[..., ::2], x.T, x.swapaxes(1, 2), x.transpose(1, 0, 2), x[:, 3:, 5:], x[..., :1],
+             np.broadcast_to(x[:, :1], x.shape),
+             np.broadcast_to(x[..., :1], x.shape), np.broadcast_to(x[0, 0, 0], (50, 60)), x[0, :, 0], x[:0]]  # fmt: skip
+    for view in views:
+        got = K.in_order(view)
+        np.testing.assert_array_equal(got, view)
+        assert got.flags.c_contiguous
+        assert got.dtype == view.dtype
+        assert not np.shares_memory(got, view)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_pairs(dtype):
+    """Small formulas, at odd values too, and their numbers."""
+    rng = np.random.default_rng(15)
+    with np.errstate(all="ignore"):
+        odd = np.array(ODD_VALUES).astype(dtype)
+    x = np.concatenate([odd, rng.standard_normal(2000).astype(dtype)])
+    y = np.concatenate([odd[::-1], rng.standard_normal(2000).astype(dtype)])
+    calls = [("rsqrt", (x,)), ("cube", (x,)), ("square_difference", (x, y)), *[("lerp", (x, y, w)) for w in (0.0, 0.3, 0.5, 1.0)],
+             *[("smooth_l1", (x, y, b)) for b in (0.5, 1.0)], ("nan_to_num", (x, 0.5, 7.0, -8.0))]  # fmt: skip
+    for name, args in calls:
+        got, want = getattr(K, name)(*args), K.plain(name)(*args)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        close(got, want, ulps=4, scale=8 if name == "lerp" else 1e-300)
+        strided = [np.repeat(a, 2)[::2] if isinstance(a, np.ndarray) else a for a in args]
+        close(getattr(K, name)(*strided), want, ulps=4, scale=8 if name == "lerp" else 1e-300)
+
+
+def test_sums_of_halves():
+    rng = np.random.default_rng(16)
+    for half in halves():
+        for shape in [(3000,), (70, 600), (5, 40, 30), (3, 5), (1, 1), (20, 3)]:
+            x = rng.standard_normal(shape).astype(half)
+            exact = x.astype(np.float64)
+            for axes in [None, *range(len(shape)), tuple(range(len(shape)))]:
+                for name in ("sum", "mean"):
+                    got = getattr(K, name)(x, axes, False)
+                    want = getattr(exact, name)(axis=axes)
+                    assert got.dtype == half
+                    slack = 1e-5 * np.abs(exact).sum(axis=axes)
+                    assert (np.abs(got.astype(np.float64) - want) <= np.abs(want) * float(ml_eps(half)) / 2 * 1.001 + slack).all()
+        np.testing.assert_array_equal(K.sum(np.ones(100_000, half) / half(2), None, False).astype(np.float64), half(5e4).astype(np.float64))
+
+
+def ml_eps(half):
+    import ml_dtypes
+
+    return ml_dtypes.finfo(half).eps
+
+
 def test_max_pool_of_odd_values():
     x = np.full((1, 1, 4, 3), -np.inf, np.float32)
     x[0, 0, :2] = [[np.nan, 1, 2], [3, np.nan, 4]]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import _kernels
-from wengert.arrays.plain import arithmetic, lines, pools, rows, scatter, shortcuts, windows
+from wengert.arrays.plain import arithmetic, draws, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain import conv as _plain_conv
 
@@ -33,7 +33,8 @@ set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_th
 _UFUNCS = (
     "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad",
     "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc", "erfcx", "erfinv",
-    "ndtr", "lgamma", "digamma", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad",
+    "ndtr", "lgamma", "digamma", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad", "rsqrt", "cube",
+    "square_difference",
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
@@ -63,6 +64,7 @@ def _with_parameters(name: str, inputs: int, *defaults: float) -> Callable[..., 
 softplus, softplus_grad = _with_parameters("softplus", 1, 1.0, 20.0), _with_parameters("softplus_grad", 2, 1.0, 20.0)
 leaky_relu, leaky_relu_grad = _with_parameters("leaky_relu", 1), _with_parameters("leaky_relu_grad", 2)
 hardtanh, hardtanh_grad = _with_parameters("hardtanh", 1), _with_parameters("hardtanh_grad", 2)
+lerp, smooth_l1, nan_to_num = _with_parameters("lerp", 2), _with_parameters("smooth_l1", 2), _with_parameters("nan_to_num", 1)
 elu, elu_grad = _with_parameters("elu", 1), _with_parameters("elu_grad", 2)
 
 
@@ -245,6 +247,16 @@ def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Int
 def in_order(x: Array) -> Array:
     value = _kernels.in_order(x)
     return np.array(x, order="C") if value is NotImplemented else value
+
+
+def fill_uniform(bits: Any, out: Array) -> Array:
+    value = _kernels.fill_uniform(bits, out)
+    return draws.fill_uniform(bits, out) if value is NotImplemented else value
+
+
+def fill_normal(bits: Any, out: Array, mean: float, std: float) -> Array:
+    value = _kernels.fill_normal(bits, out, mean, std)
+    return draws.fill_normal(bits, out, mean, std) if value is NotImplemented else value
 
 
 def _rows(x: Array) -> Array:

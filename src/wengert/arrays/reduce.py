@@ -28,11 +28,17 @@ def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
     return _plus(x, axis, None, None, keepdims)
 
 
+def sum_halves(x: Any, axis: Any, keepdims: Any = False) -> Any:
+    """The sum of float16 or bfloat16, carried in float32 at least and rounded once."""
+    if x.flags.c_contiguous and K.available:
+        return K.sum(x, axis, keepdims)
+    return np.asarray(_plus(x, axis, np.float32, None, keepdims)).astype(x.dtype)
+
+
 def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Sum the axes that broadcasting ``shape`` to ``g.shape`` added or stretched."""
     extra = g.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
     if axes:
-        wide = wide_type(g.dtype)
-        g = add_up(g, axes) if wide is None and g.dtype.kind in "fc" else _plus(g, axes, wide).astype(g.dtype, copy=False)
+        g = sum_halves(g, axes) if wide_type(g.dtype) else add_up(g, axes) if g.dtype.kind in "fc" else _plus(g, axes).astype(g.dtype, copy=False)
     return np.asarray(g).reshape(shape)

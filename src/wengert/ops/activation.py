@@ -324,6 +324,8 @@ def prelu(input: Array, weight: Array):
             raise RuntimeError(
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.size} and channel size = {channels}."
             )
+    if weight.size == 1:
+        return K.leaky_relu(input, weight.reshape(()))
     w = weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if weight.ndim and input.ndim > 1 else weight.reshape(()) if input.ndim == 0 else weight
     return np.where(input > 0, input, input * w)
 

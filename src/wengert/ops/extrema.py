@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
+from ..arrays.reduce import wide_type
 from .operator import family
 from .reduce import axes_of, restored
 from .views import axis, dims_of
@@ -58,6 +60,16 @@ def chosen_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any, keepdi
     return F.scattered(g, dim, indices, input_shape, True)
 
 
+def _wide(input: Any) -> Any:
+    """``input`` in a type that NumPy compares quickly."""
+    return K.cast(input, np.dtype(np.float32)) if wide_type(input.dtype) is not None else input
+
+
+def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
+    found = ufunc.reduce(_wide(input), axis, None, None, keepdim)
+    return found if wide_type(input.dtype) is None else np.asarray(found).astype(input.dtype)
+
+
 def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
     """Declare ``max`` (values and places along a dimension), ``max_all`` and ``amax``; or those of ``min``."""
 
@@ -69,7 +81,7 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
             axis(dim, 0)
             return input.copy(), np.zeros((), np.int64)
         nonempty(name, input, dim)
-        return ufunc.reduce(input, dim, None, None, keepdim), place(input, dim, None, keepdims=keepdim)
+        return _extreme(ufunc, input, dim, keepdim), place(_wide(input), dim, None, keepdims=keepdim)
 
     back = lambda F, g, input, result: shared(F, g, input, result, None, False)  # noqa: E731
 
@@ -77,13 +89,13 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
     def extreme_all(input: Array):
         ordered(f"{name}_all", input.dtype)
         nonempty(name, input, None)
-        return ufunc.reduce(input, None)
+        return _extreme(ufunc, input, None)
 
     @operator(grad=dict(input=shared), name=f"a{name}")
     def extreme_values(input: Array, dim=(), keepdim=False):
         ordered(f"{name}_values_cpu", input.dtype)
         nonempty(f"a{name}", input, dim)
-        return ufunc.reduce(input, axes_of(dim, input.ndim), None, None, keepdim)
+        return _extreme(ufunc, input, axes_of(dim, input.ndim), keepdim)
 
     @operator(name=f"arg{name}")
     def extreme_place(input: Array, dim=None, keepdim=False):
@@ -95,7 +107,7 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
             axis(0 if dim is None else dim, 0)
             return np.zeros((), np.int64)
         nonempty(f"arg{name}", input, dim)
-        return place(input, None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
+        return place(_wide(input), None if dim is None else axis(dim, input.ndim), None, keepdims=keepdim)
 
     word = "largest" if name == "max" else "smallest"
     extreme_values.doc = f"The {word} values over ``dim`` (an int or several; everything if empty); ties share the gradient."

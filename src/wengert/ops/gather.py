@@ -131,6 +131,13 @@ def gather(input: Array, dim, index: Array, *, sparse_grad=False):
     return np.asarray(input.reshape(-1)[index])
 
 
+def _quick(out: Any, dim: int, index: Any) -> bool:
+    """Whether additions along a dimension have a kernel: for floating-point numbers, all lines being named by the index."""
+    if out.dtype.kind != "f" or wide_type(out.dtype) is not None or not out.ndim or out.ndim != index.ndim:
+        return False
+    return all(a == b or i == dim for i, (a, b) in enumerate(zip(index.shape, out.shape)))
+
+
 @operator(grad=dict(input=lambda F, g, dim, index: F.gather(g, dim, index)), node="ScatterAddBackward0", places=())
 def scattered(input: Array, dim, index: Array, size, exact=False):
     """The gradient of ``gather``: ``input`` added into zeros of shape ``size``. ``exact``: no place occurs twice."""
@@ -142,7 +149,7 @@ def scattered(input: Array, dim, index: Array, size, exact=False):
         out += input.reshape(-1).sum()
     elif exact:
         K.put_along(out, dim, index, input)
-    elif wide_type(out.dtype) is None and out.dtype.kind in "f" and index.shape == input.shape:
+    elif _quick(out, dim, index) and index.shape == input.shape:
         K.add_along(out, dim, index, input)
     else:
         out = add_flat(out, flat_places(index, size, dim), input)
@@ -232,7 +239,7 @@ def scatter_add(input: Array, dim, index: Array, src: Array):
     >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.tensor([1.0, 2.0, 3.0]))
     tensor([4., 0., 2.])
     """
-    quick = input.ndim and index.ndim and wide_type(input.dtype) is None and input.dtype.kind == "f"
+    quick = _quick(input, axis(dim, input.ndim), index)
     d, index, src = _ready("scatter_add", input, dim, index, src, not quick)
     out = np.array(input, order="C")
     if quick:

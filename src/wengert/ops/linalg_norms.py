@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.reduce import wide_type
+from ..arrays import kernels as K
+from ..arrays.reduce import add_up, wide_type
 from .operator import family
 from .views import axis, dims_of
 
@@ -93,8 +94,8 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
             square = x.real * x.real
             square += x.imag * x.imag
         else:
-            square = x * x
-        return np.sqrt(_add(square, axes, None, None, keepdim))
+            square = K.square(x)
+        return K.sqrt(np.asarray(add_up(square, axes, keepdim)))
     size = np.absolute(x)
     if ord == 1:
         return _add(size, axes, None, None, keepdim)

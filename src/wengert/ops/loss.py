@@ -92,8 +92,9 @@ def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
     promote="elementwise", scalars="", node="MseLossBackward0", places=(),
 )  # fmt: skip
 def mse_loss(input: Array, target: Array, reduction="mean"):
-    d = _difference(input, target, "mse_cpu")
-    return _reduced(np.multiply(d, d), reduction)
+    if input.dtype.kind in "iubc":
+        raise unsupported("mse_cpu", input.dtype)
+    return _reduced(K.square_difference(input, target), reduction)
 
 
 def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
@@ -111,7 +112,7 @@ def _l1_name(node: Any) -> str:
     promote="elementwise", scalars="", wirtinger=True, naming=lambda node: None if node.saved is None else _l1_name(node), places=(),
 )  # fmt: skip
 def l1_loss(input: Array, target: Array, reduction="mean"):
-    d = np.abs(np.subtract(input, target))
+    d = K.absolute(K.subtract(input, target))
     if reduction == "mean" and d.dtype.kind in "iub":
         from ..arrays.dtypes import scalar_name
 
@@ -132,9 +133,9 @@ def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, s
     promote="elementwise", scalars="", node="SmoothL1LossBackward0", places=(),
 )  # fmt: skip
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
-    d = np.abs(_difference(input, target, "smooth_l1_cpu"))
-    t = d.dtype.type
-    return _reduced(np.where(d < t(beta), d * d * t(0.5 / beta), d - t(0.5 * beta)), reduction)
+    if input.dtype.kind in "iubc":
+        raise unsupported("smooth_l1_cpu", input.dtype)
+    return _reduced(K.smooth_l1(input, target, beta), reduction)
 
 
 @operator(

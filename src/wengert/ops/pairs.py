@@ -79,6 +79,8 @@ def _blend(input: Any, end: Any, weight: Any) -> Any:
         raise RuntimeError(f"expected dtype {a} for `end` but got dtype {b}")
     if input.dtype.kind in "iub":
         raise unsupported("lerp_kernel_scalar", input.dtype)
+    if type(weight) is not np.ndarray and input.dtype.kind != "c":
+        return K.lerp(input, end, weight)
     step = end - input
     if type(weight) is not np.ndarray:
         near, rest = abs(weight) < 0.5, 1 - weight

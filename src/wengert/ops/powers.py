@@ -112,7 +112,7 @@ def sqrt(input: Array):
 @operator(grad=dict(input=lambda F, g, result: g * (result**3 * -0.5)), promote="float", inplace=True)
 def rsqrt(input: Array):
     """``1 / sqrt(input)``."""
-    return K.reciprocal(K.sqrt(input))
+    return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)
 
 
 @operator(

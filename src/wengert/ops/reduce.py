@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.reduce import add_up, wide_type
+from ..arrays.reduce import add_up, sum_halves, wide_type
 from .operator import family
 from .views import dims_of
 
@@ -78,7 +78,9 @@ def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any
     if dtype is None:
         if (kind == "f" and input.dtype.itemsize > 2) or kind == "c":
             return add_up(input, axis, keepdim)
-        dtype = dt.I64 if kind in "biu" else input.dtype
+        if kind not in "biu":
+            return sum_halves(input, axis, keepdim)
+        dtype = dt.I64
     elif kind == "c" and dtype.kind != "c":
         input = input.real
     wide = wide_type(dtype)
@@ -120,9 +122,9 @@ for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):
                 f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {dt.scalar_name(d)}"
             )
         wide = wide_type(d)
+        if dtype is None and K.available and d.kind in "fV" and input.flags.c_contiguous:
+            return K.mean(input, axes_of(dim, input.ndim), keepdim)
         if wide is None:
-            if dtype is None and K.available and d.kind == "f" and input.flags.c_contiguous:
-                return K.mean(input, axes_of(dim, input.ndim), keepdim)
             return total(input, axes_of(dim, input.ndim), keepdim, dtype) / count(input.shape, dim)
         return (_plus(input, axes_of(dim, input.ndim), wide, None, keepdim) / count(input.shape, dim)).astype(d)
 

@@ -191,8 +191,7 @@ def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
     if posinf is None or neginf is None:
         limit = 3.3895313892515355e38 if d.kind == "V" else np.finfo(d).max
         posinf, neginf = limit if posinf is None else posinf, -limit if neginf is None else neginf
-    low = np.where(input == -np.inf, number(neginf, d), input)
-    return np.where(np.isnan(input), number(0.0 if nan is None else nan, d), np.where(input == np.inf, number(posinf, d), low))
+    return K.nan_to_num(input, 0.0 if nan is None else nan, posinf, neginf)
 
 
 @operator(grad=dict(input=lambda F, g: g * (np.pi / 180)), promote="float", inplace=True, node="Deg2RadBackward0")

@@ -109,7 +109,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if type(a) is not np.ndarray and type(a) is not Lazy:
             a = np.asarray(a)
         if layout and type(a) is not Lazy and not (layout == "rows" and a.flags.c_contiguous):
-            a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else a.copy()
+            a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
         t = fresh(a, m)
         if counters is not None and not m.inference:
             t._vc = counters[i]

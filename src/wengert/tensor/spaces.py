@@ -98,7 +98,7 @@ class RawSpace:
         if g.dtype != dtype:
             if g.dtype.kind == "c" and dtype.kind != "c":
                 g = g.real
-            g = g.astype(dtype)
+            return K.cast(np.asarray(g), dtype)
         return np.asarray(g)
 
     @staticmethod
@@ -106,7 +106,7 @@ class RawSpace:
         """``a + b``, in ``a``'s memory when nobody else sees it. Called with ``a`` just taken out of a dictionary."""
         if type(a) is np.ndarray and sys.getrefcount(a) <= _POPPED and a.base is None and a.flags.writeable:
             return K.add(a, b, a)
-        return a + b
+        return K.add(a, b) if type(a) is np.ndarray and type(b) is np.ndarray else a + b
 
     @staticmethod
     def plus(a: Any, b: Any) -> Any:

@@ -7,38 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .rounding import fused
+from wengert.arrays.plain.draws import LANES  # arrays of at least this many elements are filled 16 at a time
+
 from .stream import Stream, pieces
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LANES = 16
-"""Contiguous arrays of at least this many elements are filled 16 at a time."""
-
-_EIGHT = {4: np.dtype("V32"), 8: np.dtype("V64")}  # eight floats moved as one item: much cheaper to copy
-
-
-def _sixteens(uniforms: NDArray, mean: float, std: float) -> NDArray:
-    """Turn each run of 16 uniforms into 16 normals: the first 8 give the radius, the last 8 the angle."""
-    kind = uniforms.dtype.type
-    eight = _EIGHT[uniforms.itemsize]
-    halves = np.empty((2, uniforms.size // 2), uniforms.dtype)
-    halves.view(eight)[...] = uniforms.view(eight).reshape(-1, 2).T
-    radius, angle = halves
-    np.subtract(1, radius, out=radius)  # into (0, 1], for the logarithm
-    np.log(radius, out=radius)
-    radius *= kind(-2)
-    np.sqrt(radius, out=radius)
-    angle *= kind(2 * pi)
-    normals = np.empty_like(halves)
-    np.cos(angle, out=normals[0])
-    np.sin(angle, out=normals[1])
-    normals *= radius
-    if mean != 0.0 or std != 1.0:
-        normals = fused(normals, float(kind(std)), float(kind(mean)))
-    uniforms.view(eight).reshape(-1, 2)[...] = normals.view(eight).T
-    return uniforms
 
 
 def fill(stream: Stream, out: NDArray, mean: float, std: float) -> None:
@@ -47,14 +22,14 @@ def fill(stream: Stream, out: NDArray, mean: float, std: float) -> None:
     Each run of 16 uses 16 uniforms. Where the length is no multiple of 16, the last 16 elements are made anew from 16
     further uniforms; the 32- and 64-bit types first pass over those that the leftover would have used.
     """
-    draw = stream.doubles if out.itemsize == 8 else stream.singles
+    if out.itemsize != 2:
+        stream.normals(out, mean, std)
+        return
     whole = out.size - out.size % LANES
     for start, stop in pieces(whole):
-        out[start:stop] = _sixteens(draw(stop - start), mean, std)
+        out[start:stop] = stream.normals(np.empty(stop - start, np.float32), mean, std)
     if out.size > whole:
-        if out.itemsize != 2:
-            draw(out.size - whole)
-        out[-LANES:] = _sixteens(draw(LANES), mean, std)
+        out[-LANES:] = stream.normals(np.empty(LANES, np.float32), mean, std)
 
 
 def pair(radial: float, angular: float) -> tuple[float, float]:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert.arrays import kernels
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,8 +25,6 @@ PIECE = 1 << 15
 """Large arrays are filled in pieces of so many words, so that temporaries stay in the cache."""
 
 _WORDS = 624
-_LOW_24 = np.uint64((1 << 24) - 1)
-_LOW_21 = np.uint64((1 << 21) - 1)
 _HALF_WORD = np.uint64(32)
 
 
@@ -108,25 +108,26 @@ class Stream:
 
     def mantissas(self, count: int) -> NDArray[np.int64]:
         """The next ``count`` numbers of 53 bits, the numerators of :meth:`doubles`. Two words each."""
-        words = self.words(2 * count)
-        high = words[0::2] & _LOW_21
-        high <<= _HALF_WORD
-        high |= words[1::2]
-        return high.view(np.int64)
+        return self._drawn(np.empty(count, np.int64))
+
+    def _drawn(self, out: NDArray) -> NDArray:
+        bits = self._bits or self._begin()
+        if out.size:
+            self._untouched = False
+        return kernels.fill_uniform(bits, out)
 
     def doubles(self, count: int) -> NDArray[np.float64]:
         """The next ``count`` float64 uniforms in [0, 1): 53 bits over 2**53."""
-        uniforms = self.mantissas(count).astype(np.float64)
-        uniforms *= 2.0**-53
-        return uniforms
+        return self._drawn(np.empty(count, np.float64))
 
     def singles(self, count: int) -> NDArray[np.float32]:
         """The next ``count`` float32 uniforms in [0, 1): the low 24 bits of one word each, over 2**24."""
-        words = self.words(count)
-        words &= _LOW_24
-        uniforms = words.view(np.int64).astype(np.float32)
-        uniforms *= np.float32(2.0**-24)
-        return uniforms
+        return self._drawn(np.empty(count, np.float32))
+
+    def normals(self, out: NDArray, mean: float, std: float) -> NDArray:
+        """Fill a flat float32 or float64 array of at least 16 elements with normals, 16 at a time."""
+        self._untouched = False
+        return kernels.fill_normal(self._bits or self._begin(), out, mean, std)
 
     def mark(self) -> tuple[Any, bool]:
         """The present position in the words, for :meth:`rewind`."""

@@ -1,0 +1,69 @@
+"""Uniform and normal numbers made of the words of a bit generator of NumPy's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from wengert.arrays.plain.widen import Array
+
+LANES = 16
+_EIGHT = {4: np.dtype("V32"), 8: np.dtype("V64")}  # eight floats moved as one item: much cheaper to copy
+
+
+def fill_uniform(bits: Any, out: Array) -> Array:
+    """Fill with uniforms in [0, 1): float32 of 24 bits of a word, float64 of 53 bits of two; int64: those 53 bits."""
+    if out.dtype == np.float32:
+        words = bits.random_raw(out.size)
+        words &= np.uint64(0xFFFFFF)
+        out.reshape(-1)[...] = words.view(np.int64)
+        out *= np.float32(2.0**-24)
+        return out
+    words = bits.random_raw(2 * out.size)
+    high = words[0::2] & np.uint64((1 << 21) - 1)
+    high <<= np.uint64(32)
+    high |= words[1::2]
+    out.reshape(-1)[...] = high.view(np.int64)
+    if out.dtype != np.int64:
+        out *= 2.0**-53
+    return out
+
+
+def _sixteens(uniforms: Array, mean: float, std: float) -> Array:
+    """Turn each run of 16 uniforms into 16 normals: the first 8 give the radius, the last 8 the angle."""
+    kind = uniforms.dtype.type
+    eight = _EIGHT[uniforms.itemsize]
+    halves = np.empty((2, uniforms.size // 2), uniforms.dtype)
+    halves.view(eight)[...] = uniforms.view(eight).reshape(-1, 2).T
+    radius, angle = halves
+    np.subtract(1, radius, out=radius)  # into (0, 1], for the logarithm
+    np.log(radius, out=radius)
+    radius *= kind(-2)
+    np.sqrt(radius, out=radius)
+    angle *= kind(2 * np.pi)
+    normals = np.empty_like(halves)
+    np.cos(angle, out=normals[0])
+    np.sin(angle, out=normals[1])
+    normals *= radius
+    if mean != 0.0 or std != 1.0:
+        normals = (normals.astype(np.float64) * float(kind(std)) + float(kind(mean))).astype(uniforms.dtype)
+    uniforms.view(eight).reshape(-1, 2)[...] = normals.view(eight).T
+    return uniforms
+
+
+def fill_normal(bits: Any, out: Array, mean: float, std: float) -> Array:
+    """Fill a flat array of at least 16 floats of 32 or 64 bits.
+
+    Each run of 16 uses 16 uniforms. Where the length is no multiple of 16, uniforms for the leftover are passed over, and
+    the last 16 elements are made anew from 16 further ones.
+    """
+    whole = out.size - out.size % LANES
+    for start in range(0, whole, 1 << 14):
+        piece = out[start : min(start + (1 << 14), whole)]
+        _sixteens(fill_uniform(bits, piece), mean, std)
+    if out.size > whole:
+        fill_uniform(bits, out[whole:])
+        _sixteens(fill_uniform(bits, out[-LANES:]), mean, std)
+    return out
