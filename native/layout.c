@@ -101,7 +101,7 @@ static PyObject *in_order(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (ndim < 1 || PyArray_SIZE(x) < 1024 || PyArray_DIM(x, last) < 8 || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyArray_ISALIGNED(x) ||
         (job.width != 1 && job.width != 2 && job.width != 4 && job.width != 8))
         NOT_HANDLED();
-    int axis = job.width == 1 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width ? -1 : last - 1;
+    int axis = job.width == 1 || PyArray_DIM(x, last) < TILE || PyArray_STRIDE(x, last) == job.width || !PyArray_STRIDE(x, last) ? -1 : last - 1;
     while (axis >= 0 && (PyArray_STRIDE(x, axis) != job.width || PyArray_DIM(x, axis) < TILE)) axis--;
     Py_INCREF(PyArray_DESCR(x));
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), ndim, PyArray_DIMS(x), NULL,

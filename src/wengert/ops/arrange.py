@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from .operator import family
 from .views import axis, dims_of, no_dimensions
 
@@ -198,7 +199,7 @@ def combinations(F, input, r=2, with_replacement=False):
 def flip(input: Array, dims):
     """The elements in reverse order along ``dims``; a copy."""
     dims = (dims,) if isinstance(dims, int) else dims
-    return np.array(np.flip(input, dims_of(dims, np.ndim(input)) if len(dims) else ()))
+    return K.in_order(np.flip(input, dims_of(dims, np.ndim(input)) if len(dims) else ()))
 
 
 @composite

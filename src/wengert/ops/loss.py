@@ -181,7 +181,7 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
 def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
-    picked = np.take_along_axis(input, index, 1).squeeze(1)
+    picked = K.take_along(input, 1, index).squeeze(1)
     loss = np.where(kept, -picked * w, input.dtype.type(0))
     scale = Bits(-w)
     if reduction == "none":
@@ -195,7 +195,7 @@ def nll(input: Array, target, weight, reduction, ignore_index):
 
 def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
     out = np.zeros(shape, scale.array.dtype)
-    np.put_along_axis(out, index.array, np.expand_dims(g * scale.array, 1), 1)
+    K.put_along(out, 1, index.array, np.expand_dims(g * scale.array, 1))
     return out
 
 
@@ -209,7 +209,7 @@ def nll_spread(input: Array, shape, index, scale):
 
 @operator(grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)), places=())
 def nll_pick(input: Array, index, scale):
-    return np.take_along_axis(input, index.array, 1).squeeze(1) * scale.array
+    return K.take_along(input, 1, index.array).squeeze(1) * scale.array
 
 
 def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
@@ -221,7 +221,7 @@ def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
         rows = np.arange(out.shape[0])
         out[rows, index.array[:, 0]] += w[:, 0]
     else:
-        np.put_along_axis(out, index.array, np.take_along_axis(out, index.array, 1) + w, 1)
+        K.put_along(out, 1, index.array, K.take_along(out, 1, index.array) + w)
     return out.astype(log_p.dtype, copy=False)
 
 
@@ -262,7 +262,7 @@ def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
         return _cross_entropy_rows(input, target, reduction)
     log_p = K.log_softmax(input, 1)
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
-    picked = np.take_along_axis(log_p, index, 1).squeeze(1)
+    picked = K.take_along(log_p, 1, index).squeeze(1)
     loss = np.where(kept, -picked * w, input.dtype.type(0))
     if reduction == "none":
         return loss, log_p, Bits(index), Bits(-w)

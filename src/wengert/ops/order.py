@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.reduce import sortable
 from .extrema import PICKED, chosen_back, nonempty, ordered, shared
 from .operator import family
@@ -19,7 +20,7 @@ operator, composite = family("torch", "Tensor")
 
 def _take(input: Any, places: Any, dim: int, keepdim: Any) -> tuple[Any, Any]:
     """``(values, places)`` of one place for each row along ``dim``; ``places`` keeps that dimension."""
-    values = np.take_along_axis(input, places, dim)
+    values = K.take_along(input, dim, places)
     return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 
 
@@ -33,7 +34,7 @@ def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[A
     nonempty(name, input, d)
     n = input.shape[d]
     order = np.argsort(sortable(input), d, kind="stable")
-    at = rank(np.take_along_axis(input, order, d), n)
+    at = rank(K.take_along(input, d, order), n)
     if not isinstance(at, np.ndarray):
         return _take(input, np.take(order, [at], d), d, keepdim)
     return _take(input, np.take_along_axis(order, at, d), d, keepdim)
@@ -91,7 +92,7 @@ def mode(input: Array, dim=-1, keepdim=False):
     nonempty("mode", input, d)
     n = input.shape[d]
     order = np.argsort(sortable(input), d, kind="stable")
-    row = np.take_along_axis(input, order, d)
+    row = K.take_along(input, d, order)
     places = np.arange(n).reshape((-1,) + (1,) * (input.ndim - d - 1))
     new = np.ones(row.shape, bool)
     later, earlier = (tuple(slice(None) for _ in range(d)) + (s,) for s in (slice(1, None), slice(0, -1)))

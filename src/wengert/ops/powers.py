@@ -51,7 +51,7 @@ def _power(a: Any, b: Any) -> Any:
     """``a ** b``. NumPy is slow at negative floats, which an integer power need not meet: it is that of ``|a|``, but for a sign."""
     if type(b) in (int, float) and b not in (0.5, 1, 2) and b == b // 1 and a.dtype.kind == "f":
         if b == 3:
-            return K.multiply(K.multiply(a, a), a)
+            return K.cube(a)
         size = K.absolute(a) ** b
         return K.copysign(size, a) if b % 2 else size
     return python.pow(a, b)

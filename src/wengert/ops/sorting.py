@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..arrays.reduce import sortable
 from .extrema import PICKED
 from .operator import family
@@ -36,7 +37,7 @@ def _rows(input: Any, dim: Any, descending: Any) -> tuple[Any, Any]:
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     order = _order(input, d, descending)
-    return np.take_along_axis(input, order, d), order
+    return K.take_along(input, d, order), order
 
 
 def _sort_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any) -> Any:
@@ -87,12 +88,12 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     key = (slice(None),) * d
     if 8 * k >= n or not k or input.dtype.kind == "V":
         order = np.ascontiguousarray(_order(input, d, largest)[(*key, slice(0, k))])
-        return np.take_along_axis(input, order, d), order
+        return K.take_along(input, d, order), order
     # few of many: part them from the others first, then sort only them
     parts = np.argpartition(input, n - k if largest else k - 1, d)
     few = np.sort(parts[(*key, slice(n - k, n) if largest else slice(0, k))], d)
     order = np.take_along_axis(few, _order(np.take_along_axis(input, few, d), d, largest), d)
-    return np.take_along_axis(input, order, d), order
+    return K.take_along(input, d, order), order
 
 
 # -- distinct values ---------------------------------------------------------------------------------------------------
