@@ -209,3 +209,13 @@ def test_device_types(torch, utils, devices):
     assert (len(result.expectedFailures), len(result.skipped)) == (1, 1)
     assert ("cpu", "cpu", "cpu", "TestCPU") in seen
     assert {torch.int, torch.float, torch.double, (torch.float, torch.int), (torch.double, torch.long)} <= set(seen)
+
+
+@pytest.mark.parametrize("uncoalesced", [False, True])
+def test_sparse_inputs(torch, utils, uncoalesced):
+    case = utils.TestCase()
+    x, indices, values = case.genSparseTensor([3, 4, 2], 2, 5, is_uncoalesced=uncoalesced, device="cpu", dtype=torch.float64)
+    assert (x.shape, x.dtype, x.is_coalesced(), x.sparse_dim()) == (torch.Size([3, 4, 2]), torch.float64, not uncoalesced, 2)
+    case.assertEqual(torch.sparse_coo_tensor(indices, values, (3, 4, 2)).to_dense(), case.safeToDense(x))
+    empty, *_ = case.genSparseTensor([0, 2], 1, 0, is_uncoalesced=False, device="cpu", dtype=torch.float32)
+    assert empty._nnz() == 0

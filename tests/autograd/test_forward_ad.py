@@ -563,3 +563,12 @@ def test_tangents_are_lazy_like_their_primals(torch, fwAD, primal, tangent):
         assert torch.equal(fwAD.unpack_dual(dual[1:].imag).tangent, t[1:].imag)
         dual.mul_(2)
         assert torch.equal(fwAD.unpack_dual(dual.real).tangent, 2 * t.real if primal != tangent else t.real)
+
+
+def test_memory_of_duals_stays(torch, fwAD):
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(torch.ones(2), torch.ones(2))
+        with pytest.raises(RuntimeError, match="cannot resize variables that has a forward grad"):
+            dual.resize_(3)
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with set_"):
+            dual.set_(torch.ones(2))

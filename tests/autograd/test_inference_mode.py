@@ -215,3 +215,25 @@ def test_requiring_gradients(torch):
     j = inference(torch)
     assert j.detach().is_inference() and j.data.is_inference() and not j.contiguous().clone().is_inference()
     torch.autograd.graph.increment_version(j)
+
+
+def test_enabled_gradients_record_nothing_in_inference_mode(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        with torch.enable_grad():
+            assert torch.is_grad_enabled() and torch.is_inference_mode_enabled()
+            for y in (x * 2, x.exp(), x.max(0)[0], torch.stack([x, x]), torch.nn.functional.linear(x, torch.ones(3, 2, requires_grad=True))):
+                assert not y.requires_grad and y.is_inference() and y.is_leaf
+            view = x.view(2, 1)
+            assert view.requires_grad and not view.is_inference() and view.is_leaf
+            x.add_(0)
+            with torch.no_grad():
+                assert not torch.is_grad_enabled()
+            assert torch.is_grad_enabled()
+        assert not torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        assert torch.is_grad_enabled() and not (x * 2).requires_grad
+        with torch.inference_mode(False):
+            assert (x * 2).requires_grad
+        assert torch.is_grad_enabled() and torch.is_inference_mode_enabled()
+    assert torch.is_grad_enabled() and (x * 2).requires_grad

@@ -443,3 +443,40 @@ def test_the_alias_refuses_to_come_second():
     script = "import sys, types; sys.modules['torch'] = types.ModuleType('torch'); import wengert.cli.alias as a"
     done = call([sys.executable, "-c", f"{script}; a.install()"])
     assert "ImportError: torch is imported already" in done.stderr
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "workers"])
+def test_pytest_and_its_workers(tmp_path, write, workers):
+    if workers:
+        pytest.importorskip("xdist")
+    write("test_who.py", """
+        import torch
+
+        def test_who():
+            assert "wengert" in torch.__file__
+    """)  # fmt: skip
+    done = call([*WENGERT, "-m", "pytest"], "-q", "-p", "no:cacheprovider", *workers, "test_who.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
+def test_options_of_pytorchs_test_runner(tmp_path, write):
+    program = write("test_own.py", """
+        import torch
+        from torch.testing._internal import common_utils
+
+        class TestIt(common_utils.TestCase):
+            def test_seed(self):
+                print("seed", common_utils.SEED, torch.initial_seed())
+
+            def test_other(self):
+                self.fail()
+
+        if __name__ == "__main__":
+            common_utils.run_tests()
+    """)  # fmt: skip
+    done = call(WENGERT, program, "--seed", "7", "--repeat=2", "--save-xml", "out.xml", "-k", "test_seed", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "seed 7 7\n" * 2), done.stderr
+    assert call(WENGERT, program, "--repeat", "2", cwd=tmp_path).returncode == 1
+    listed = call(WENGERT, program, "--discover-tests", cwd=tmp_path).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == ["test_other", "test_seed"]

@@ -113,7 +113,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a dual tensor and its tangent. Outside of a level, and for other tensors, the tangent is None."""
     current = _current()
-    if level not in (None, 0):
+    if level not in (None, 0) and current is not None and current.tangent(tensor) is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
     if current is None:
         return UnpackedDualTensor(tensor, None)

@@ -140,6 +140,10 @@ def _load_module(program: str, rest: Sequence[str], module: ModuleType) -> CodeT
         raise _StartError(f"No module named {program}")
     code = _take_on(spec, module)
     sys.argv[0] = spec.origin or program
+    if program == "pytest":
+        from .pytest_alias import follow
+
+        follow()
     return code
 
 

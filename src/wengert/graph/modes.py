@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Modes:
     """One state of the recording machinery. Never changed: ``with_(name=value)`` gives the state beside it.
 
-    ``grad``: operations are recorded. ``inference``: results are inference tensors. ``packing``: the innermost
+    ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded; ``willing``:
+    but for that, operations would be. ``packing``: the innermost
     saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
     ``functions``: function modes, asked before anybody else. ``observers``: called around every operation (profilers,
     autocast). ``dispatch``: dispatch modes, called around every forward below the tape.
@@ -31,10 +32,11 @@ class Modes:
 
     __slots__ = (
         "bare", "dispatch", "functions", "grad", "inference", "levels", "mutation", "no_packing", "observers", "original_views", "packing",
+        "willing",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.grad, self.inference = True, False
+        self.grad, self.inference, self.willing = True, False, False
         self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.no_packing: str | None = None
         self.observers: tuple[Any, ...] = ()
@@ -50,11 +52,19 @@ class Modes:
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
+        if new.inference or self.willing:
+            wanted = changes.get("grad", self.asked)
+            new.grad, new.willing = wanted and not new.inference, wanted and new.inference
         further = new.packing or new.no_packing or new.functions or new.observers or new.dispatch or new.levels
         plain = not (further or new.original_views or new.bare or new.mutation)
         if plain:  # interned, so that the hot path can test identity
-            return INFERENCE if new.inference and not new.grad else new if new.inference else _PLAIN[new.grad]
+            return INFERENCE if new.inference and not new.willing else new if new.inference else _PLAIN[new.grad]
         return new
+
+    @property
+    def asked(self) -> bool:
+        """Whether gradients are enabled, as the user sees it."""
+        return self.grad or self.willing
 
 
 RECORD = Modes()
@@ -80,8 +90,9 @@ def change(**changes: Any) -> Modes:
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded in this thread or task."""
-    return modes().grad
+    """Whether operations are recorded in this thread or task, or would be if it were not for inference mode."""
+    m = modes()
+    return m.grad or m.willing
 
 
 def is_inference_mode_enabled() -> bool:
@@ -200,7 +211,7 @@ class no_grad(_Mode):
         set_modes(SILENT if self.prev is RECORD else self.prev.with_(grad=False))
 
     def __exit__(self, *exc: object) -> None:
-        set_modes(modes().with_(grad=self.prev.grad))
+        set_modes(modes().with_(grad=self.prev.asked))
 
 
 class enable_grad(no_grad):
@@ -225,13 +236,13 @@ class set_grad_enabled(_Mode):
         set_modes(modes().with_(grad=self.mode))
 
     def __exit__(self, *exc: object) -> None:
-        set_modes(modes().with_(grad=self.prev.grad))
+        set_modes(modes().with_(grad=self.prev.asked))
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)
 
     def __call__(self, func: F) -> F:
-        set_modes(modes().with_(grad=self.prev.grad))  # as a decorator it must not leave a trace outside
+        set_modes(modes().with_(grad=self.prev.asked))  # as a decorator it must not leave a trace outside
         return super().__call__(func)
 
     def __repr__(self) -> str:
@@ -258,7 +269,7 @@ class inference_mode(_Mode):
 
     def __exit__(self, *exc: object) -> None:
         prev = self.before.pop()
-        set_modes(modes().with_(inference=prev.inference, grad=prev.grad))
+        set_modes(modes().with_(inference=prev.inference, grad=prev.asked))
 
     def clone(self) -> inference_mode:
         return type(self)(self.mode)

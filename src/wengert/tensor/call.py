@@ -6,6 +6,7 @@ The functions that users call are generated from the declarations with a short c
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,10 +59,23 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
             answer = overridden(op.name, args, {} if out is None else {"out": out})
             if answer is not NotImplemented:
                 return answer
-            break
+            return in_class(args, partial(observed, op, args, out, call=call))
     if m.observers:
         return observed(op, args, out, m, call)
     return call(op, args, out, m)
+
+
+def in_class(args: tuple[Any, ...], call: Callable[[Modes], Any]) -> Any:
+    """``call(m)`` where an argument is of a subclass: whose ``__torch_dispatch__``, if it has one, runs the operator."""
+    from .dispatch import with_classes
+
+    before = modes()
+    m = with_classes(args, before)
+    set_modes(m)
+    try:
+        return call(m)
+    finally:
+        set_modes(before)
 
 
 def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes, call: Any) -> Any:
@@ -80,11 +94,11 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     inputs, raw = convert(op, args)
     early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
     if m.dispatch:
-        from .dispatch import dispatched
+        from .dispatch import dispatched, taken_up
 
-        answer, counters = dispatched(op, args, m)
+        answer, counters, came = dispatched(op, args, m)
     else:
-        counters = None
+        counters = came = None
         try:
             answer = forward(op, raw)
         except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
@@ -113,6 +127,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         t = fresh(a, m)
         if counters is not None and not m.inference:
             t._vc = counters[i]
+        if came is not None:
+            t = taken_up(came[i], t, args)
         if source is not None and (op.view is True or looks_at(a, source._data)):
             attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
         results.append(t)
@@ -409,6 +425,8 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             answer = overridden(op.name + "_", args, {})
             if answer is not NotImplemented:
                 return answer
+            if not m.observers:
+                return in_class(args, partial(write, op, args))
             break
     if m.observers:
         call: Any = write

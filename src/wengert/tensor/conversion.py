@@ -176,6 +176,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
 
     m = modes()
     given = source if isinstance(source, Tensor) else None
+    if any(t is not None and t._meta is not None and t._meta.tangents for t in (self, given)):
+        raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
     recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))
     check_writable(self, recording, m, shared=True)
     if given is not None and given._data.dtype != self._data.dtype:

@@ -3,12 +3,15 @@
 A mode (``utils._python_dispatch.TorchDispatchMode``) receives ``(func, types, args, kwargs)`` for every forward that runs
 while it is active, and gives the result. What it does is not recorded: the node is made around it. ``func`` is an
 ``OpOverload``, one object for each of PyTorch's operator names, so that ``func is torch.ops.aten.mm.default`` holds.
+A subclass of Tensor with a ``__torch_dispatch__`` is asked after the modes, for the forward of operators that meet it and
+for ``detach``; gradients are plain tensors, so that a backward does not ask it.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -222,19 +225,52 @@ _REACHED: dict[str, Callable[..., Any]] = {
 
 
 def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The forward of ``op``, run by the innermost mode: the answer as ``op.forward`` gives it, and version counters."""
+    """The forward of ``op``, run by the innermost mode: the answer as ``op.forward`` gives it, version counters, and what they came in."""
     lower = _LOWER.get(op.name)
     if lower is not None:
         set_modes(_below_tape(m, m.dispatch))
         try:
             answer = lower(*args)
-            return answer._data, [answer._vc]
+            return answer._data, [answer._vc], [answer]
         finally:
             set_modes(m)
     answer = run(op, args, m, False)
     if op.outputs is ... or len(op.outputs) > 1 or op.aux:
-        return tuple(_array(v) for v in answer), [_counter(v) for v in answer]
-    return _array(answer), [_counter(answer)]
+        return tuple(_array(v) for v in answer), [_counter(v) for v in answer], list(answer)
+    return _array(answer), [_counter(answer)], [answer]
+
+
+def taken_up(came: Any, t: Any, args: tuple[Any, ...]) -> Any:
+    """``t``, made of what ``came`` holds, or ``came`` itself: an object of a subclass that somebody has made stays what it is."""
+    kept = isinstance(came, general_path.Tensor_) and type(came) not in general_path.PLAIN and came._edge is None
+    return came if kept and all(came is not x for x in args) else t
+
+
+class _Classes:
+    """Subclasses of Tensor with a ``__torch_dispatch__`` of their own, asked as the outermost mode is."""
+
+    def __init__(self, kinds: tuple[Any, ...]) -> None:
+        self.kinds = kinds
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        for kind in self.kinds:
+            answer = kind.__torch_dispatch__(func, self.kinds, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
+        return NotImplemented
+
+
+classes_hidden: ContextVar[bool] = ContextVar("wengert_classes_hidden", default=False)
+
+
+def with_classes(args: tuple[Any, ...], m: Modes) -> Modes:
+    """The modes in which the classes of ``args`` are asked too; ``m`` itself if none of them wants to be."""
+    kinds: dict[Any, None] = {}
+    for v in args:
+        for x in v if type(v) in (list, tuple) else (v,):
+            if isinstance(x, general_path.Tensor_) and getattr(type(x), "__torch_dispatch__", None) is not None:
+                kinds[type(x)] = None
+    return m.with_(dispatch=(_Classes(tuple(kinds)), *m.dispatch)) if kinds and not classes_hidden.get() else m
 
 
 def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
@@ -298,7 +334,7 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
         return general_path.general(op, row)
     m = modes()  # with the values that only its gradient needs, which PyTorch's operators give too
     if m.dispatch:
-        values, _ = dispatched(op, row, m)
+        values, *_ = dispatched(op, row, m)
     else:
         _, raw = convert(op, row)
         values = op.forward(*positional(op, raw), **keywords(op, raw))
@@ -306,8 +342,14 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def detached(t: Any, m: Modes) -> Any:
-    """``t.detach()``, seen by the modes."""
-    return ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
+    """``t.detach()``, run by the modes or the tensor's class; None if there is nobody to run it."""
+    seen = with_classes((t,), m)
+    if not seen.dispatch:
+        return None
+    try:
+        return ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, seen)
+    finally:
+        set_modes(m)
 
 
 def _array(v: Any) -> Any:

@@ -93,6 +93,8 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
             check_normal(self, m)
     elif requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
+    if self._meta is not None and self._meta.tangents:
+        raise RuntimeError("cannot resize variables that has a forward grad")
     shape = shape_of(size)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")

@@ -98,6 +98,11 @@ class SparseTensor(Tensor):
         """Whether each place is stored once, in order."""
         return self._data.coalesced
 
+    def _coalesced_(self, coalesced: bool) -> Any:
+        a = self._data
+        self._data = Coo(a.indices, a.values, a.shape, coalesced)
+        return self
+
     def coalesce(self) -> Any:
         """The tensor with each place stored once, in order."""
         a = self._data

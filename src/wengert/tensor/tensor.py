@@ -539,11 +539,13 @@ class Tensor(Methods):
 
     def detach(self) -> Any:
         """The same memory, outside the graph; writes to either are noticed by both."""
-        m = modes()
-        if m is not RECORD and m.dispatch:
+        m, kind = modes(), type(self)
+        if (m is not RECORD and m.dispatch) or (kind is not Tensor and hasattr(kind, "__torch_dispatch__")):
             from .dispatch import detached
 
-            return detached(self, m)
+            answer = detached(self, m)
+            if answer is not None:
+                return answer
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
         return t

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..tensor.dispatch import classes_hidden
 from ._python_dispatch import _Without
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["all_same_mode", "no_dispatch"]
 
 
-def no_dispatch() -> _Without:
-    """A context in which no dispatch mode is active."""
-    return _Without(None)
+@contextmanager
+def no_dispatch() -> Iterator[None]:
+    """A context in which neither a dispatch mode nor a class is asked to run operators."""
+    token = classes_hidden.set(True)
+    try:
+        with _Without(None):
+            yield
+    finally:
+        classes_hidden.reset(token)
 
 
 def all_same_mode(modes: object) -> bool:

@@ -30,6 +30,7 @@ from .families import resolve
 from .families import unchanged as _unchanged
 from .families import unchanged_with as _unchanged_with
 from .helpers import *  # noqa: F403
+from .sparse_inputs import SparseInputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -203,8 +204,38 @@ def with_arguments(test: Any, given: dict[str, Any], decorators: Sequence[Any] =
 
 
 def run_tests(argv: Any = None) -> None:
-    """Run the tests of the main program."""
+    """Run the tests of the main program, with the options of ``unittest`` and of PyTorch's runner.
+
+    Of the latter, ``--seed N``, ``--repeat N`` and ``--discover-tests`` do something; the others are accepted.
+    """
+    import argparse
+
+    global SEED
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--repeat", type=int, default=1)
+    for flag in ("subprocess", "accept", "test-bailouts", "use-pytest", "discover-tests", "rerun-disabled-tests", "showlocals"):
+        parser.add_argument(f"--{flag}", action="store_true")
+    for option in ("save-xml", "log-suffix", "run-parallel", "jit-executor", "import-slow-tests", "import-disabled-tests"):
+        parser.add_argument(f"--{option}", nargs="?")
+    options, rest = parser.parse_known_args(sys.argv[1:] if argv is None else argv[1:])
+    argv = [sys.argv[0] if argv is None else argv[0], *rest]
+    SEED = options.seed
+    if options.discover_tests:
+        _show_tests(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]))
+        return
+    for _ in range(options.repeat - 1):
+        if not unittest.main(argv=argv, exit=False).result.wasSuccessful():
+            sys.exit(1)
     unittest.main(argv=argv)
+
+
+def _show_tests(suite: Any) -> None:
+    for part in suite:
+        if isinstance(part, unittest.TestSuite):
+            _show_tests(part)
+        else:
+            print(part)
 
 
 def scoped_load_inline(test: Any) -> Any:
@@ -230,7 +261,7 @@ def gradgradcheck(fn: Any, inputs: Any, grad_outputs: Any = None, **kwargs: Any)
 # -- the test case ----------------------------------------------------------------------------------------------------
 
 
-class TestCase(unittest.TestCase):
+class TestCase(SparseInputs, unittest.TestCase):
     """``unittest.TestCase`` whose ``assertEqual`` knows tensors, and whose tests begin with the same random numbers."""
 
     longMessage = True

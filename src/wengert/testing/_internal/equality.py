@@ -51,10 +51,10 @@ def _leaves(x: Any, y: Any, options: dict[str, Any]) -> None:
         a, b = (bool(_single(v, "a boolean")) for v in pair)
         compare_leaves(a, b, options)
     elif any(isinstance(v, (*_NUMBERS, enum.Enum)) for v in pair) and all(isinstance(v, (*_NUMBERS, enum.Enum, *_ARRAYS)) for v in pair):
-        _numbers(*(_single(v, "a number") for v in pair), options)
+        _numbers(_single(x, "a number"), _single(y, "a number"), options)
     elif all(isinstance(v, _ARRAYS) for v in pair):
-        a, b = (v if isinstance(v, Tensor) else tensor(v) for v in pair)
-        compare_leaves(a, b, options)
+        one, other = (v if isinstance(v, Tensor) else tensor(v) for v in pair)
+        compare_leaves(one, other, options)
     else:
         name = next(name for name, kind in _OTHERS if isinstance(x, kind) and isinstance(y, kind))
         try:

@@ -1,0 +1,124 @@
+"""``__torch_dispatch__`` of tensor subclasses: operators below the tape, run by the class of an argument."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+
+@pytest.fixture
+def tools(torch):
+    """A subclass that logs what it runs, its log, and the context in which it is not asked."""
+    no_dispatch = importlib.import_module(f"{torch.__name__}.utils._mode_utils").no_dispatch
+    core = importlib.import_module(f"{torch.__name__}._C")
+    log = []
+
+    class Logs(torch.Tensor):
+        @staticmethod
+        def __new__(cls, data, tag=None):
+            t = torch.Tensor._make_subclass(cls, data)
+            t.tag = tag
+            return t
+
+        __torch_function__ = core._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            log.append(str(func))
+            assert cls in types
+            with no_dispatch():
+                answer = func(*args, **(kwargs or {}))
+            return Logs(answer, "made") if isinstance(answer, torch.Tensor) else answer
+
+    return Logs, log, no_dispatch
+
+
+OPERATORS = {
+    "aten.add.Tensor": lambda torch, a, p: a + 1,
+    "aten.mul.Tensor": lambda torch, a, p: p * a,
+    "aten.exp.default": lambda torch, a, p: torch.exp(a),
+    "aten.cat.default": lambda torch, a, p: torch.cat([p, a]),
+    "aten.view.default": lambda torch, a, p: a.view(2, 1),
+    "aten.select.int": lambda torch, a, p: a[0],
+    "aten.dot.default": lambda torch, a, p: a @ p,
+    "aten.clone.default": lambda torch, a, p: a.clone(),
+    "aten.detach.default": lambda torch, a, p: a.detach(),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_class_runs_the_operator_and_its_result_stays(torch, tools, name):
+    Logs, log, _ = tools
+    p = torch.ones(2, requires_grad=True)
+    y = OPERATORS[name](torch, Logs(torch.full((2,), 3.0)), p)
+    assert log == [name]
+    assert type(y) is Logs and y.tag == "made"
+
+
+def test_the_tape_lies_above(torch, tools):
+    Logs, _, _ = tools
+    p = torch.ones(2, requires_grad=True)
+    y = Logs(torch.full((2,), 3.0)) * p
+    assert y.requires_grad and y.grad_fn.name() == "MulBackward0"
+    y.sum().backward()
+    assert torch.equal(torch.ones(2) * 3, torch.ones(2) * p.grad)
+
+
+def test_in_place(torch, tools):
+    Logs, log, _ = tools
+    a = Logs(torch.ones(2), "mine")
+    b = a.add_(1)
+    assert b is a and a.tag == "mine"
+    assert log[0] == "aten.add_.Tensor"
+    with tools[2]():
+        assert (a == 2).all()
+
+
+def test_modes_come_first(torch, tools):
+    Logs, log, _ = tools
+    base = importlib.import_module(f"{torch.__name__}.utils._python_dispatch").TorchDispatchMode
+
+    class Mode(base):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            log.append(f"mode {func}")
+            return func(*args, **(kwargs or {}))
+
+    a = Logs(torch.ones(2))
+    with Mode():
+        y = a * 2
+    assert log == ["mode aten.mul.Tensor", "aten.mul.Tensor"]
+    assert type(y) is Logs
+
+
+def test_not_asked_in_no_dispatch(torch, tools):
+    Logs, log, no_dispatch = tools
+    with no_dispatch():
+        y = Logs(torch.ones(2)) * 2
+    assert log == [] and type(y) is torch.Tensor
+
+
+def test_declining(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")
+
+    class Declines(torch.Tensor):
+        __torch_function__ = core._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match="Multiple dispatch failed"):
+        torch.exp(torch.Tensor._make_subclass(Declines, torch.ones(2)))
+
+
+def test_duals_of_a_subclass(torch, tools):
+    Logs, log, _ = tools
+    fwAD = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    a = Logs(torch.ones(2))
+    with fwAD.dual_level():
+        fwAD.make_dual(a, torch.ones(2))
+        assert log.count("aten.alias.default") == 1
+        log.clear()
+        fwAD.make_dual(torch.ones(2), a)
+        assert "aten.alias.default" not in log
