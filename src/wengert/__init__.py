@@ -84,10 +84,13 @@ newaxis = None
 
 _SUBMODULES = frozenset((
     "_C", "_VF", "_logging", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler",
-    "random", "serialization", "signal", "sparse", "special", "storage", "testing", "utils", "version", "xpu",
+    "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler",
+    "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
+    "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cond", "crow_indices_copy", "get_deterministic_debug_mode", "has_lapack",
+    "has_mkl", "has_openmp", "has_spectral", "indices_copy", "row_indices_copy", "set_anomaly_enabled",
+    "set_deterministic_debug_mode", "set_flush_denormal", "values_copy", "while_loop",
     "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
     "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
     "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag",

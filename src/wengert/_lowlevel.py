@@ -398,6 +398,82 @@ def view_as_complex_copy(input: Any) -> Any:
     return T["view_as_complex"](input).clone()
 
 
+# -- seldom used ------------------------------------------------------------------------------------------------------
+
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
+    """``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``."""
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError("Expect both branches to be callable.")
+    if not isinstance(pred, (bool, int, Tensor)):
+        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
+    """``carried = body_fn(*carried)`` as long as ``cond_fn(*carried)`` is true."""
+    carried = tuple(carried_inputs)
+    while cond_fn(*carried):
+        carried = body_fn(*carried)
+        carried = tuple(carried) if isinstance(carried, (tuple, list)) else (carried,)
+    return carried
+
+
+def _copy_of(part: str) -> Callable[..., Any]:
+    """``torch.crow_indices_copy`` and its kin: a part of a sparse tensor in memory of its own."""
+
+    def copied(input: Any) -> Any:
+        return getattr(input, part)().clone()
+
+    copied.__name__ = copied.__qualname__ = f"{part}_copy"
+    copied.__doc__ = f"``input.{part}()`` in memory of its own."
+    return copied
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Anomaly mode from now on: see ``torch.autograd.set_detect_anomaly``."""
+    from .autograd.anomaly_mode import set_detect_anomaly
+
+    set_detect_anomaly(mode, check_nan)
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that may differ from run to run; here none do."""
+    from ._settings import use_deterministic_algorithms
+
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+        debug_mode = _DEBUG_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+    _mode[0] = debug_mode
+
+
+def get_deterministic_debug_mode() -> int:
+    """What ``set_deterministic_debug_mode`` was told."""
+    return _mode[0]
+
+
+_mode = [0]
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether the processor was told to round denormal numbers to zero: it cannot be, ``False`` for ``True``."""
+    return not mode
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """``True``."""
+    return True
+
+
 def _pathwise(name: str) -> Callable[..., Any]:
     """A function of a family of operators that is loaded at its first use."""
     from .ops import pathwise  # noqa: F401  declares them
@@ -411,6 +487,8 @@ NAMES: dict[str, Any] = {
     **{name: _network(name, mode) for name, mode in _MODES.items()},
     **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
     **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
+    **{f"{part}_copy": _copy_of(part) for part in ("crow_indices", "col_indices", "ccol_indices", "row_indices", "indices", "values")},
+    **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
     **{name: _gone(name, instead) for name, instead in _GONE.items()},
     **{name: getattr(Tensor, name) for name in _METHODS},
     **{
@@ -419,7 +497,8 @@ NAMES: dict[str, Any] = {
             adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_, empty_permuted,
             feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed, max_pool1d_with_indices, native_batch_norm,
             native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite,
-            sym_max, sym_min, sym_not, sym_sqrt, sym_sum, view_as_complex_copy, view_as_real_copy,
+            sym_max, sym_min, sym_not, sym_sqrt, sym_sum, view_as_complex_copy, view_as_real_copy, cond, while_loop,
+            set_anomaly_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi,
         )
     },
     "grid_sampler_2d": grid_sampler,

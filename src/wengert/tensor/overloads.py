@@ -34,6 +34,7 @@ _MODULES: tuple[str, ...] = (
     "overloads_views",
     "windows",
     "overloads_deprecated",
+    "overloads_rare",
 )  # family files that register overloads
 
 

@@ -52,6 +52,7 @@ class Tensor(Methods):
 
     _plain_class: Any = None
     layout = strided
+    is_xla = is_ipu = is_maia = False
     is_sparse = is_cuda = is_quantized = is_mkldnn = is_mps = is_meta = is_nested = is_xpu = False
     is_cpu = True
     names = property(lambda self: (None,) * self._data.ndim)
@@ -665,6 +666,9 @@ class Tensor(Methods):
         if self._data.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
+
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self._data.ndim else self
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, int, float, complex, bool)):
