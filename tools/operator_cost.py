@@ -16,7 +16,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import wengert.ops.masked  # these are loaded at their first use otherwise
+import wengert.ops.compressed  # these are loaded at their first use otherwise
+import wengert.ops.masked
 import wengert.ops.pathwise
 import wengert.ops.recurrent
 import wengert.ops.sparse

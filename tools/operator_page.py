@@ -15,7 +15,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import wengert.ops.masked  # these are loaded at their first use otherwise
+import wengert.ops.compressed  # these are loaded at their first use otherwise
+import wengert.ops.masked
 import wengert.ops.pathwise
 import wengert.ops.recurrent
 import wengert.ops.sparse  # noqa: F401
@@ -37,7 +38,7 @@ is written: `wengert/ops/operator.py`; what one costs: `python tools/operator_co
 | family | | operators |
 | --- | --- | --- |
 """
-LATER = ("masked", "pathwise", "recurrent", "sparse")  # families that are loaded at their first use
+LATER = ("compressed", "masked", "pathwise", "recurrent", "sparse")  # families that are loaded at their first use
 SPELLED = {"torch": "torch.{}", "Tensor": "Tensor.{}", "functional": "nn.functional.{}"}
 
 

@@ -45,7 +45,11 @@ from .tensor.types import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 
@@ -104,6 +108,7 @@ _LOWLEVEL = (
 )  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     **{f"_test_autograd_multiple_dispatch{n}": ("_test_operators", f"_test_autograd_multiple_dispatch{n}") for n in ("", "_view", "_view_copy")},
+    **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from .tensor.creation import as_tensor, full
+from .tensor.functions import function
+from .tensor.overloads_sparse import CHECKS, sparse_coo_tensor
+from .tensor.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .tensor.sparse import masked_mm as _masked_mm
 from .tensor.sparse import total as _total
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .tensor import Tensor
 
 
@@ -36,6 +43,174 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, dtype: Any = No
     tensor(3.)
     """
     return _total(input, dim, dtype=dtype)
+
+
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """``softmax`` over the elements that are stored; the others count as minus infinity, and stay unstored.
+
+    >>> import wengert as torch
+    >>> torch.sparse.softmax(torch.eye(2).to_sparse(), 0).values()
+    tensor([1., 1.])
+    """
+    return _over_stored("softmax", input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
+    """The logarithm of ``softmax``."""
+    return _over_stored("log_softmax", input, dim, dtype)
+
+
+def _over_stored(name: str, input: Any, dim: int, dtype: Any) -> Any:
+    if not isinstance(input, SparseTensor):
+        raise NotImplementedError(f"Could not run 'aten::_sparse_{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
+    s = input.coalesce()
+    s = s if dtype is None else s.to(dtype)
+    at = wrap(s._data.indices)
+    there = made(full(s._data.values.shape[:1], True), s._data.indices, s.shape[: s.sparse_dim()], True).to_dense()
+    there = there.reshape(*there.shape, *(1,) * s.dense_dim())
+    raised = function("where")(there, s.to_dense(), -float("inf"))
+    return like(s, sparse_taken(function(name)(raised, dim), at))
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: Any = None) -> Any:
+    """A sparse matrix with the rows of ``diagonals`` at the diagonals ``offsets``: column ``j`` has element ``j`` of the row.
+
+    >>> import wengert as torch
+    >>> torch.sparse.spdiags(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([1]), (3, 3)).to_dense()
+    tensor([[0., 2., 0.],
+            [0., 0., 3.],
+            [0., 0., 0.]])
+    """
+    diagonals = diagonals if diagonals.dim() > 1 else diagonals.unsqueeze(0)
+    steps = offsets.reshape(-1).tolist()
+    if diagonals.dim() != 2:
+        raise RuntimeError("Diagonals must be vector or matrix")
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if len(steps) != diagonals.shape[0]:
+        raise RuntimeError(f"Number of diagonals ({diagonals.shape[0]}) does not match the number of offsets ({len(steps)})")
+    if len(set(steps)) != len(steps):
+        raise RuntimeError("Offset tensor contains duplicate values")
+    rows, columns = shape
+    spans = [(i, k, range(max(k, 0), min(rows + k, columns, diagonals.shape[1]))) for i, k in enumerate(steps)]
+    at = [[j - k for _, k, span in spans for j in span], [j for _, _, span in spans for j in span]]
+    picked = diagonals[[i for i, _, span in spans for _ in span], at[1]]
+    found = sparse_coo_tensor(as_tensor(at), picked, (rows, columns))
+    return found if layout is None else found.to_sparse(layout=layout)
+
+
+def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)``, of which only the elements that ``input``, a CSR matrix, stores are computed."""
+    from .tensor.compressed import compressed_made, elements
+
+    if not input.is_sparse_csr:
+        raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
+    row, column = (wrap(i) for i in input._data.indices)
+    dots = (mat1.index_select(0, row) * mat2.t().index_select(0, column)).sum(1)
+    return compressed_made(elements(input) * beta + dots * alpha, input._data)
+
+
+# -- products under their older names -------------------------------------------------------------------------------------
+
+
+def _rows_of(product: Tensor, s: Any) -> tuple[Any, Tensor]:
+    """The rows that ``s`` stores something of, and what a product has there."""
+    rows = wrap(s.coalesce()._data.indices[0]).unique()
+    return rows, product.index_select(0, rows)
+
+
+def hspmm(mat1: Any, mat2: Tensor) -> Any:
+    """``mat1 @ mat2`` with a sparse ``mat1``, as a sparse tensor of rows."""
+    rows, values = _rows_of(mm(mat1, mat2), mat1)
+    return sparse_coo_tensor(rows.unsqueeze(0), values, (mat1.shape[0], mat2.shape[1]), is_coalesced=True)
+
+
+def smm(input: Any, mat: Tensor) -> Any:
+    """``input @ mat`` with a sparse ``input``, as a sparse tensor."""
+    rows, values = _rows_of(mm(input, mat), input)
+    n, k = values.shape
+    at = function("stack")([rows.repeat_interleave(k), as_tensor(list(range(k)) * n)])
+    return sparse_coo_tensor(at, values.reshape(-1), (input.shape[0], k), is_coalesced=True)
+
+
+def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)`` with sparse ``input`` and ``mat1``, as a sparse tensor."""
+    product = smm(mat1, mat2)
+    values = function("cat")([entries(input) * beta, entries(product) * alpha])
+    return sparse_coo_tensor(function("cat")([input._indices(), product._indices()], 1), values, tuple(input.shape))
+
+
+def spmm(input: Any, mat2: Any) -> Any:
+    """``input.mm(mat2)``."""
+    return input.mm(mat2)
+
+
+dsmm = hsmm = spmm
+
+
+# -- checks ---------------------------------------------------------------------------------------------------------------
+
+
+class check_sparse_tensor_invariants:
+    """Whether the parts of new sparse tensors are checked: in a ``with`` block, for a decorated function, or from now on.
+
+    >>> import wengert as torch
+    >>> with torch.sparse.check_sparse_tensor_invariants():
+    ...     torch.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state, self.saved_state = enable, None
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether they are checked."""
+        return CHECKS[0]
+
+    @staticmethod
+    def enable() -> None:
+        """Check from now on."""
+        CHECKS[0] = True
+
+    @staticmethod
+    def disable() -> None:
+        """Check no longer, but where ``check_invariants=True`` is said."""
+        CHECKS[0] = False
+
+    def __enter__(self) -> None:
+        if self.saved_state is not None:
+            raise RuntimeError("This context manager instance is already activated. Use a different context manager instance for context nesting.")
+        self.saved_state, CHECKS[0] = CHECKS[0], self.state  # type: ignore[assignment]
+
+    def __exit__(self, *exc: object) -> None:
+        CHECKS[0], self.saved_state = bool(self.saved_state), None
+
+    def __call__(self, mth: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(mth)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return mth(*args, **kwargs)
+
+        return checked
+
+
+def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
+    """``gradcheck`` for functions of sparse tensors: ours takes them as it is, and dense results of them."""
+
+    @wraps(gradcheck)
+    def of_sparse(func: Callable[..., Any], inputs: Any, **options: Any) -> Any:
+        masked = options.get("masked", False)
+
+        def dense(*args: Any) -> Any:
+            found = func(*args)
+            rows = found if isinstance(found, (list, tuple)) else [found]
+            rows = [t.to_dense(masked_grad=masked) if hasattr(t, "to_dense") and t.layout.name != "strided" else t for t in rows]
+            return tuple(rows) if isinstance(found, (list, tuple)) else rows[0]
+
+        return gradcheck(dense, inputs, **options)
+
+    return of_sparse
 
 
 def __getattr__(name: str) -> Any:

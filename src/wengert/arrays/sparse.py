@@ -187,6 +187,10 @@ class Coo:
 
 def taken(a: Any, indices: np.ndarray) -> np.ndarray:
     """The values of an array, sparse or dense, at ``indices`` ``(sparse dimensions, n)``."""
+    if hasattr(type(a), "coo"):  # stored by rows or columns
+        if a.indices is indices:
+            return a.elements()
+        a = a.coo()
     if type(a) is Coo:
         if a.indices is indices and a.coalesced:
             return a.values

@@ -194,7 +194,7 @@ def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, A
         todo, row = _single(list(row), list(shape), others, out, sizes)
         prepare.append(todo)
         rows.append(row)
-    steps = []
+    steps: list[Any] = []
     if strategy == "auto":
         strategy = "optimal" if len(rows) <= _MOST else "greedy"
     path = _best_path(rows, out, sizes) if strategy == "optimal" else []

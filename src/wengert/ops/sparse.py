@@ -70,6 +70,12 @@ def sparse_dense(input: Array, indices: Array, masked: bool):
     return input.dense() if type(input) is Coo else input
 
 
+@operator(grad=dict(input=lambda F, g: g))
+def sparse_spread(input: Array):
+    """The array with its zeros, where the elements that are not stored count as well: the gradient is dense."""
+    return input.dense()  # type: ignore[attr-defined]  # a Coo
+
+
 @operator(grad=dict(input=lambda F, g, input_shape: F.expand(g, input_shape)), node="SumBackward0")
 def sparse_total(input: Array):
     """The sum of all elements. Its gradient is dense: those that are not stored would count as well."""

@@ -83,6 +83,9 @@ class Pickler(_Writer):
         return (*found, None) if self.legacy else found
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor) and hasattr(type(obj._data), "coo"):
+            a: Any = obj._data  # stored by rows or columns
+            return rebuild.rebuild_sparse_tensor, (obj.layout, (Tensor._wrap(a.starts), Tensor._wrap(a.others), obj._values(), obj.shape))
         if isinstance(obj, Tensor) and obj.is_sparse:
             return rebuild.rebuild_sparse_tensor, (obj.layout, (obj._indices(), obj._values(), obj.shape, obj.is_coalesced()))
         if isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__:

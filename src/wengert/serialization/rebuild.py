@@ -126,7 +126,11 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     The indices are not looked at: in the format before zip files they have not been read yet.
     """
     if layout is not types.sparse_coo:
-        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+        if layout is types.strided:
+            raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+        from ..tensor.overloads_sparse import sparse_compressed_tensor
+
+        return sparse_compressed_tensor(*data, layout=layout, check_invariants=False)
     from ..tensor.overloads_sparse import sparse_coo_tensor
 
     indices, values, size, *coalesced = data
@@ -135,7 +139,7 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
 
 def get_layout(name: str) -> types.layout:
     """The layout that prints as ``name``."""
-    return {repr(layout): layout for layout in (types.strided, types.sparse_coo)}[name]
+    return {repr(layout): layout for layout in types.LAYOUTS.values()}[name]
 
 
 def encode(text: str, encoding: str) -> bytes:

@@ -237,7 +237,7 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         if device is not None:
             on_cpu(device)
         if layout is not None and layout is not strided:
-            raise _only_strided(name)
+            return _nothing_stored(name, shape_of(size), layout, dtype, requires_grad)
         shape = shape_of(size)
         _check_sizes(shape, name)
         if out is not None:
@@ -250,7 +250,11 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
              memory_format: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        if input.is_sparse or (layout is not None and layout is not strided):
+        if type(input._data) is not np.ndarray and hasattr(type(input._data), "coo") and layout is None:
+            from . import compressed
+
+            return (compressed.ones_like if name == "ones" else compressed.zeros_like)(input)
+        if input.layout is not strided or (layout is not None and layout is not strided):
             raise _only_strided(name + "_like")
         a = input._data
         return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
@@ -282,6 +286,22 @@ def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
         return found
 
     return made
+
+
+def _nothing_stored(name: str, shape: tuple[int, ...], layout: Any, dtype: Any, requires_grad: bool) -> Any:
+    """``zeros`` and ``empty`` of a sparse layout."""
+    if name == "ones":
+        raise _only_strided(name)
+    from . import sparse
+
+    nothing = sparse.empty(shape, dtype, False)
+    if layout.name != "sparse_coo":
+        from .compressed import CompressedTensor, pressed
+
+        if layout.name in ("sparse_bsr", "sparse_bsc"):
+            raise RuntimeError(f"empty_sparse_compressed: {layout} needs the size of its blocks; see Tensor.to_sparse")
+        nothing = CompressedTensor._wrap(pressed(nothing._data, layout.name))
+    return nothing.requires_grad_(requires_grad)
 
 
 def _only_strided(name: str) -> RuntimeError:

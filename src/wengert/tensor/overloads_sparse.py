@@ -42,9 +42,64 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     )
 
 
+def _compressed(name: str, starts: str, others: str) -> Any:
+    def make(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+             check_invariants: bool | None = None, **parts: Any) -> Any:  # fmt: skip
+        from . import compressed
+
+        on_cpu(device)
+        row = [*args, *(parts.pop(n) for n in (starts, others, "values")[len(args) :] if n in parts)]
+        if parts or not 3 <= len(row) <= 4 or (size is not None and len(row) == 4):
+            raise TypeError(f"{name}_tensor() received an invalid combination of arguments")
+        s, o, v = row[:3]
+        return compressed.made(name, s, o, v, row[3] if len(row) == 4 else size, dtype, requires_grad, checked(check_invariants))
+
+    by = "row" if starts.startswith("crow") else "column"
+    make.__name__ = make.__qualname__ = f"{name}_tensor"
+    make.__doc__ = (
+        f"A sparse tensor in the layout ``torch.{name}``: ``{starts}`` says where the entries of each {by} begin, ``{others}`` where in it "
+        "they lie, then come their values. Gradients flow back to the values. ``check_invariants``: whether parts that do not fit together "
+        "raise ``RuntimeError``."
+    )
+    return overload("torch")(make)
+
+
+CHECKS = [False]  # whether what nobody asked to check is checked: see ``torch.sparse.check_sparse_tensor_invariants``
+
+
+def checked(asked: bool | None) -> bool:
+    """Whether the parts of a new sparse tensor are to be checked."""
+    return CHECKS[0] if asked is None else asked
+
+
+_ROWS, _COLUMNS = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices")
+for _name, _parts in (("sparse_csr", _ROWS), ("sparse_csc", _COLUMNS), ("sparse_bsr", _ROWS), ("sparse_bsc", _COLUMNS)):
+    _compressed(_name, *_parts)
+
+
+@overload("torch")
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+                             layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                             check_invariants: bool | None = None) -> Any:  # fmt: skip
+    """A sparse tensor in one of the compressed layouts (see ``torch.sparse_csr_tensor``).
+
+    >>> import wengert as torch
+    >>> torch.sparse_compressed_tensor([0, 1], [1], [5.0], (1, 2), layout=torch.sparse_csr).to_dense()
+    tensor([[0., 5.]])
+    """
+    from . import compressed
+
+    on_cpu(device)
+    if layout is None or layout.name not in compressed._SPELLED:
+        raise RuntimeError(f"expected sparse compressed tensor layout but got {layout}")
+    return compressed.made(layout.name, compressed_indices, plain_indices, values, size, dtype, requires_grad, checked(check_invariants))
+
+
 @overload("Tensor")
-def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, **more: Any) -> Any:
+def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Any:
     """The non-zero elements as a sparse tensor; with ``sparse_dim``, the non-zero parts along the first dimensions.
+
+    ``layout``: another one than ``torch.sparse_coo``; ``blocksize``: of those that store blocks.
 
     >>> import wengert as torch
     >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse(1)
@@ -52,11 +107,54 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, *
            values=tensor([[1., 0.]]),
            size=(2, 2), nnz=1, layout=torch.sparse_coo)
     """
-    if more or (layout is not None and layout.name != "sparse_coo"):
-        raise RuntimeError(f"to_sparse: only the layout torch.sparse_coo is available, without a block size; got {layout} {more or ''}".rstrip())
+    if layout is not None and layout.name not in ("strided", "sparse_coo"):
+        from .compressed import converted
+
+        return converted(self, layout.name, blocksize, dense_dim)
+    if layout is not None and layout.name == "strided":
+        return self
+    if blocksize is not None:
+        raise RuntimeError("to_sparse: conversion from Strided to Sparse with blocksize argument given is not supported")
     from .sparse import found
 
-    return found(self, sparse_dim)
+    return found(self, sparse_dim if dense_dim is None else self._data.ndim - dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
+    """The non-zero elements row by row, in the layout ``torch.sparse_csr``.
+
+    >>> import wengert as torch
+    >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse_csr().crow_indices()
+    tensor([0, 0, 1])
+    """
+    from .compressed import converted
+
+    return converted(self, "sparse_csr", None, dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+    """The non-zero elements column by column, in the layout ``torch.sparse_csc``."""
+    from .compressed import converted
+
+    return converted(self, "sparse_csc", None, dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The blocks that are not zero, row by row, in the layout ``torch.sparse_bsr``; the sizes must be multiples of ``blocksize``."""
+    from .compressed import converted
+
+    return converted(self, "sparse_bsr", blocksize, dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The blocks that are not zero, column by column, in the layout ``torch.sparse_bsc``."""
+    from .compressed import converted
+
+    return converted(self, "sparse_bsc", blocksize, dense_dim)
 
 
 @overload("Tensor")
@@ -100,7 +198,8 @@ def _refused(name: str, what: str) -> Any:
     def method(self: Any) -> NoReturn:
         if name.startswith("_"):
             raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
-        raise RuntimeError(f"{name} expected sparse {what}tensor layout but got Strided")
+        kind = "".join(part.title() for part in self.layout.name.split("_"))
+        raise RuntimeError(f"{name} expected sparse {what}tensor layout but got {kind}")
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = "Part of sparse tensors only."
@@ -109,3 +208,5 @@ def _refused(name: str, what: str) -> Any:
 
 METHODS |= {n: _refused(n, "coordinate ") for n in ("indices", "coalesce", "is_coalesced", "_indices", "_values", "_nnz")}
 METHODS["values"] = _refused("values", "")
+METHODS |= {n: _refused(n, "row compressed ") for n in ("crow_indices", "col_indices")}
+METHODS |= {n: _refused(n, "column compressed ") for n in ("ccol_indices", "row_indices")}

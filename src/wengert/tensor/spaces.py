@@ -121,6 +121,10 @@ class RawSpace:
         from .tensor import Tensor
 
         if type(g) is not np.ndarray:
+            if hasattr(type(g), "coo"):  # a sparse array by rows or columns
+                from .compressed import CompressedTensor
+
+                return CompressedTensor._wrap(g)
             if hasattr(g, "coalesce"):  # a sparse array
                 from .sparse import SparseTensor
 

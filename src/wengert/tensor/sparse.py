@@ -22,7 +22,7 @@ from .meta import INFERENCE_VERSION, requires_grad
 from .record import record
 from .spaces import RAW
 from .tensor import Tensor, wrap
-from .types import shape_of, sparse_coo
+from .types import shape_of, sparse_coo, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,8 +122,12 @@ class SparseTensor(Tensor):
         places = a.coalesce().indices if modes().grad and requires_grad(self) else a.indices
         return sparse_dense(self, wrap(places), masked_grad is not False)
 
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, **_: Any) -> Any:
-        """The tensor itself."""
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, **_: Any) -> Any:
+        """The tensor itself, or in another sparse layout."""
+        if layout is not None and layout is not sparse_coo:
+            from .compressed import converted
+
+            return converted(self, layout.name, blocksize)
         if sparse_dim is not None and sparse_dim != len(self._data.indices):
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
@@ -262,7 +266,7 @@ sparse_found, sparse_product = _recorded(declared.sparse_found), _recorded(decla
 sparse_look_up, sparse_scattered = _recorded(declared.sparse_look_up), _recorded(declared.sparse_scattered)
 sparse_times = _recorded(declared.sparse_times)
 sparse_clone, sparse_total = _recorded(declared.sparse_clone), _recorded(declared.sparse_total)
-sparse_common = _recorded(declared.sparse_common)
+sparse_common, sparse_spread = _recorded(declared.sparse_common), _recorded(declared.sparse_spread)
 
 
 def entries(s: Any) -> Tensor:
@@ -415,8 +419,8 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
     if not _is_sparse(a):
         if masked or not (modes().grad and requires_grad(b)):
-            return _mm(_permute(b, (1, 0)), a.t()).t()
-        return function("mm")(a, sparse_dense(b, wrap(b._data.indices), False))
+            return _mm(_permute(b, (1, 0)), a.t(), masked).t()
+        return function("mm")(a, sparse_spread(b))
     if len(a._data.indices) != 2:
         raise RuntimeError("mm: expected a tensor whose dimensions are both sparse")
     if _is_sparse(b):
@@ -429,6 +433,10 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
 
 def masked_mm(a: Any, b: Any) -> Any:
     """``torch.sparse.mm``."""
+    if (a.layout is not strided and not a.is_sparse) or (b.layout is not strided and not b.is_sparse):
+        from .compressed import opened
+
+        a, b = opened(a), opened(b)
     return _mm(a, b, True) if _is_sparse(a) or _is_sparse(b) else a.mm(b)
 
 
@@ -466,7 +474,7 @@ def _t(s: Any) -> Any:
 def total(s: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The sum of a sparse tensor: see ``torch.sparse.sum``."""
     if not _is_sparse(s):
-        raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")
+        s.coalesce()  # is refused
     if keepdim:
         raise unsupported("sum.dim_IntList")
     values = entries(s)

@@ -53,6 +53,7 @@ class Tensor(Methods):
     _plain_class: Any = None
     layout = strided
     is_xla = is_ipu = is_maia = False
+    is_sparse_csr = False
     is_sparse = is_cuda = is_quantized = is_mkldnn = is_mps = is_meta = is_nested = is_xpu = False
     is_cpu = True
     names = property(lambda self: (None,) * self._data.ndim)

@@ -137,7 +137,7 @@ class _Named:
 
 
 class layout(_Named):
-    """How elements are laid out: ``torch.strided`` or ``torch.sparse_coo``."""
+    """How elements are laid out: ``torch.strided``, or one of the sparse layouts such as ``torch.sparse_coo``."""
 
     __slots__ = ()
 
@@ -149,6 +149,8 @@ class memory_format(_Named):
 
 
 strided, sparse_coo = layout("strided"), layout("sparse_coo")
+sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(layout, ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
+LAYOUTS = {kind.name: kind for kind in (strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)}
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 

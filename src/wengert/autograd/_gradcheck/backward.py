@@ -15,7 +15,7 @@ from ...tensor.backward import grad
 from ...tensor.functions import function
 from ...tensor.random import get_rng_state, randn_like
 from .error import BATCHED, OF_UNDEFINED, RANDOM, UNDEFINED_IS_CHECKED, GradcheckError
-from .problem import Move, Problem, close, dense, differentiable, direction, same, spread, stored
+from .problem import Move, Problem, close, dense, differentiable, direction, is_sparse, same, spread, stored
 from .report import mismatch
 
 
@@ -153,7 +153,7 @@ def batched(problem: Problem) -> None:
             )
             if bool((get_rng_state() != before).any()):
                 raise RuntimeError(RANDOM)
-            if any(g is not None and g.is_sparse for g in together):
+            if any(g is not None and is_sparse(g) for g in together):
                 raise RuntimeError("sparse gradients cannot be stacked")
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
@@ -173,8 +173,8 @@ def proportional(problem: Problem) -> None:
     for g, x in zip(grad(problem.outputs, problem.wanted, seeds, allow_unused=True), problem.wanted):
         if g is None:
             continue
-        if g.is_sparse:
-            if not x.is_sparse:
+        if is_sparse(g):
+            if g.layout is not x.layout:
                 raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {x.layout})")
             for what in ("sparse_dim", "dense_dim"):
                 found, expected = getattr(g, what)(), getattr(x, what)()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...tensor import Tensor, wrap
+from ...tensor.types import strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,19 +30,24 @@ def differentiable(outputs: Any) -> tuple[Any, ...]:
     return tuple(o for o in row(outputs) if o.requires_grad)
 
 
+def is_sparse(t: Any) -> bool:
+    """Whether a tensor stores some places only, in whatever layout."""
+    return t.layout is not strided
+
+
 def dense(t: Any) -> np.ndarray:
     """The array of a tensor, with its zeros if it is sparse."""
-    return t._data.dense() if t.is_sparse else t._data  # type: ignore[no-any-return]
+    return t._data.dense() if is_sparse(t) else t._data  # type: ignore[no-any-return]
 
 
 def stored(t: Any) -> np.ndarray:
     """The memory of a tensor: of a sparse one, its values."""
-    return t._data.values if t.is_sparse else t._data  # type: ignore[no-any-return]
+    return t._data.values if is_sparse(t) else t._data  # type: ignore[no-any-return]
 
 
 def filled(x: Any) -> Any:
     """A sparse tensor with every place stored, so that each can be moved; any other input as it is."""
-    if not (isinstance(x, Tensor) and x.is_sparse):
+    if not (isinstance(x, Tensor) and is_sparse(x)):
         return x
     from ...tensor.sparse import sparse_coo_tensor
 
@@ -50,6 +56,12 @@ def filled(x: Any) -> Any:
     shape = a.shape
     indices = np.indices(shape[:depth]).reshape(depth, -1)
     values = np.ascontiguousarray(a.dense()).reshape(-1 if depth else 1, *shape[depth:])
+    if not x.is_sparse:  # by rows or columns
+        from ...arrays.compressed import pressed
+        from ...arrays.sparse import Coo
+        from ...tensor.compressed import CompressedTensor
+
+        return CompressedTensor._wrap(pressed(Coo(indices, values, shape, True), a.layout, a.block)).requires_grad_(x.requires_grad)
     return sparse_coo_tensor(wrap(indices), wrap(values), shape, None, x.requires_grad, False, True)
 
 
@@ -75,12 +87,18 @@ class Move:
 def places(x: Tensor) -> Iterator[tuple[Index, Index]]:
     """Each element of ``x``: where it lies in the memory (``stored``), and where in the tensor."""
     memory = stored(x)
-    if not x.is_sparse:
+    if not is_sparse(x):
         for at in np.ndindex(memory.shape):
             yield at, at
         return
-    for at in np.ndindex(memory.shape):
-        yield at, (*map(int, x._data.indices[:, at[0]]), *at[1:])  # type: ignore[attr-defined]  # a Coo
+    a: Any = x._data
+    if x.is_sparse:
+        for at in np.ndindex(memory.shape):
+            yield at, (*map(int, a.indices[:, at[0]]), *at[1:])
+        return
+    elements = a.elements().shape  # the same, in blocks
+    for at, place in zip(np.ndindex(memory.shape), np.ndindex(elements)):
+        yield at, (*map(int, a.indices[:, place[0]]), *place[1:])
 
 
 def moves(x: Tensor, unit: Any = 1) -> Iterator[Move]:
@@ -159,7 +177,10 @@ def direction(random: Any, like: Any, real: bool = False) -> Any:
 
 def spread(u: np.ndarray, like: Any) -> np.ndarray:
     """A vector along the memory of ``like`` as one along its elements, flat."""
-    return u.reshape(-1) if not like.is_sparse else like._data.with_values(u).dense().reshape(-1)  # type: ignore[no-any-return]
+    if not is_sparse(like):
+        return u.reshape(-1)
+    a = like._data
+    return a.with_values(u if like.is_sparse else u.reshape(a.elements().shape)).dense().reshape(-1)  # type: ignore[no-any-return]
 
 
 def close(a: Any, n: Any, atol: float, rtol: float) -> bool:
@@ -197,7 +218,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
 
 def _check_outputs(outputs: Sequence[Any]) -> None:
     for o in outputs:
-        if o.is_sparse:
+        if is_sparse(o):
             raise ValueError(
                 "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for gradcheck."
             )

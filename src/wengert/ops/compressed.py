@@ -1,0 +1,38 @@
+"""Sparse arrays by rows and columns (``arrays.compressed.Compressed``): made of values, and opened to coordinates.
+
+Everything else is done in coordinates, by the operators of ``ops.sparse``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..arrays.compressed import Compressed
+from ..arrays.sparse import Coo, taken
+from .operator import family
+
+if TYPE_CHECKING:
+    from .operator import Array
+
+operator, composite = family()
+
+
+@operator(grad=dict(values=lambda F, g, pattern: F.sparse_taken(g, F.constant(pattern.indices))), shows=("label",),
+          naming=lambda node: node.remembered("label"))  # fmt: skip
+def compressed_made(values: Array, pattern, label=None):
+    """The array with ``values``, one after the other, at the places of ``pattern``. ``label``: what PyTorch calls that."""
+    return pattern.with_values(values)
+
+
+@composite
+def compressed_back(F, g, pattern):
+    """A gradient in the layout of ``pattern``; a dense one stays as it is: elements that are not stored count as well."""
+    if F.raw:
+        return pattern.with_values(taken(g, pattern.indices)) if isinstance(g, (Coo, Compressed)) else g
+    return g if g.layout.name == "strided" else F.compressed_made(F.sparse_taken(g, F.constant(pattern.indices)), pattern)
+
+
+@operator(grad=dict(input=lambda F, g, pattern: F.compressed_back(g, pattern)))
+def compressed_opened(input: Array, pattern):
+    """The same array by coordinates; ``pattern``: itself, for its places."""
+    return input.coo()  # type: ignore[attr-defined]  # a Compressed
