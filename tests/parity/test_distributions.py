@@ -95,6 +95,17 @@ SHOWN = "probs logits covariance_matrix precision_matrix scale_tril concentratio
 VALUES = "mean mode variance stddev entropy perplexity"
 
 
+@pytest.fixture(autouse=True)
+def checked() -> Any:
+    """Both libraries check what they are given, whatever was imported before (PyTorch's compiler switches that off)."""
+    before = [(L.distributions.Distribution, L.distributions.Distribution._validate_args) for L in (torch, wengert)]
+    for kind, _ in before:
+        kind.set_default_validate_args(True)
+    yield
+    for kind, validated in before:
+        kind.set_default_validate_args(validated)
+
+
 def wrap(library: Any, dtype: str) -> tuple[dict[str, Any], list[Any]]:
     """The names of a case, and the list of parameters that evaluating it makes."""
     parameters: list[Any] = []
