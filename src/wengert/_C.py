@@ -20,11 +20,11 @@ from .autograd._engine import (
 )
 from .autograd.forward_ad import _is_fwd_grad_enabled
 from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
-from .autograd.function import DelayedError, Function
+from .autograd.function import Error, Function, delayed
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from .autograd.graph import Node
 from .graph.engine import keeps_graph
-from .graph.modes import is_grad_enabled, is_inference_mode_enabled
+from .graph.modes import is_grad_enabled, is_inference_mode_enabled, modes
 from .graph.node import InputMetadata
 from .tensor.meta import AccumulateGrad, CopySlices
 from .tensor.overrides import DisableTorchFunctionSubclass
@@ -48,21 +48,9 @@ class _Undefined(Function):
         return None
 
 
-class _Delayed(Function):
-    @staticmethod
-    def forward(ctx: Any, message: str, *tensors: Any) -> Any:
-        ctx.message = message
-        found = tuple(t.clone() for t in tensors)
-        return found[0] if len(found) == 1 else found
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        raise RuntimeError(ctx.message)
-
-
 class _AlsoNodes(type):
     def __instancecheck__(cls, node: Any) -> bool:
-        return isinstance(node, DelayedError)
+        return isinstance(node, Error)
 
 
 @Node.register
@@ -73,7 +61,8 @@ class _DelayedError(metaclass=_AlsoNodes):
         self.message, self.count = message, count
 
     def __call__(self, *tensors: Any) -> Any:
-        return _Delayed.apply(self.message, *tensors)
+        found = delayed(self.message, tensors)
+        return found[0] if len(found) == 1 else found
 
 
 def _undefined_grad() -> Any:
@@ -95,7 +84,25 @@ class _WeakTensorRef:
 _functions = SimpleNamespace(
     AccumulateGrad=AccumulateGrad, CopySlices=CopySlices, DelayedError=_DelayedError, UndefinedGrad=_undefined_grad
 )
-_autograd = SimpleNamespace(SavedTensor=SavedTensor, _InputMetadata=InputMetadata, _get_current_graph_task_keep_graph=keeps_graph)
+
+
+def _saved_tensors_hooks_is_enabled() -> bool:
+    """Whether no ``disable_saved_tensors_hooks`` is in force."""
+    return modes().no_packing is None
+
+
+def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
+    """Say how often each of these tensors has been written to."""
+    for t, version in zip(tensors, versions):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
+        t._vc[0] = version
+
+
+_autograd = SimpleNamespace(
+    SavedTensor=SavedTensor, _InputMetadata=InputMetadata, _saved_tensors_hooks_is_enabled=_saved_tensors_hooks_is_enabled,
+    _unsafe_set_version_counter=_unsafe_set_version_counter, _get_current_graph_task_keep_graph=keeps_graph,
+)  # fmt: skip
 _nn = SimpleNamespace(_test_warn_in_autograd=_test_warn_in_autograd)
 
 _stashed: ContextVar[dict[str, Any]] = ContextVar("wengert_stashed")  # which the threads of a deep backward inherit

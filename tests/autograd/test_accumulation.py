@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 import wengert
@@ -277,3 +279,20 @@ def test_accumulating_by_hand(torch):
     accumulator = x.expand_as(x).grad_fn.next_functions[0][0]
     assert accumulator(torch.ones(2)) == ()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("stop", ["requires_grad_", "detach_"])
+def test_a_leaf_that_no_longer_requires_a_gradient_gets_none(torch, stop, create_graph):
+    x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    told = []
+    x.register_hook(lambda g: told.append("tensor"))
+    x.register_post_accumulate_grad_hook(lambda t: told.append("after"))
+    y = (x * w).sum()
+    x.requires_grad_(False) if stop == "requires_grad_" else x.detach_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y.backward(create_graph=create_graph)
+    assert x.grad is None and told == ["tensor", "after"]
+    assert w.grad.tolist() == [1, 1]
+    w.grad = None

@@ -262,3 +262,49 @@ def test_parents_die_with_the_graph(torch):
     assert ref() is not None
     del y, grads
     assert ref() is None
+
+
+def test_each_calculation_has_a_warning_of_its_own(torch):
+    class Spoilt(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * float("nan")
+
+    class Squared(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return Spoilt.apply(g * ctx.saved_tensors[0])
+
+    x = torch.rand(3, requires_grad=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError, match="returned nan values"), torch.autograd.detect_anomaly():
+            (g,) = torch.autograd.grad(Squared.apply(x).sum(), x, create_graph=True)
+            g.sum().backward()
+    texts = [str(w.message) for w in caught]
+    assert "Anomaly Detection has been enabled" in texts[0]
+    assert "Error detected in SpoiltBackward" in texts[1] and "Spoilt.apply" in texts[1]
+    assert "Previous calculation was induced by SquaredBackward" in texts[2] and "Squared.apply" in texts[2]
+
+
+def test_where_warnings_are_errors_the_failure_is_told_on_stderr(torch, capfd):
+    x = torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly():
+            warnings.simplefilter("error")
+            y = x + 1
+            z = y**2
+            y += 1
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                z.sum().backward()
+    assert "Error detected in PowBackward0" in capfd.readouterr().err

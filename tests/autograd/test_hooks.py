@@ -121,3 +121,21 @@ def test_post_accumulate_hooks_answer_nothing(torch):
     x.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(2))
     with pytest.raises(RuntimeError, match="post accumulate grad hooks should return None"):
         (x * 4).backward()
+
+
+def test_a_number_is_no_input_of_a_node(torch):
+    x = torch.ones(2, requires_grad=True)
+    for make in (lambda: x**3, lambda: 2**x, lambda: 3 - x, lambda: x.fmod(2.0), lambda: x.remainder(2.0)):
+        y, seen = make(), []
+        y.grad_fn.register_hook(lambda grads, _: seen.append(grads) or tuple(g * 10 for g in grads))
+        (plain,) = torch.autograd.grad(make().sum(), x)
+        (changed,) = torch.autograd.grad(y.sum(), x)
+        assert [len(g) for g in seen] == [1] and torch.equal(changed, plain * 10)
+
+
+def test_hooks_of_a_node_see_gradients_of_the_inputs_shapes(torch):
+    x, y = torch.ones(2, 3, requires_grad=True), torch.full((), 2.0, requires_grad=True)
+    z, seen = x / y, []
+    z.grad_fn.register_hook(lambda grads, _: seen.extend(tuple(g.shape) for g in grads))
+    z.sum().backward()
+    assert seen == [(2, 3), ()] and y.grad.item() == -1.5

@@ -141,3 +141,15 @@ def test_a_backward_inside_a_hook_counts_for_itself(torch, multi):
     y.register_hook(lambda g: inner.backward())
     y.sum().backward()
     assert calls == [[True, False], [True, True]]
+
+
+def test_tensors_that_the_walk_cannot_reach_are_not_waited_for(torch):
+    x, y, z = (torch.rand(2, requires_grad=True) for _ in range(3))
+    unreached = z * 2
+    seen = []
+    torch.autograd.graph.register_multi_grad_hook((x, y, unreached), lambda grads: seen.append([g is not None for g in grads]))
+    out = (x * y).sum()
+    out.backward(inputs=(unreached, y), retain_graph=True)
+    assert seen == [[False, True, False]]
+    out.backward(inputs=(unreached,), retain_graph=True)
+    assert len(seen) == 1 and unreached.grad is None

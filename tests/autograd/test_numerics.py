@@ -361,3 +361,16 @@ def test_a_hook_cannot_make_up_a_gradient(torch):
     y.register_hook(lambda g: torch.ones(2))
     with pytest.raises(RuntimeError, match="can't replace a None gradient with a non-None value"):
         Stops.apply(y).sum().backward()
+
+
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+@pytest.mark.parametrize("shape, dim", [((), None), ((1,), None), ((2, 1), 1)])
+def test_the_mean_of_single_numbers_has_a_gradient_where_the_variance_has_none(torch, name, shape, dim):
+    x = torch.full(shape, 3.0, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spread, mean = getattr(torch, name)(x, dim)
+        assert spread.isnan().all() and torch.equal(mean, x.detach().reshape(mean.shape))
+        mean.sum().backward()
+        assert torch.equal(x.grad, torch.ones(shape))
+        assert getattr(torch, name.removesuffix("_mean"))(x, dim).isnan().all()

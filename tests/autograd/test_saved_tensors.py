@@ -755,3 +755,23 @@ def test_sparse_tensors_are_saved(torch, hooks):
     a.grad = None
     (a * b).to_dense().sum().backward()
     assert a.grad.to_dense().tolist() == [0.0, 5.0] and b.grad.to_dense()[1].item() == 2.0
+
+
+def test_an_unpack_hook_may_put_a_hook_on_the_node_that_is_running(torch):
+    seen = []
+    core = importlib.import_module(f"{torch.__name__}._C")
+
+    def halve(grad_inputs, grad_outputs):
+        seen.append(grad_outputs)
+        return tuple(g / 2 for g in grad_inputs)
+
+    def unpack(t):
+        core._current_autograd_node().register_hook(halve)
+        return t
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.sin().sum()
+    y.backward()
+    torch.testing.assert_close(x.grad, x.detach().cos() / 2)
+    assert seen == [()]  # what came in has been given away by then

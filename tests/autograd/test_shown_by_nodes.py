@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 
@@ -59,3 +61,94 @@ def test_of_what_unique_gives_only_the_values_can_have_a_gradient(torch):
     ):  # fmt: skip
         assert [y.requires_grad for y in found] == [True] + [False] * (len(found) - 1)
     assert [y.tolist() for y in torch._unique2(x, return_counts=True)] == [[1, 2], [], [1, 2]]
+
+
+# -- what was saved, and by whom --------------------------------------------------------------------------------------
+
+
+def test_inputs_are_shown_themselves(torch):
+    a = torch.randn(5, requires_grad=True)
+    constant = torch.ones(5)
+    b = a * constant
+    c = a * b
+    assert c.grad_fn._saved_self is a and c.grad_fn._saved_other is b
+    assert b.grad_fn._saved_other is constant
+    d = a.exp()
+    assert d.grad_fn._saved_result is not d and torch.equal(d.grad_fn._saved_result, d)
+    view = b[1:]
+    assert (view * a[1:]).grad_fn._saved_self is view
+
+
+def test_data_and_hook_of_what_is_saved(torch):
+    def pack(t):
+        return ("packed", t)
+
+    def unpack(pair):
+        return pair[1]
+
+    a = torch.tensor(2.0, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        b = a**2
+    kept = b.grad_fn._raw_saved_self
+    assert kept.data[0] == "packed" and kept.data[1] is a and kept.unpack_hook is unpack
+    c = b.exp()
+    kept = c.grad_fn._raw_saved_result
+    assert kept.unpack_hook is None and kept.data is not c and not kept.data.requires_grad and kept.data == c
+    assert (c**2).grad_fn._raw_saved_self.data is c
+
+
+# -- graphs of gradients ----------------------------------------------------------------------------------------------
+
+
+def described(node):
+    if node is None:
+        return "None"
+    below = ", ".join(described(n) for n, _ in node.next_functions)
+    return f"{type(node).__name__}({below})"
+
+
+def test_the_gradient_of_a_leaf_is_a_copy(torch):
+    x = torch.ones(2, requires_grad=True)
+    (x * x).sum().backward(torch.ones((), requires_grad=True), create_graph=True)
+    factor = "MulBackward0(ExpandBackward0(AccumulateGrad()), AccumulateGrad())"
+    assert described(x.grad.grad_fn) == f"CopyBackwards(None, AddBackward0({factor}, {factor}))"
+    x.grad.sum().backward()
+    assert x.grad.tolist() == [4, 4]
+
+
+def test_once_differentiable_backwards_end_in_an_error(torch):
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k, y):
+            ctx.k = k
+            return x * k + y
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * ctx.k, None, g
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    Scaled.apply(x, 3, y).sum().backward(torch.ones((), requires_grad=True), create_graph=True)
+    for t in (x, y):
+        assert described(t.grad.grad_fn) == "CopyBackwards(None, Error(AccumulateGrad(), None, AccumulateGrad()))"
+        with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+            t.grad.sum().backward(retain_graph=True)
+
+
+def test_version_counters_can_be_set(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")
+    x = torch.ones(2)
+    x.add_(1)
+    core._autograd._unsafe_set_version_counter((x,), (7,))
+    assert x._version == 7
+    with pytest.raises(RuntimeError, match="Cannot set"):
+        core._autograd._unsafe_set_version_counter((x,), (-1,))
+
+
+def test_whether_saved_tensor_hooks_are_allowed(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")
+    assert core._autograd._saved_tensors_hooks_is_enabled()
+    with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
+        assert not core._autograd._saved_tensors_hooks_is_enabled()
+    assert core._autograd._saved_tensors_hooks_is_enabled()

@@ -516,3 +516,32 @@ def test_view_of_a_plain_base_that_requires_grad_still_does_after_a_write(torch)
     assert view.requires_grad
     view.sum().backward()
     assert leaf.grad is None  # the history is that of the base now, which has none
+
+
+WRITES = {
+    "mul_": lambda t: t.mul_(2), "add_": lambda t: t.add_(1), "a tensor": lambda t: t.add_(t.new_ones(2, 3)), "exp_": lambda t: t.exp_(),
+    "+=": lambda t: t.__iadd__(1), "normal_": lambda t: t.normal_(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_elements_that_share_memory_are_not_written_to(torch, write, requires_grad):
+    x = torch.ones(3, requires_grad=requires_grad)
+    for wide in (lambda: x.expand(2, 3), lambda: x.as_strided((2, 3), (0, 1))):
+        with torch.no_grad(), pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+            write(wide())
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_a_number_of_a_tensor_can_be_written_over_its_neighbours(torch):
+    x = torch.arange(1.0, 5.0)
+    x[:2] = x[2]
+    assert x.tolist() == [3, 3, 3, 4]
+    x.fill_(x[3])
+    assert x.tolist() == [4, 4, 4, 4]
+    y = torch.arange(1.0, 4.0, requires_grad=True)
+    z = y * 1
+    z[1:] = z[0]
+    z.sum().backward()
+    assert y.grad.tolist() == [3, 0, 0]

@@ -20,7 +20,7 @@ __all__ = [
 backward, grad = overridable(_backward.backward), overridable(_backward.grad)
 
 _LAZY = {
-    "forward_ad": ("forward_ad", None), "functional": ("functional", None),
+    "_functions": ("_functions", None), "forward_ad": ("forward_ad", None), "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
     "SavedTensor": ("_function_node", "SavedBase"),
     "profiler": ("profiler", None), "profiler_util": ("profiler_util", None), "kineto_available": ("profiler", "kineto_available"),
@@ -82,4 +82,8 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
+    if name == "torch":  # which PyTorch's module has imported
+        from importlib import import_module
+
+        return import_module(__name__.partition(".")[0])
     raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")

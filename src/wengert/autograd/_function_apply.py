@@ -202,6 +202,8 @@ def _save(node: Any, m: Any) -> None:
         own = t._edge[1] if t._edge is not None and t._edge[0] is node else None
         row.append(SavedTensor(t, own, m.packing, weak=own is None and id(t) in dirty))
     node.saved = tuple(row)
+    if row and m.packing is not None:
+        node._hooks()  # an unpack hook may put hooks on the node that is just running
 
 
 def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with_context: bool) -> tuple[Any, ...]:

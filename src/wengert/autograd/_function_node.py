@@ -132,6 +132,12 @@ class SavedTensor(SavedBase):
         t._data, t._edge, t._meta, t._vc = self.array, None, None, self.counter
         return self._with_edge(t, node)
 
+    @property
+    def data(self) -> Any:
+        if self.unpack_hook is not None:
+            return self.packed
+        return RAW.wrap(self.array) if self.tensor is None else self.tensor
+
     def _modified(self, node: BackwardCFunction | None) -> None:
         found = self.counter[0]
         if type(found) is Replaced and self.version is not None and int(found) == int(self.version):
@@ -179,7 +185,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     __slots__ = ()
 
-    wants_undefined = True
+    wants_undefined = as_returned = True
     materialize_grads = True
     _materialize_non_diff_grads = True  # False: outputs that are not differentiable get None
     undifferentiated: tuple[int, ...] = ()  # which those are, once it matters

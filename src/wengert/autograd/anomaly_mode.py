@@ -6,6 +6,7 @@ is made only when it is shown), and a walk of the tape watches what each node re
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from sys import _getframe
@@ -123,8 +124,13 @@ class _Anomaly:
 
     def failed(self) -> None:
         """The walk has raised: show where the node comes from."""
-        if _running.node is not None:
-            warnings.warn(explanation(_running.node), stacklevel=5)
+        if _running.node is None:
+            return
+        for text in explanations(_running.node):
+            try:
+                warnings.warn(text, stacklevel=5)
+            except Warning:  # warnings are errors here, but the error is another one
+                print(text, file=sys.stderr)
 
     def check(self, node: Node, grads: Any, raw: bool) -> None:
         """Refuse NaN among what ``node`` returned."""
@@ -190,21 +196,20 @@ _ROOT = __file__[: -len("autograd/anomaly_mode.py")]
 _MACHINERY = (_ROOT + "tensor/", _ROOT + "autograd/", _ROOT + "graph/", "<wengert ")
 
 
-def explanation(node: Node) -> str:
+def explanations(node: Node) -> Iterator[str]:
     """Where ``node`` comes from; for one recorded in a backward, also where that comes from."""
+    missing = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     stack = node.metadata.get("traceback_")
     if stack is None:
-        return (
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for more "
-            "information."
-        )
-    text = f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{stack}"
+        yield f"Error detected in {node.name()}. {missing}"
+        return
+    yield f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{stack}"
     parent = node.metadata.get("parent_")
     while parent is not None:
         stack = parent.metadata.get("traceback_")
-        text += f"\n\nPrevious calculation was induced by {parent.name()}. "
+        induced = f"\n\nPrevious calculation was induced by {parent.name()}. "
         if stack is None:
-            return text + "No forward pass information available. Enable detect anomaly during forward pass for more information."
-        text += f"Traceback of forward call that induced the previous calculation:\n{stack}"
+            yield induced + missing
+            return
+        yield f"{induced}Traceback of forward call that induced the previous calculation:\n{stack}"
         parent = parent.metadata.get("parent_")
-    return text

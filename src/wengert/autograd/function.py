@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
-from ..tensor.meta import requires_grad
+from ..tensor.meta import edge_of, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_apply import apply, positional
 from ._function_node import BackwardCFunction, FunctionCtx
@@ -151,27 +151,41 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         if not m.grad or not any(isinstance(a, Tensor) and requires_grad(a) for a in args):
             return outputs
         row = outputs if isinstance(outputs, tuple) else (outputs,)
-        marked = tuple(_undifferentiable(o) if isinstance(o, Tensor) else o for o in row)
+        if not all(o is None or isinstance(o, Tensor) for o in row):
+            return outputs  # refused by whoever asked
+        leaves = tuple(None if o is None else o.detach().requires_grad_() for o in row)
+        marked = delayed("trying to differentiate twice a function that was marked with @once_differentiable", leaves)
         return marked if isinstance(outputs, tuple) else marked[0]
 
     return wrapper
 
 
-class DelayedError(Node):
-    """Where the derivative of a ``once_differentiable`` backward would be."""
+class Error(Node):
+    """Where a derivative would be that cannot be: of a ``once_differentiable`` backward, or where an error is asked for."""
 
-    __slots__ = ()
+    __slots__ = ("message",)
+
+    message: str
 
     def raw(self, g: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(self.message)
 
     recorded = raw  # type: ignore[assignment]
 
 
-def _undifferentiable(t: Tensor) -> Tensor:
-    t = t.detach()
-    node = DelayedError()
-    node.edges, node.hooks, node.saved, node.seq = (), None, None, next_sequence()
-    node.shape, node.dtype = t._data.shape, t._data.dtype
-    t._edge = (node, 0)
-    return t
+def delayed(message: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors of ``row`` with a history that raises ``RuntimeError(message)`` when it is walked; None stays None."""
+    node = Error()
+    node.message = message
+    node.edges = tuple(edge_of(t) if isinstance(t, Tensor) and requires_grad(t) else None for t in row)
+    node.hooks, node.saved, node.seq = None, None, next_sequence()
+    node.__dict__["outputs"] = len(row)
+    shapes, dtypes = (tuple(None if t is None else getattr(t._data, name) for t in row) for name in ("shape", "dtype"))
+    node.shape, node.dtype = (shapes[0], dtypes[0]) if len(row) == 1 else (shapes, dtypes)
+    found: list[Any] = []
+    for i, t in enumerate(row):
+        fresh = None if t is None else t.detach()
+        if fresh is not None:
+            fresh._edge = (node, i)
+        found.append(fresh)
+    return tuple(found)

@@ -28,7 +28,6 @@ HOMES = {
     "_functorch.eager_transforms": "func",
     "_functorch.functional_call": "func",
     "_functorch.vmap": "func.mapping",
-    "autograd._functions": "autograd.function",
     "autograd.profiler_legacy": "autograd.profiler",
     "autograd.variable": "autograd",
     "cuda.amp.autocast_mode": "cuda.amp",

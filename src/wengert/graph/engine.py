@@ -240,7 +240,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
         if not retain:
             node.release()
         if hooks is not None and hooks.post:
-            grads = hooks.after(node, grads, g, space)
+            grads = hooks.after(node, grads if node.as_returned else _conformed(node, grads, space), g, space)
         if watch is not None:
             watch.check(node, grads, raw)
 
@@ -299,6 +299,19 @@ def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node,
             f"compatible with {list(shape)}"
         )
     return space.conform(g, shape, space.dtype_of(g) if dtype is None else dtype)
+
+
+def _conformed(node: Node, grads: Any, space: Any) -> tuple[Any, ...]:
+    """The gradients as hooks see them: in the shapes and dtypes of the inputs."""
+    row = []
+    for i, (g, edge) in enumerate(zip(grads, node.edges)):
+        if g is not None and edge is not None:
+            to, nr = edge
+            shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
+            if space.differs(g, shape, dtype):
+                g = _conform(space, g, shape, dtype, node, i)
+        row.append(g)
+    return tuple(row)
 
 
 def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:

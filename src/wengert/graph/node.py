@@ -63,6 +63,7 @@ class Node(_Fields):
     hooks: NodeHooks | None
 
     outputs = 1
+    as_returned = False  # whether hooks see the gradients as the rule returned them (custom functions), or fitted to the inputs
     wants_undefined = False  # whether an all-None gradient still runs the node (custom functions)
 
     def raw(self, g: Any) -> Any:
@@ -93,6 +94,10 @@ class Node(_Fields):
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that the gradients go to, each with the number of the output that they belong to."""
         return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in self.edges)
+
+    def places_shown(self) -> tuple[int, ...] | None:
+        """Which of the edges PyTorch's node has too; None: all."""
+        return None
 
     def shown(self) -> Node:
         """This node, as a user gets it: of the class that PyTorch's name asks for."""
@@ -185,15 +190,17 @@ def _register(hooks: HookDict, fn: Callable[..., Any]) -> RemovableHandle:
 class NodeHooks:
     """What runs around a node, in this order: hooks on its output tensors, retained gradients, pre-hooks, the node, post-hooks."""
 
-    __slots__ = ("post", "pre", "retain", "tensor")
+    __slots__ = ("late", "post", "pre", "retain", "tensor")
 
     def __init__(self, tensor: dict[int, HookDict] | None = None) -> None:
         self.tensor: dict[int, HookDict] = {} if tensor is None else tensor
         self.retain: dict[int, Callable[[Any], None]] = {}
         self.pre, self.post = HookDict(), HookDict()
+        self.late = False  # whether there were no post-hooks yet when the gradient arrived
 
     def arrive(self, node: Node, g: Any, space: Any) -> Any:
         """Tensor hooks and retained gradients: they see the gradient before anything else does."""
+        self.late = not self.post
         if not (self.tensor or self.retain):
             return g
         single = node.outputs == 1
@@ -218,13 +225,19 @@ class NodeHooks:
         return g
 
     def after(self, node: Node, grads: Any, g: Any, space: Any) -> Any:
-        """Post-hooks of the node."""
-        outputs = _wrapped((g,) if node.outputs == 1 else g, space)
+        """Post-hooks of the node. Those put on it while it was running are not shown what came in: PyTorch has given that away."""
+        outputs = () if self.late else _wrapped((g,) if node.outputs == 1 else g, space)
+        places = node.places_shown()
         for hook in tuple(self.post.values()):
-            given = _wrapped(grads, space)
+            given = _wrapped(grads if places is None else [grads[i] for i in places], space)
             answer = hook(given, outputs)
-            if answer is not None:
-                grads = _replacements(hook, given, answer, space)
+            if answer is None:
+                continue
+            back = _replacements(hook, given, answer, space)
+            if places is not None:
+                row = dict(zip(places, back))
+                back = tuple(row.get(i) for i in range(len(grads)))
+            grads = back
         return grads
 
 

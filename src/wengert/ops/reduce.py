@@ -69,7 +69,7 @@ def spread(F, input, size, dim=None, keepdim=False):
 
 def restored(F: Any, x: Any, size: tuple[int, ...], dim: Any, keepdim: Any) -> Any:
     """The result ``x`` of a reduction with its reduced dimensions back as ones."""
-    return x if keepdim and x.ndim == len(size) else F.reshape(x, kept(size, dim))
+    return x if not x.ndim or (keepdim and x.ndim == len(size)) else F.reshape(x, kept(size, dim))
 
 
 def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any:
@@ -230,7 +230,7 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
             stacklevel=3,
         )
     mean = mean / n
-    away = input - mean
+    away = np.asarray(input - mean)
     squares = np.multiply(away, away, out=away) if d.kind != "c" else away.real**2 + away.imag**2
     var = _plus(squares, axis, None, None, keepdim) / np.asarray(max(0, n - correction), squares.dtype)
     if not keepdim:
@@ -264,8 +264,16 @@ def std(input: Array, dim=None, *, correction=1, keepdim=False):
     return np.sqrt(spread_squares("std", input, dim, correction, keepdim)[0])
 
 
+def _where_asked(F: Any, g: Any, of_var: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    """The part that comes from the variance; none where nobody uses a variance, though it be that of one number."""
+    if count(input.shape, dim) > correction:
+        return of_var
+    return F.masked_fill(of_var, F.expand(restored(F, g == 0, input.shape, dim, keepdim), input.shape), 0)
+
+
 def _var_mean_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    return _var_back(F, g[0], input, dim, correction, keepdim) + _mean_back(F, g[1], input.shape, dim, keepdim)
+    of_var = _var_back(F, g[0], input, dim, correction, keepdim)
+    return _where_asked(F, g[0], of_var, input, dim, correction, keepdim) + _mean_back(F, g[1], input.shape, dim, keepdim)
 
 
 @operator(grad=dict(input=_var_mean_back), wirtinger=True, outputs=("var", "mean"), places=())
@@ -275,7 +283,8 @@ def var_mean(input: Array, dim=None, *, correction=1, keepdim=False):
 
 
 def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    return _std_back(F, g[0], input, std, dim, correction, keepdim) + _mean_back(F, g[1], input.shape, dim, keepdim)
+    of_std = _std_back(F, g[0], input, std, dim, correction, keepdim)
+    return _where_asked(F, g[0], of_std, input, dim, correction, keepdim) + _mean_back(F, g[1], input.shape, dim, keepdim)
 
 
 @operator(grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), places=())

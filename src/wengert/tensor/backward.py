@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.dtypes import of
 from ..arrays.lazy import plain
 from ..graph import node as node_module
-from ..graph.engine import reachable, run
+from ..graph.engine import below, reachable, run
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
@@ -102,7 +102,8 @@ def backward(
             if isinstance(t, Tensor_) and (t._edge is not None or not requires_grad(t)):
                 t.retain_grad()  # or its complaint
             nodes.add(_input_edge(t)[0])
-        needed = reachable([e for e, _ in edges], nodes) | nodes
+        roots = [e for e, _ in edges]
+        needed = reachable(roots, nodes) | (nodes & below(roots))
         captures = {}
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures)
 

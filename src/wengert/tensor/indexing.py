@@ -181,7 +181,7 @@ def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ..
 
 def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any], list[Any]] | None, Any]:
     """``(basic key or None, (index tensors, masks as given) or None, kind of the last basic step)``."""
-    row = key if type(key) is tuple else (key,)
+    row = key if type(key) is tuple else _as_tuple(key)
     row = tuple(_tidy(k) for k in row)
     ndim = t._data.ndim
     used = sum(_consumes(k) for k in row)
@@ -240,6 +240,24 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
         return ((*basic, ...) if meaningful else None), None, last
     masks = [k for k in advanced if k is not None]
     return ((*basic, ...) if meaningful else None), (_as_indices(advanced, t), masks), last
+
+
+def _as_tuple(key: Any) -> tuple[Any, ...]:
+    """The components of a key that is no tuple: NumPy's old rule takes a short list for one if anything but a number is in it."""
+    if type(key) is list and len(key) < 32 and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key):
+        import warnings
+
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead "
+            "of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
+            "different result",
+            stacklevel=4,
+        )
+        return tuple(key)
+    return (key,)
+
+
+_NO_NUMBERS = (Tensor, slice, list, tuple, range, np.ndarray)
 
 
 def _too_many(row: tuple[Any, ...], ndim: int) -> str:

@@ -320,6 +320,8 @@ class AccumulateGrad(Node):
             return ()
         variable = self.variable
         meta = variable._meta or meta_of(variable)
+        if not meta.requires_grad and not requires_grad(variable):  # any more
+            return self._told(meta)
         with _leaf_lock:
             old = meta.grad
             if old is None and type(g) is np.ndarray and g.strides == variable._data.strides and sole(g):  # kept as it is
@@ -348,16 +350,21 @@ class AccumulateGrad(Node):
             tell(meta.post_hooks, variable)
         return ()
 
+    def _told(self, meta: Meta) -> tuple[()]:
+        if meta.post_hooks is not None:
+            tell(meta.post_hooks, self.variable)
+        return ()
+
     def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
         if g is None:
             return ()
         meta = meta_of(self.variable)
+        if not meta.requires_grad and not requires_grad(self.variable):
+            return self._told(meta)
         while True:
             old = meta.grad
             if old is None:
-                new, array = g.clone(), self.variable._data
-                if new._data.strides != array.strides and type(new._data) is np.ndarray and not _laid_out_as(new._data, array):
-                    new._data = _copied(new._data, array)
+                new = self._first(g)
             else:
                 new = g + old if old.is_sparse and not g.is_sparse else old + g
             with _leaf_lock:
@@ -367,6 +374,20 @@ class AccumulateGrad(Node):
         if meta.post_hooks is not None:
             tell(meta.post_hooks, self.variable)
         return ()
+
+
+    def _first(self, g: Any) -> Any:
+        """A copy of the first gradient, laid out as the leaf is."""
+        array = self.variable._data
+        if type(g._data) is not np.ndarray or type(g) is not self.variable._plain_class or self.dtype is None or not _dense(array):
+            new = g.clone()
+            if new._data.strides != array.strides and type(new._data) is np.ndarray and not _laid_out_as(new._data, array):
+                new._data = _copied(new._data, array)
+            return new
+        new = RECORDED.copy(RAW.wrap(array), g) if modes().grad else g.detach()  # either is still the memory of g
+        new._data = _copied(new._data, array)
+        new._vc = [0]
+        return new
 
 
 def _add_in_place(a: np.ndarray, g: Any) -> None:

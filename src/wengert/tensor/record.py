@@ -142,12 +142,19 @@ class OpNode(Node):
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """As of every node; where PyTorch has an operator of its own for a number, there is no edge for it."""
         found = super().next_functions
-        if self.op.without:
-            name = self.shown().name()
-            return tuple(f for f, p in zip(found, self.op.wrt) if f[0] is not None or self.op.without.get(p) != name)
+        places = self.places_shown()
+        if places is not None:
+            return tuple(found[i] for i in places)
         if self.op.constants and self.name() == self.op.node_name:
             found += ((None, 0),) * self.op.constants
         return found
+
+    def places_shown(self) -> tuple[int, ...] | None:
+        without = self.op.without
+        if not without:
+            return None
+        name = self.shown().name()
+        return tuple(i for i, (e, p) in enumerate(zip(self.edges, self.op.wrt)) if e is not None or without.get(p) != name)
 
     def __dir__(self) -> list[str]:
         from .saved import saved_names
@@ -341,6 +348,8 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         return None
     node = Node.__new__(node_class(op))
     node.edges, node.seq, node.hooks = tuple(edges), next_sequence(), None
+    if m.packing is not None:
+        node._hooks()  # an unpack hook may put hooks on the node that is just running
     if len(outputs) == 1 and op.outputs is not ...:
         node.shape, node.dtype = outputs[0]._data.shape, outputs[0]._data.dtype
     else:

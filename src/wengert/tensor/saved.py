@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .meta import edge_of, requires_grad
 from .record import FREED, OpNode, Packed, check_versions, freed, modified, node_class, pack, rename
 from .saved_names import names, shown_value
 from .spaces import RAW
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +78,18 @@ def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) ->
         return node._unpacked(array, key, index)
     if key in node.op.aux or not hasattr(array, "dtype"):
         return RAW.wrap(array)
-    return node._rebuild(key, array, counter, index)
+    found = None if key in node.op.outputs else _itself(array, counter, node._edge_to(key, index))
+    return node._rebuild(key, array, counter, index) if found is None else found
+
+
+def _itself(array: Any, counter: Any, edge: Any) -> Any:
+    """The very tensor that was saved, if it is still there: nodes keep arrays, so it is looked for among what refers to this one."""
+    import gc
+
+    for t in gc.get_referrers(array):
+        if isinstance(t, Tensor) and t._data is array and t._vc is counter and edge == (edge_of(t) if requires_grad(t) else None):
+            return t
+    return None
 
 
 class SavedTensor:
@@ -105,6 +118,11 @@ class SavedTensor:
     def _register(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
         refuse_hooks("none")
 
+    @property
+    def data(self) -> Any:
+        """What is kept: the tensor (without its history if it is the node's own result), or what the pack hook made of it."""
+        return None
+
 
 def refuse_hooks(why: str) -> NoReturn:
     """Say why no hooks can be put on a saved tensor: it is ``"freed"``, ``"none"``, or has hooks (``"hooked"``)."""
@@ -132,6 +150,27 @@ class SavedValue(SavedTensor):
     def __init__(self, node: OpNode, key: str, index: int | None = None) -> None:
         self._node, self._key, self._index = node, key, index
 
+    def _kept(self) -> Any:
+        if self._node.saved is None:
+            return freed(self._node)
+        kept = self._node.saved[3 * self._node.op.saved.index(self._key)]
+        return kept if self._index is None else kept[self._index]
+
+    @property
+    def data(self) -> Any:
+        kept = self._kept()
+        if type(kept) is Packed:
+            return kept.value
+        found = remembered(self._node, self._key)
+        found = found if self._index is None else found[self._index]
+        return found.detach() if self._key in self._node.op.outputs and found is not None else found
+
+    @property
+    def unpack_hook(self) -> Any:
+        """The hook that gives the tensor back, or None."""
+        kept = self._kept()
+        return kept.unpack if type(kept) is Packed else None
+
     def _register(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
         node, at, i = self._node, 3 * self._node.op.saved.index(self._key), self._index
         if node.saved is None:
@@ -147,6 +186,7 @@ class SavedValue(SavedTensor):
         if i is not None:
             fresh = tuple([*row[:i], new, *row[i + 1 :]] for row, new in zip((array, counters, versions), fresh))  # type: ignore[assignment]
         node.saved = (*node.saved[:at], *fresh, *node.saved[at + 3 :])
+        node._hooks()  # the unpack hook may put hooks on the node that is just running
         general = node_class(node.op)
         if type(node) is not general:  # the written-out class takes what is saved for arrays
             name = type(node.shown()).__name__

@@ -297,7 +297,8 @@ def _shape_of(p: str, op: Operator, number: str | None) -> str:
 def _writing(op: Operator, special: bool) -> list[str]:
     """The in-place form where nothing is recorded: the kernel writes into the memory at once.
 
-    A kernel that refuses has written nothing, and the general path then says what is wrong.
+    A kernel that refuses has written nothing, and the general path then says what is wrong. So it does where elements share
+    memory (an expanded tensor), which a kernel would not notice.
     """
     keyword = [f"{p} == {op.defaults[p]!r}" for p in op.params if p not in op.tensors and p in op.defaults and not special]
     if op.kernel is None or not op.promote or op.optional or len(op.tensors) > 2 or len(keyword) + len(op.tensors) < len(op.params) - 2 * special:
@@ -317,7 +318,8 @@ def _writing(op: Operator, special: bool) -> list[str]:
         lines += [
             f"    if {' and '.join(tests)}:",
             f"        m = modes(); d = {a}._data.dtype",
-            f"        if (m is SILENT or (m is RECORD and {free}))) and (d is F32 or d is F64) and type({a}._vc) is list:",
+            f"        if (m is SILENT or (m is RECORD and {free}))) and (d is F32 or d is F64)"
+            f" and type({a}._vc) is list and 0 not in {a}._data.strides:",
             f"            try: kernel({', '.join(operands)}, {a}._data)",
             "            except (ValueError, TypeError): pass",
             f"            else: {a}._vc[0] += 1; return {a}",
