@@ -301,6 +301,32 @@ static PyObject *broadcast_to(PyObject *module, PyObject *const *args, Py_ssize_
     return (PyObject *)view;
 }
 
+/* ---- NaN ---- */
+
+/* has_nan(x): of one real type, in C or Fortran order */
+static PyObject *has_nan(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1) return PyErr_Format(PyExc_TypeError, "expected 1 argument");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!PyArray_CheckExact(args[0]) || !is_real(args[0]) || !PyArray_ISONESEGMENT(x) || !PyArray_ISALIGNED(x)) NOT_HANDLED();
+    const size n = PyArray_SIZE(x);
+    const float *single = PyArray_DATA(x);
+    const double *wide = PyArray_DATA(x);
+    int found = 0;
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    for (size i = 0; i < n && !found; i += 4096) { /* every block without a branch */
+        const size end = i + 4096 < n ? i + 4096 : n;
+        if (PyArray_TYPE(x) == NPY_FLOAT)
+            for (size k = i; k < end; k++) found |= single[k] != single[k];
+        else
+            for (size k = i; k < end; k++) found |= wide[k] != wide[k];
+    }
+    NPY_END_THREADS
+    return PyBool_FromLong(found);
+}
+
 /* ---- matrix products ---- */
 
 /* Whether an array goes to BLAS as it is: float or double, at least two axes. */
@@ -496,6 +522,6 @@ static PyObject *cross_entropy_grad(PyObject *module, PyObject *const *args, Py_
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef shortcuts_methods[] = {
-    METHOD(sum), METHOD(mean), METHOD(where), METHOD(broadcast_to), METHOD(matmul), METHOD(linear),
+    METHOD(sum), METHOD(mean), METHOD(where), METHOD(broadcast_to), METHOD(matmul), METHOD(linear), METHOD(has_nan),
     METHOD(cross_entropy), METHOD(cross_entropy_grad), {NULL, NULL, 0, NULL},
 };

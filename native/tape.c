@@ -39,6 +39,7 @@ static struct {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *edge_of, *unversioned, *accumulate,
         *in_order_of;
     PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
+    PyObject *made; /* NULL, or what is told of every node */
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t base, creation, steps, version, window;            /* of a view */
@@ -487,6 +488,11 @@ static int record(const Operation *self, const struct call *c)
         fields->dtype = types;
     }
     if (put_edges(fields, edges, total) < 0) goto done;
+    if (at.made) {
+        PyObject *answer = PyObject_CallOneArg(at.made, node);
+        if (!answer) goto done;
+        Py_DECREF(answer);
+    }
     if (count > 1 || !self->outputs) {
         PyObject *n = PyLong_FromSsize_t(count);
         const int bad = !n || PyObject_GenericSetAttr(node, at.outputs, n) < 0;
@@ -833,7 +839,18 @@ static PyObject *tape(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef tape_methods[] = {{"tape", tape, METH_VARARGS, "Say what operations make."}, {NULL, NULL, 0, NULL}};
+static PyObject *tape_watch(PyObject *module, PyObject *made)
+{
+    (void)module;
+    Py_XSETREF(at.made, made == Py_None ? NULL : Py_NewRef(made));
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef tape_methods[] = {
+    {"tape", tape, METH_VARARGS, "Say what operations make."},
+    {"tape_watch", tape_watch, METH_O, "tape_watch(made): call made(node) for every node that an operation leaves; None: no more."},
+    {NULL, NULL, 0, NULL},
+};
 
 int tape_init(PyObject *module)
 {

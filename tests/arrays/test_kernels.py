@@ -1256,3 +1256,22 @@ def test_arithmetic_of_our_own(name, dtype):
     target = a[:64].copy()
     assert getattr(K, name)(*(target, b[:64])[: ufunc.nin], out=target) is target
     np.testing.assert_array_equal(target, getattr(K, name)(*(a[:64], b[:64])[: ufunc.nin]))
+
+
+def test_has_nan():
+    for has_nan in (K.has_nan, K.plain("has_nan")):
+        for dtype in (np.float16, np.float32, np.float64, np.complex64, np.complex128):
+            for shape in [(), (1,), (3, 4097), (2, 3, 5)]:
+                x = np.full(shape, 1e30 if dtype != np.float16 else 6e4, dtype)
+                assert has_nan(x) is False
+                x.reshape(-1)[-1:] = np.inf
+                assert has_nan(x) is False
+                for at in {0, x.size // 2, x.size - 1}:
+                    y = x.copy()
+                    y.reshape(-1)[at] = np.nan
+                    assert has_nan(y) is True
+                    assert has_nan(np.asfortranarray(y)) is True
+                    assert has_nan(np.stack([y, y], -1)[..., 0]) is True
+            assert has_nan(np.empty((0, 3), dtype)) is False
+        assert has_nan(np.arange(5)) is False
+        assert has_nan(np.array([True])) is False

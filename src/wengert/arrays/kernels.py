@@ -62,7 +62,7 @@ FAMILIES = {
     "recurrent": ("recurrent_walk",),
     "optimizers": ("optimizer_update",),
     "shortcuts": (
-        "sum", "mean", "where", "broadcast_to", "dot", "matmul", "linear", "cross_entropy", "cross_entropy_grad",
+        "sum", "mean", "where", "broadcast_to", "dot", "has_nan", "matmul", "linear", "cross_entropy", "cross_entropy_grad",
     ),
 }  # fmt: skip
 _FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}

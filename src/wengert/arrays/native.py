@@ -318,6 +318,11 @@ def broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
     return shortcuts.broadcast_to(x, shape) if value is NotImplemented else value
 
 
+def has_nan(x: Array) -> bool:
+    value = _kernels.has_nan(x)
+    return shortcuts.has_nan(x) if value is NotImplemented else value  # type: ignore[no-any-return]
+
+
 def matmul(a: Array, b: Array) -> Array:
     value = _kernels.matmul(a, b)
     return shortcuts.matmul(a, b) if value is NotImplemented else value

@@ -12,8 +12,7 @@ import warnings
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ..arrays import kernels as K
 from ..graph import anomaly
 
 if TYPE_CHECKING:
@@ -93,9 +92,9 @@ class _Anomaly:
 
     def made(self, node: Node) -> None:
         """A node has been recorded: remember where, and which backward it happened in."""
-        facts = {"traceback_": Stack(_getframe(1))}
+        facts: dict[str, Any] = {"traceback_": Stack(_getframe(1))}
         if _running.node is not None:
-            facts["parent_"] = _running.node  # type: ignore[assignment]
+            facts["parent_"] = _running.node
         node.metadata.update(facts)
 
     def maker(self, kind: Any) -> Callable[[], Node]:
@@ -137,18 +136,8 @@ class _Anomaly:
         if not self.check_nan:
             return
         for i, x in enumerate(grads):
-            if x is not None and has_nan(x if raw else x._data):
+            if x is not None and K.has_nan(x if raw else x._data):
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
-
-
-def has_nan(a: Any) -> bool:
-    """Whether some element is NaN. A sum of squares is NaN only if one is (or, for complex numbers, infinite)."""
-    kind = a.dtype.kind
-    if kind != "f" and kind != "c":
-        return kind == "V" and bool(np.isnan(a.astype("f4")).any())
-    flat = a.reshape(-1)
-    squares = flat.dot(flat)
-    return bool(squares != squares) and bool(np.isnan(a).any())
 
 
 class Stack:

@@ -50,6 +50,12 @@ def _tell() -> None:
     _told = True
 
 
+def watch(current: Any) -> None:
+    """Have every node that a short cut makes told to ``current.made``, or to nobody."""
+    if available:
+        _native.tape_watch(None if current is None else current.made)
+
+
 def native(op: Operator) -> bool:
     """Whether ``op`` has a short cut."""
     return available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST

@@ -22,6 +22,7 @@ from .errors import explain
 from .meta import INFERENCE_VERSION, edge_among, edge_of
 from .record import OpNode, freed, make_class, modified, node_class, renamed
 from .shortcut import native, shortcut
+from .shortcut import watch as watch_shortcuts
 from .spaces import RAW
 
 if TYPE_CHECKING:
@@ -59,12 +60,11 @@ _node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []  # the scopes tha
 
 
 def _watch(current: Any) -> None:
-    """Have nodes made with or without telling anomaly mode: the short cuts do not ask whether it is on."""
+    """Have nodes made with or without telling anomaly mode: what is written out here does not ask whether it is on."""
+    watch_shortcuts(current)
     for scope, classes in _node_makers:
         for key, made in classes.items():
             scope[key] = made if current is None else current.maker(made)
-        if scope["quick"] is not None:
-            scope["quick"].node = scope["NodeClass"]
 
 
 anomaly.listeners.append(_watch)

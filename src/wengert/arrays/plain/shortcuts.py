@@ -53,6 +53,16 @@ def dot(a: Array, b: Array) -> Array:
     return np.dot(a, b)  # type: ignore[no-any-return]
 
 
+def has_nan(x: Array) -> bool:
+    """Whether some element is NaN."""
+    kind = x.dtype.kind
+    if kind != "f" and kind != "c":
+        return kind == "V" and bool(np.isnan(x.astype("f4")).any())
+    flat = x.reshape(-1)
+    squares = flat.dot(flat)  # NaN only if an element is (or, for complex numbers, infinite)
+    return bool(squares != squares) and bool(np.isnan(x).any())
+
+
 def matmul(a: Array, b: Array) -> Array:
     """Matrix product as ``a @ b``; always an array."""
     return np.asarray(np.matmul(a, b))
