@@ -328,6 +328,8 @@ _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
 def bce_elements(input: Array, target: Array):
     if input.size and (input.min() < 0 or input.max() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if target.size and (target.min() < 0 or target.max() > 1):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     t = input.dtype.type
     low = np.maximum(np.log1p(-input), t(-100))
     return (target - t(1)) * low - target * np.maximum(np.log(input), t(-100))
@@ -503,12 +505,13 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     if raw.size and (raw.min() < 0 or raw.max() >= rows.shape[1]):
         raise RuntimeError("target out of range")
     column = F.unsqueeze(index, 1)
-    gap = F.relu(margin - F.gather(rows, 1, column) + rows)
+    gap = margin - F.gather(rows, 1, column) + rows
+    gap = F.where(gap > 0, gap, 0)
     gap = gap if p == 1 else gap * gap
     if weight is not None:
         gap = gap * F.unsqueeze(F.index_select(weight, 0, index), 1)
     others = np.arange(rows.shape[1]) != raw[:, None]
-    values = F.sum(gap * F.constant(others.astype(F.dtype_of(rows))), 1) / rows.shape[1]
+    values = F.sum(F.where(F.constant(others), gap, 0), 1) / rows.shape[1]
     return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, ()), reduction)
 
 
@@ -531,9 +534,9 @@ def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, red
     for i in range(labels.shape[0]):
         positive[i, safe[i][valid[i]]] = True
     picked = F.gather(rows, 1, F.constant(safe))
-    gap = F.relu(1 - F.unsqueeze(picked, 2) + F.unsqueeze(rows, 1))
-    mask = F.constant((valid[:, :, None] & ~positive[:, None, :]).astype(F.dtype_of(input)))
-    values = F.sum(gap * mask, (1, 2)) / rows.shape[1]
+    gap = 1 - F.unsqueeze(picked, 2) + F.unsqueeze(rows, 1)
+    mask = F.constant(valid[:, :, None] & ~positive[:, None, :])
+    values = F.sum(F.where(mask & (gap > 0), gap, 0), (1, 2)) / rows.shape[1]
     return _reduce_with(F, values if input.ndim == 2 else F.reshape(values, ()), reduction)
 
 

@@ -305,8 +305,8 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     if batch1.shape[2] != batch2.shape[1]:
         shapes = ("x".join(map(str, x.shape[1:])) for x in (batch1, batch2))
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({' and '.join(shapes)})")
-    rows = np.swapaxes(batch1, 0, 1).reshape(batch1.shape[1], -1)
-    return _plus_product(input, product(rows, batch2.reshape(-1, batch2.shape[2])), beta, alpha)
+    rows = np.swapaxes(batch1, 0, 1).reshape(batch1.shape[1], batch1.shape[0] * batch1.shape[2])
+    return _plus_product(input, product(rows, batch2.reshape(batch2.shape[0] * batch2.shape[1], batch2.shape[2])), beta, alpha)
 
 
 @operator(

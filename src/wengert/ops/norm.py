@@ -52,7 +52,9 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, dims, eps, needs):
 
 
 @operator(
-    grad=lambda F, g, needs, input, mean, rstd, weight, dims, eps: F.layer_norm_grad(g, input, mean, rstd, weight, dims, eps, needs),
+    grad=lambda F, g, needs, input, mean, rstd, weight, dims, eps: F.layer_norm_grad(
+        g, g if input is None else input, mean, rstd, weight, dims, eps, needs
+    ),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
     node="NativeLayerNormBackward0", layout="rows",
 )  # fmt: skip
@@ -222,7 +224,9 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
 
 
 @operator(
-    grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(g, input, mean, rstd, weight, groups, eps, needs),
+    grad=lambda F, g, needs, input, mean, rstd, weight, groups, eps: F.group_norm_grad(
+        g, g if input is None else input, mean, rstd, weight, groups, eps, needs
+    ),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
     node="NativeGroupNormBackward0", layout=("channels",),
 )  # fmt: skip

@@ -102,7 +102,7 @@ def adaptive_max_windows(input: Array, size):
         best = block.argmax(2)
         nan = np.isnan(block)
         if nan.any():
-            best = np.where(nan.any(2), nan.argmax(2), best)
+            best = np.where(nan.any(2), block.shape[2] - 1 - nan[:, :, ::-1].argmax(2), best)
         place: Any = (..., *at)
         values[place] = np.take_along_axis(block, best[..., None], 2)[..., 0]
         indices[place] = places[cut].reshape(-1)[best]

@@ -97,7 +97,7 @@ def polygamma(n, input: Array):
 
 
 def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
-    total = F.digamma(input)
+    total = F.digamma(input + 0.0)  # there is one zero
     for j in range(1, p):
         total = total + F.digamma(input - j / 2)
     return g * total
@@ -174,10 +174,9 @@ def special_entr(input: Array):
 
 
 def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
-    slope = g / (input * (1 - input))
-    if eps is None:
-        return F.where((input >= 0) & (input <= 1), slope, float("nan"))
-    return F.where((input >= eps) & (input <= 1 - eps), slope, 0)
+    slope = F.where((input == 0) | (input == 1), g * float("inf"), g / (input * (1 - input)))
+    least, most = (0, 1) if eps is None else (eps, 1 - eps)
+    return F.where((input < least) | (input > most), float("nan") if eps is None else 0, slope)
 
 
 @operator(grad=dict(input=_logit_grad), promote="float", inplace=True)

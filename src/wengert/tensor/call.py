@@ -331,8 +331,8 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
     """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of float32."""
     if (op.kernel is not None and op.promote) or op.opmath:
-        d = getattr(raw[op.tensors[0]], "dtype", None) or getattr(raw[op.tensors[-1]], "dtype", None)
-        if d is not None and dt.is_half(d):
+        d = next((a.dtype for a in map(raw.get, op.tensors) if type(a) is np.ndarray and dt.is_half(a.dtype)), None)
+        if d is not None:
             return half(op, raw, d)
     if op.view and type(raw[op.params[0]]) is Lazy and not op.lazy:
         if op.name == "view" and any(isinstance(v, (dt.dtype, np.dtype)) for v in np.atleast_1d(np.asarray(raw["shape"], object))):

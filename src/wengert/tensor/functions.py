@@ -132,6 +132,8 @@ def _laid(answer: Any, layout: str, source: Any) -> Any:
 
 def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
     """Give the last node of a composite PyTorch's name of the whole (and what it shows), unless that node is an argument's."""
+    if type(answer) is tuple and not answer:
+        return
     first = answer[0] if type(answer) is tuple else answer
     edge = first._edge
     if edge is None or any(getattr(x, "_edge", None) is edge for x in args):
@@ -149,6 +151,8 @@ def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
 
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
     """Give a composite that is one operator of PyTorch's one node."""
+    if type(answer) is tuple and not answer:
+        return
     first = answer[0] if type(answer) is tuple else answer
     if first._edge is None:
         return

@@ -17,7 +17,7 @@ _TWO = [call(A(2, 3), A(2, 3)), call(A(2, 3), A(2, 3), "sum"), call(A(2, 3), A(3
 SAMPLES = {
     "kl_div": [call(A(2, 3), P(2, 3)), call(A(2, 3), P(2, 3), reduction="batchmean"), call(A(2, 3), A(2, 3), reduction="none", log_target=True),
                call(A(2, 3), P(3), reduction="sum"), call(A(0, 3), P(0, 3), reduction="sum")],
-    "binary_cross_entropy": [call(_CHANCES, U(2, 3)), call(_CHANCES, _HALF, P(2, 3)), call(_CHANCES, _HALF, reduction="none"), call(_NONE, _NONE, reduction="sum")],
+    "binary_cross_entropy": [call(_CHANCES, _CHANCES), call(_CHANCES, _HALF, P(2, 3)), call(_CHANCES, _HALF, reduction="none"), call(_NONE, _NONE, reduction="sum")],
     "binary_cross_entropy_with_logits": [call(A(2, 3), U(2, 3)), call(A(2, 3), _HALF, P(2, 3), reduction="sum"), call(A(2, 3), U(2, 3), P(3), pos_weight=P(3)),
                                          call(A(2, 3), _HALF, reduction="none"), call(A(0, 3), U(0, 3), reduction="sum")],
     "soft_margin_loss": [call(A(2, 3), _SIGNS), call(A(2, 3), A(2, 3), reduction="sum"), call(A(2, 3), _SIGNS, reduction="none"), call(A(0, 3), A(0, 3), reduction="sum")],
