@@ -32,6 +32,15 @@ def test_only_the_bias_of_a_norm():
     assert found[0] == found[1]
 
 
+def test_only_the_vector_of_a_system():
+    found = []
+    for torch in (wengert, reference):
+        b = torch.ones(2, requires_grad=True)
+        torch.linalg.solve(torch.tensor([[2.0, 1.0], [0.0, 4.0]]), b).sum().backward()
+        found.append(b.grad.tolist())
+    assert found[0] == pytest.approx(found[1])
+
+
 def test_what_is_not_finite_in_margins():
     found = []
     for torch in (wengert, reference):

@@ -188,7 +188,7 @@ def _solve_back(F: Any, g: Any, needs: Any, A: Any, A_shape: Any, B_shape: Any, 
     # with vectors the solution is a column (a row without `left`), and so is everything that follows from it
     vector = vector_case(A_shape, B_shape)
     if vector:
-        g, result = F.unsqueeze(g, -1), F.unsqueeze(result, -1)
+        g, result = F.unsqueeze(g, -1), F.unsqueeze(result, -1) if needs[0] else None
     gb = F.linalg_solve(mT(A), g, left=left)
     ga = None
     if needs[0]:
