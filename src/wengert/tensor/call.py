@@ -345,8 +345,8 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
 def half(op: Operator, raw: dict[str, Any], d: np.dtype) -> Any:
     """The forward for arguments of 16 bits."""
     arrays = [raw[p] for p in op.tensors]
-    usual = op.kernel is not None and all(p in op.tensors or raw[p] == op.defaults.get(p, UNSET) for p in op.params)
-    if usual and all(a.dtype is d for a in arrays):
+    usual = all(p in op.tensors or raw[p] == op.defaults.get(p, UNSET) for p in op.params)
+    if op.kernel is not None and usual and all(a.dtype is d for a in arrays):
         return op.kernel(*arrays)
     if not op.opmath or any(a is not None and a.dtype != d and a.ndim for a in arrays):
         return op.forward(*positional(op, raw), **keywords(op, raw))
