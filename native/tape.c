@@ -89,7 +89,9 @@ static int is_constant(PyObject *value)
     if (value == at.unset || (PyObject *)Py_TYPE(value) == at.dtype || PyObject_TypeCheck(value, (PyTypeObject *)at.tensor)) return 0;
     if (PyTuple_Check(value) || PyList_Check(value))
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); i++)
-            if (PyObject_TypeCheck(PySequence_Fast_GET_ITEM(value, i), (PyTypeObject *)at.tensor)) return 0;
+            if ((PyObject *)Py_TYPE(PySequence_Fast_GET_ITEM(value, i)) == at.dtype ||
+                PyObject_TypeCheck(PySequence_Fast_GET_ITEM(value, i), (PyTypeObject *)at.tensor))
+                return 0;
     return 1;
 }
 

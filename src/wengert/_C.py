@@ -26,6 +26,8 @@ from .autograd.graph import Node
 from .graph.engine import keeps_graph
 from .graph.modes import is_grad_enabled, is_inference_mode_enabled, modes
 from .graph.node import InputMetadata
+from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
+from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
 from .tensor.meta import AccumulateGrad, CopySlices
 from .tensor.overrides import DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
@@ -133,8 +135,8 @@ def _remove_obj_from_tls(key: str) -> None:
 __all__ = [
     "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_get_obj_in_tls", "_is_key_in_tls", "_nn", "_remove_obj_from_tls",
     "_set_autograd_fallback_mode", "_stash_obj_in_tls",
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
-    "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
+    "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
     "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled",
 ]  # fmt: skip

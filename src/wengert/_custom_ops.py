@@ -36,7 +36,7 @@ class Packet(dispatch.OpOverloadPacket):
         self.namespace, name = operator.qualname.split("::")  # type: ignore[misc]
         super().__init__(name)
         self.default = dispatch.OpOverload(self, "default")
-        self.default._run, self.default._schema = operator, operator.schema  # type: ignore[attr-defined]
+        self.default._run, self.default._schema = operator, operator.schema
         self._made.append("default")
 
     def __getattr__(self, name: str) -> Any:
@@ -103,7 +103,7 @@ class CustomOperator:
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
         """The kernel, below the tape, under the dispatch modes that are active."""
         m = modes()
-        if m.dispatch:
+        if m.dispatch or dispatch.dispatching((*args, *keyword_only.values())):
             return dispatch.ask(self.overload, self._kernel, False, args, keyword_only, m)
         return self._kernel(*args, **keyword_only)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 from .tensor import Tensor, device, dtype
+from .tensor.schemas import AliasInfo, Argument
 
 _SCALARS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device"}
 
@@ -72,6 +73,19 @@ class Schema:
                     f"Position: {at}\nValue: {value}\nDeclaration: {self}\nCast error details: Unable to cast {value} to Tensor"
                 )
         return tuple(given[p.name] for p in plain), {p.name: given[p.name] for p in self.parameters if p.kwonly}
+
+    @property
+    def arguments(self) -> list[Argument]:
+        """The parameters as the schemas of PyTorch's own operators show them."""
+        return [
+            Argument(p.name, p.type, p.default, p.kwonly, AliasInfo(frozenset(f"a{i}"), True) if p.mutated else None, p.required)
+            for i, p in enumerate(self.parameters)
+        ]
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the operator writes to an argument."""
+        return any(p.mutated for p in self.parameters)
 
     def __str__(self) -> str:
         return self.name + self.text

@@ -73,7 +73,7 @@ class Recorder:
 
     def begin_recording(self) -> None:
         """Watch this thread or task from now on."""
-        from ._creation_watch import watch_creation
+        from ..tensor.watched import watch_creation
 
         self.start = perf_counter_ns()
         self.on = True
@@ -83,7 +83,7 @@ class Recorder:
 
     def end_recording(self) -> None:
         """Watch no longer."""
-        from ._creation_watch import unwatch_creation
+        from ..tensor.watched import unwatch_creation
 
         self.on = False
         self.end = perf_counter_ns()

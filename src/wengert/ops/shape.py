@@ -461,7 +461,7 @@ def swapaxes(F, input, axis0, axis1):
 @composite
 def adjoint(F, input):
     """The matrices of ``input`` transposed and conjugated."""
-    if input.ndim < 2:
+    if input.ndim == 1:
         raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {input.ndim}-D tensor.")
-    out = F.transpose(input, -2, -1)
+    out = F.transpose(input, -2, -1) if input.ndim else input
     return F.conj(out) if F.is_complex(out) else out

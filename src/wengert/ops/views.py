@@ -90,6 +90,34 @@ def as_view(a: Any, shape: tuple[int, ...]) -> Any:
 _back = dict(input=lambda F, g, input_shape: F.reshape(g, input_shape))
 
 
+def as_type(a: Any, kind: np.dtype) -> Any:
+    """The same bytes as elements of another type; the last dimension grows or shrinks with their size."""
+    from ..arrays.layouts import strides_for
+    from .strided import geometry, start_of  # which imports from here
+
+    size, item = a.itemsize, kind.itemsize
+    if size == item:
+        return a.view(kind)
+    told = f"to view {scalar_name(a.dtype)} as {scalar_name(kind)} (different element sizes)"
+    if not a.ndim:
+        raise RuntimeError(f"self.dim() cannot be 0 {told}")
+    steps = geometry(a)[1] if a.size else strides_for(a.shape, range(a.ndim))
+    if a.base is None and a.flags.c_contiguous:  # NumPy lets dimensions of size 1 have any step
+        steps = strides_for(a.shape, range(a.ndim))
+    if steps[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {told}, but got {steps[-1]}")
+    if item > size:
+        ratio = item // size
+        start = start_of(a) // size if a.size else 0
+        wrong = [(f"self.stride({d})", s) for d, s in enumerate(steps[:-1]) if s % ratio]
+        found = [("self.size(-1)", a.shape[-1])] * bool(a.shape[-1] % ratio) + [("self.storage_offset()", start)] * bool(start % ratio) + wrong
+        if found:
+            raise RuntimeError(f"{found[0][0]} must be divisible by {ratio} {told}, but got {found[0][1]}")
+    if not a.size:
+        return np.empty((*a.shape[:-1], a.shape[-1] * size // item), kind)
+    return a.view(kind)
+
+
 @operator(grad=_back, view=True, variadic="shape", node="ViewBackward0", places=("Tensor",))
 def view(input: Array, shape=()):
     try:
@@ -98,8 +126,8 @@ def view(input: Array, shape=()):
         pass
     kind = shape[0] if type(shape) is tuple and len(shape) == 1 else shape
     kind = getattr(kind, "np", kind)
-    if isinstance(kind, np.dtype):  # the same bytes as another type
-        return input.view(kind)
+    if isinstance(kind, np.dtype):
+        return as_type(input, kind)
     found = as_view(input, resolve_shape(shape, input.size))
     if found is None:
         raise RuntimeError(

@@ -13,6 +13,7 @@ import numpy as np
 from wengert.arrays.dtypes import F32, F64, default_float
 from wengert.graph import enable_grad, set_grad_enabled
 from wengert.tensor import Tensor, wrap
+from wengert.tensor.call import DISPATCHING
 
 from .optimizer import Optimizer
 
@@ -138,6 +139,9 @@ class PerParameter(Optimizer):
                 self._check_capturable(group)
             if group.get("differentiable"):
                 with set_grad_enabled(self.defaults["differentiable"]):
+                    self._step_recorded(group)
+            elif DISPATCHING and any(type(p) in DISPATCHING for p in group["params"]):  # their arrays mean nothing
+                with set_grad_enabled(False):
                     self._step_recorded(group)
             else:
                 self._step_arrays(group)

@@ -14,7 +14,7 @@ from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
 from .errors import warn_once
-from .meta import edge_of, requires_grad
+from .meta import CopySlices, edge_of, requires_grad
 from .spaces import RAW, RECORDED
 from .tensor import Tensor as Tensor_
 
@@ -79,13 +79,15 @@ def backward(
             )
         grad_tensors = grad_variables
     m = modes()
-    if (m is RECORD or m is SILENT) and inputs is None and not create_graph and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):
+    everyday = (m is RECORD or m is SILENT) and inputs is None and not create_graph and not call.RECORDING_TENSORS
+    if everyday and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):
         return
     targets = None if inputs is None else _row(inputs)
     if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors = _row(tensors)
-    edges = _roots(tensors, _seeds(tensors, grad_tensors, _in_tensors(create_graph)))
+    in_tensors = _in_tensors(create_graph, None, tensors)
+    edges = _roots(tensors, _seeds(tensors, grad_tensors, in_tensors))
     if create_graph:
         warn_once(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
@@ -105,7 +107,7 @@ def backward(
         roots = [e for e, _ in edges]
         needed = reachable(roots, nodes) | (nodes & below(roots))
         captures = {}
-    _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures)
+    _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
 
 
 def grad(
@@ -150,7 +152,7 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
         return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs)
+    in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs, rows)
     edges = _roots(rows, _seeds(rows, grad_outputs, in_tensors))
     places = []
     captures: dict[Node, dict[int, Any]] = {}
@@ -218,19 +220,26 @@ def _place_of(t: Any) -> tuple[Any, Any]:
     return t.node.shape[t.output_nr], t.node.dtype[t.output_nr]
 
 
-def _in_tensors(create_graph: bool, vectors: Any = None) -> bool:
+def _in_tensors(create_graph: bool, vectors: Any, roots: Any) -> bool:
     """Whether the rules speak in tensors: to be recorded, to be seen by forward mode and dispatch modes, or for a batch of vectors."""
     m = modes()
-    if create_graph or m.levels or m.dispatch:
+    if create_graph or m.levels or m.dispatch or (call.RECORDING_TENSORS and _keeps_tensors(roots)):
         return True
     return call.Batched_ is not None and vectors is not None and any(type(v) is call.Batched_ for v in vectors)
 
 
-def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool | None = None) -> None:
+def _keeps_tensors(roots: Any) -> bool:
+    """Whether some node below is of an operator on tensors that dispatch."""
+    edges = [t[:2] if isinstance(t, GradientEdge) else edge_of(t) for t in roots if isinstance(t, (GradientEdge, Tensor_))]
+    nodes = below(e for e in edges if e is not None)
+    return any("keeps_tensors" in (n.fn if type(n) is CopySlices else n).__dict__ for n in nodes)
+
+
+def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool) -> None:
     before = modes()
     set_modes(before.with_(grad=create_graph, inference=False))
     try:
-        run(edges, RECORDED if (_in_tensors(create_graph) if in_tensors is None else in_tensors) else RAW, retain, needed, captures)
+        run(edges, RECORDED if in_tensors else RAW, retain, needed, captures)
     finally:
         set_modes(before)
 
@@ -314,6 +323,11 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if dtype.kind not in "fV":
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {_dtype_name(dtype)}")
+            if create_graph and not edge and (type(t) in call.DISPATCHING or modes().dispatch):
+                from .creation import ones_like
+
+                seeds.append(ones_like(t))
+                continue
             one = np.ones(shape, dtype)
             seeds.append(Tensor_._wrap(one) if create_graph else one)
             continue

@@ -6,7 +6,6 @@ The functions that users call are generated from the declarations with a short c
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 # Filled by the tensor module: the class, and the classes whose operators need no override check.
 Tensor_: Any = None
 PLAIN: set[type] = set()
+RECORDING_TENSORS: list[bool] = []  # whether some node ever saved tensors that dispatch: a backward then looks for it
+DISPATCHING: set[type] = set()  # the classes of tensors with a ``__torch_dispatch__``: see the module ``wrappers``
 Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
 mapping: Any = None  # and what is done with them: the module ``batching.dispatch``
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}  # and PLAIN: never override anything
@@ -59,23 +60,10 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
             answer = overridden(op.name, args, {} if out is None else {"out": out})
             if answer is not NotImplemented:
                 return answer
-            return in_class(args, partial(observed, op, args, out, call=call))
+            break
     if m.observers:
         return observed(op, args, out, m, call)
     return call(op, args, out, m)
-
-
-def in_class(args: tuple[Any, ...], call: Callable[[Modes], Any]) -> Any:
-    """``call(m)`` where an argument is of a subclass: whose ``__torch_dispatch__``, if it has one, runs the operator."""
-    from .dispatch import with_classes
-
-    before = modes()
-    m = with_classes(args, before)
-    set_modes(m)
-    try:
-        return call(m)
-    finally:
-        set_modes(before)
 
 
 def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes, call: Any) -> Any:
@@ -92,13 +80,16 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if level is not None:
             return within(m, level, level.run, op, args, out)
     inputs, raw = convert(op, args)
+    if op.name == "view" and is_type(args[1]) and not m.dispatch:
+        return seen_as(inputs["input"], raw, op, m)
     early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
-    if m.dispatch:
-        from .dispatch import dispatched, taken_up
+    own = DISPATCHING and _dispatching(args)
+    if m.dispatch or own:
+        from .dispatch import dispatched
 
-        answer, counters, came = dispatched(op, args, m)
+        answer, given = dispatched(op, args, m)
     else:
-        counters = came = None
+        given = None
         try:
             answer = forward(op, raw)
         except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
@@ -117,18 +108,21 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         return into(op, arrays, out, inputs, m)
     source = inputs.get(op.params[0]) if op.view else None
     many = op.outputs is ...
-    layout = op.layout if op.layout in ("rows", "elementwise") and counters is None else None
+    layout = op.layout if op.layout in ("rows", "elementwise") and given is None else None
     results = []
     for i, a in enumerate(arrays):
         if type(a) is not np.ndarray and type(a) is not Lazy:
             a = np.asarray(a)
         if layout and type(a) is not Lazy and not (layout == "rows" and a.flags.c_contiguous):
             a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
-        t = fresh(a, m)
-        if counters is not None and not m.inference:
-            t._vc = counters[i]
-        if came is not None:
-            t = taken_up(came[i], t, args)
+        if given is not None and type(given[i]) in DISPATCHING:
+            from .wrappers import result
+
+            t, own = result(given[i], args), True
+        else:
+            t = fresh(a, m)
+            if given is not None and not m.inference and isinstance(given[i], Tensor_):
+                t._vc = given[i]._vc
         if source is not None and (op.view is True or looks_at(a, source._data)):
             attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
         results.append(t)
@@ -142,16 +136,44 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if live:
             if early:
                 values[PACKED] = early
-            node = record(op, inputs, values, live, m)
+            if own:
+                from .wrappers import record_tensors
+
+                node = record_tensors(op, inputs, values, live, results, m)
+            else:
+                node = record(op, inputs, values, live, m)
             if node is not None:
                 for i, t in enumerate(live):
                     t._edge = (node, i)
-                version_results(op, node, results)
+                if not own:
+                    version_results(op, node, results)
+                    if given is not None and m.packing is None:
+                        from .dispatch import saved_results
+
+                        saved_results(op, node, results, m)
     if many:
         return tuple(results)
     if len(results) == 1:
         return results[0]
     return named(op, results)
+
+
+def _dispatching(args: tuple[Any, ...]) -> bool:
+    from .dispatch import dispatching
+
+    return bool(dispatching(args))
+
+
+def is_type(shape: Any) -> bool:
+    """Whether ``view`` was given a type instead of a shape."""
+    return isinstance(shape[0] if type(shape) is tuple and len(shape) == 1 else shape, dt.dtype)
+
+
+def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
+    """The same bytes in another type: memory and version are shared, but no gradient passes, and it is no view to the tape."""
+    found = fresh(forward(op, raw), m)
+    found._vc = t._vc
+    return found
 
 
 def concerned(m: Modes, args: tuple[Any, ...]) -> Any:
@@ -425,8 +447,6 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             answer = overridden(op.name + "_", args, {})
             if answer is not NotImplemented:
                 return answer
-            if not m.observers:
-                return in_class(args, partial(write, op, args))
             break
     if m.observers:
         call: Any = write
@@ -457,7 +477,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             check_memory(op, a, [v._data])
     if recording:
         edge_of(target)  # a stale view that must not be written to is refused here, before the forward
-    if m.dispatch:  # the modes do the writing, and the counting
+    own = DISPATCHING and _dispatching(args)
+    if m.dispatch or own:  # the modes do the writing, and the counting
         y = a
     else:
         try:
@@ -483,20 +504,32 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         first = op.params[0]
         if first in op.saved:  # some rule needs the value that is about to be overwritten
             raw[first] = a.copy()
-        node = record(op, inputs, raw, (target,), m, first)
+        if own:
+            from .wrappers import record_write
+
+            node = record_write(op, inputs, raw, target, m)
+        else:
+            node = record(op, inputs, raw, (target,), m, first)
     elif stale:
         node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
     if node is not None and op.inplace_node is not None:
         rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], Tensor_) else "FillBackward2")
-    if m.dispatch:
+    if m.dispatch or own:
         from .dispatch import dispatched_inplace
 
         dispatched_inplace(op, args, m)
+        if own and type(target) in DISPATCHING:  # its parts counted the write, if there were any
+            bump(target)
     else:
         put(a, y, y != a if overlapping(a) else True)
         bump(target)
     if node is not None:
-        version_results(op, node, [target])
+        if own:
+            from .wrappers import keep_results
+
+            keep_results(op, node, [target], m)
+        else:
+            version_results(op, node, [target])
         rebase(target, node)
     return target
 

@@ -3,20 +3,17 @@
 A mode (``utils._python_dispatch.TorchDispatchMode``) receives ``(func, types, args, kwargs)`` for every forward that runs
 while it is active, and gives the result. What it does is not recorded: the node is made around it. ``func`` is an
 ``OpOverload``, one object for each of PyTorch's operator names, so that ``func is torch.ops.aten.mm.default`` holds.
-A subclass of Tensor with a ``__torch_dispatch__`` is asked after the modes, for the forward of operators that meet it and
-for ``detach``; gradients are plain tensors, so that a backward does not ask it.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph.modes import modes, set_modes
+from ..graph.modes import change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from . import call as general_path
 from .call import convert, keywords, positional
@@ -53,6 +50,38 @@ class OpOverload:
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
 
+    @property
+    def _schema(self) -> Any:
+        """The signature; see the module ``schemas``."""
+        found = self.__dict__.get("_signature")
+        if found is None:
+            from .schemas import schema_of
+
+            name = self._opname
+            if name.endswith("_") and name.rstrip("_") in TABLE | _OURS:
+                name = name.rstrip("_")
+            found = self._signature = schema_of(self, _BY_OVERLOAD.get((name, self._overloadname)) or (name if name in TABLE else _OURS.get(name)))
+        return found
+
+    @_schema.setter
+    def _schema(self, schema: Any) -> None:
+        self._signature = schema
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a view of an argument."""
+        schema = self._schema
+        return not schema.is_mutable and any(a.alias_info is not None for a in schema.arguments)
+
+    @property
+    def tags(self) -> list[Any]:
+        """Remarks about the operator: there are none here."""
+        return []
+
+    @property
+    def op(self) -> Any:
+        return self
+
     def name(self) -> str:
         """The name with its namespace, ``aten::mul.Tensor``; the overload ``default`` is left out."""
         return f"{self.namespace}::{self._opname}" + ("" if self._overloadname == "default" else f".{self._overloadname}")
@@ -84,8 +113,11 @@ class OpOverloadPacket:
         return _implementation(self._opname)(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        """The overloads that have been asked for."""
-        return list(self._made)
+        """The overloads that there are names for, and those that have been asked for."""
+        known = [overload for name, overload in _BY_OVERLOAD if name == self._opname]
+        if isinstance(TABLE.get(self._opname), Operator) and not known:
+            known.append("default")
+        return [*known, *(n for n in self._made if n not in known)]
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self._opname}"
@@ -140,8 +172,16 @@ def _power(args: Any) -> str:
 _NAMES: dict[str, tuple[str, Any]] = {
     **{n: (n, "Tensor") for n in ("add", "sub", "mul", "div", "true_divide", "index", "searchsorted", "unsafe_split")},
     **{n: (n, _other("Tensor", "Scalar")) for n in (
-        "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder", "masked_fill", "fill", "lerp",
+        "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder", "fill",
     )},
+    "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], general_path.Tensor_) else "Scalar"), "lerp": ("lerp", "Scalar"),
+    "squeeze": ("squeeze", lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims"),
+    "transform_real": ("_fft_r2c", "default"), "transform": ("_fft_c2c", "default"), "transform_to_real": ("_fft_c2r", "default"),
+    "linalg_inv": ("linalg_inv_ex", "default"), "linalg_solve": ("_linalg_solve_ex", "default"), "linalg_svd": ("_linalg_svd", "default"),
+    "linalg_cholesky": ("linalg_cholesky_ex", "default"), "linalg_det": ("_linalg_det", "default"), "square": ("pow", "Tensor_Scalar"),
+    "bce_logit_elements": ("binary_cross_entropy_with_logits", "default"), "unique": ("_unique2", "default"),
+    "max_pool_windows": ("max_pool2d_with_indices", "default"), "avg_pool_windows": ("avg_pool2d", "default"),
+    "embedding_rows": ("embedding", "default"), "sum_to": ("sum", "dim_IntList"), "spread": ("expand", "default"),
     "conj": ("_conj", "default"), "neg_view": ("_neg_view", "default"),
     "pow": ("pow", _power), "div_rounded": ("div", "Tensor_mode"), "floor_divide": ("floor_divide", "default"),
     "bitwise_left_shift": ("bitwise_left_shift", _other("Tensor", "Tensor_Scalar")), "xlogy": ("xlogy", "Tensor"),
@@ -153,7 +193,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "nanmedian": ("nanmedian", "dim"), "nanmedian_all": ("nanmedian", "default"), "sort_stable": ("sort", "stable"),
     "var": ("var", "correction"), "std": ("std", "correction"), "var_mean": ("var_mean", "correction"), "std_mean": ("std_mean", "correction"),
     "softmax": ("_softmax", "default"), "log_softmax": ("_log_softmax", "default"), "transpose": ("transpose", "int"), "split": ("split", "Tensor"),
-    "split_with_sizes": ("split_with_sizes", "default"), "select": ("select", "int"), "unbind": ("unbind", "int"), "squeeze": ("squeeze", "dim"),
+    "split_with_sizes": ("split_with_sizes", "default"), "select": ("select", "int"), "unbind": ("unbind", "int"),
     "reshape": ("view", "default"), "cast": ("_to_copy", "default"), "assign": ("copy", "default"), "scatter_value": ("scatter", "value"),
     "scatter": ("scatter", "src"), "index_fill": ("index_fill", "int_Scalar"), "index_fill_tensor": ("index_fill", "int_Tensor"),
     "basic_index": ("slice", "Tensor"), "select_index": ("select", "int"), "unsqueeze_index": ("unsqueeze", "default"),
@@ -166,6 +206,9 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
 }  # fmt: skip
 _OURS = {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"}
+
+
+_BY_OVERLOAD = {(theirs, overload): ours for ours, (theirs, overload) in reversed(_NAMES.items()) if type(overload) is str}
 
 
 def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverload:
@@ -191,8 +234,20 @@ def _implementation(name: str) -> Callable[..., Any]:
         return function(name)
     ours = _OURS.get(name)
     if ours is None:
+        from .surface import PLACES
+
+        made = PLACES["torch"].get(name)
+        if made is not None:
+            return _without_memory_options(made)
         raise AttributeError(f"there is no implementation of aten::{name} here")
     return function(ours)
+
+
+def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, pin_memory: Any = None, layout: Any = None, **kwargs: Any) -> Any:
+        return make(*args, **kwargs)
+
+    return call
 
 
 def _softmax(x: Any, dim: int, half_to_float: bool = False) -> Any:
@@ -225,52 +280,21 @@ _REACHED: dict[str, Callable[..., Any]] = {
 
 
 def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The forward of ``op``, run by the innermost mode: the answer as ``op.forward`` gives it, version counters, and what they came in."""
-    lower = _LOWER.get(op.name)
+    """The forward of ``op``, run by the innermost mode or by its arguments: the answer as ``op.forward`` gives it, and tensors."""
+    from .lowering import LOWER
+
+    lower = LOWER.get(op.name)
     if lower is not None:
         set_modes(_below_tape(m, m.dispatch))
         try:
             answer = lower(*args)
-            return answer._data, [answer._vc], [answer]
         finally:
             set_modes(m)
-    answer = run(op, args, m, False)
+    else:
+        answer = run(op, args, m, False)
     if op.outputs is ... or len(op.outputs) > 1 or op.aux:
-        return tuple(_array(v) for v in answer), [_counter(v) for v in answer], list(answer)
-    return _array(answer), [_counter(answer)], [answer]
-
-
-def taken_up(came: Any, t: Any, args: tuple[Any, ...]) -> Any:
-    """``t``, made of what ``came`` holds, or ``came`` itself: an object of a subclass that somebody has made stays what it is."""
-    kept = isinstance(came, general_path.Tensor_) and type(came) not in general_path.PLAIN and came._edge is None
-    return came if kept and all(came is not x for x in args) else t
-
-
-class _Classes:
-    """Subclasses of Tensor with a ``__torch_dispatch__`` of their own, asked as the outermost mode is."""
-
-    def __init__(self, kinds: tuple[Any, ...]) -> None:
-        self.kinds = kinds
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        for kind in self.kinds:
-            answer = kind.__torch_dispatch__(func, self.kinds, args, kwargs)
-            if answer is not NotImplemented:
-                return answer
-        return NotImplemented
-
-
-classes_hidden: ContextVar[bool] = ContextVar("wengert_classes_hidden", default=False)
-
-
-def with_classes(args: tuple[Any, ...], m: Modes) -> Modes:
-    """The modes in which the classes of ``args`` are asked too; ``m`` itself if none of them wants to be."""
-    kinds: dict[Any, None] = {}
-    for v in args:
-        for x in v if type(v) in (list, tuple) else (v,):
-            if isinstance(x, general_path.Tensor_) and getattr(type(x), "__torch_dispatch__", None) is not None:
-                kinds[type(x)] = None
-    return m.with_(dispatch=(_Classes(tuple(kinds)), *m.dispatch)) if kinds and not classes_hidden.get() else m
+        return tuple(_array(v) for v in answer), list(answer)
+    return _array(answer), [answer]
 
 
 def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
@@ -285,19 +309,77 @@ def run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
 
 
 def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes) -> Any:
-    """Call the innermost mode with ``func``, which stands for ``op``."""
-    mode = m.dispatch[-1]
+    """Call the innermost mode with ``func``, which stands for ``op``; after the modes, the classes of the arguments."""
+    classes = dispatching((*args, *kwargs.values())) if general_path.DISPATCHING else ()
     calls = _asked.calls
     calls.append((func, op, inplace))
-    set_modes(_below_tape(m, m.dispatch[:-1]))
+    handlers: list[Any] = []
+    if m.dispatch:
+        handlers.append(m.dispatch[-1])
+        set_modes(_below_tape(m, m.dispatch[:-1]))
+        answer = NotImplemented
+    else:
+        set_modes(_below_tape(m, ()))
+    handlers += classes
     try:
-        answer = mode.__torch_dispatch__(func, (), args, kwargs)
+        for handler in handlers:
+            answer = handler.__torch_dispatch__(func, classes, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
     finally:
         calls.pop()
         set_modes(m)
-    if answer is NotImplemented:
-        raise TypeError(f"Multiple dispatch failed for 'torch.ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented")
-    return answer
+    tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch._ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n{tried}\n\n"
+        "For more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def dispatching(args: Any) -> tuple[Any, ...]:
+    """The classes among the arguments that dispatch, subclasses before their bases, otherwise in order."""
+    if not general_path.DISPATCHING or _off.get():
+        return ()
+    found: list[Any] = []
+    for v in args:
+        for x in v if type(v) in (list, tuple) else (v,):
+            kind: Any = type(x)
+            if kind in general_path.DISPATCHING and kind not in found:
+                found.insert(next((i for i, k in enumerate(found) if issubclass(kind, k)), len(found)), kind)
+    return tuple(found)
+
+
+_off: ContextVar[bool] = ContextVar("wengertdispatch_off", default=False)
+
+
+class DisableTorchDispatch:
+    """Inside, no tensor dispatches and no dispatch mode is active."""
+
+    def __enter__(self) -> None:
+        self.before, self.token = modes().dispatch, _off.set(True)
+        change(dispatch=())
+
+    def __exit__(self, *exc: object) -> None:
+        change(dispatch=self.before)
+        _off.reset(self.token)
+
+
+def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """What ``Tensor.__torch_dispatch__`` does: the operator itself, as of a plain tensor."""
+    token = _off.set(True)
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        _off.reset(token)
+
+
+def below(m: Modes, call: Any, args: Any, kwargs: Any) -> Any:
+    """``call(*args, **kwargs)``, seen by nobody and not recorded."""
+    set_modes(_below_tape(m, ()))
+    try:
+        return call(*args, **kwargs)
+    finally:
+        set_modes(m)
 
 
 class _Asked(threading.local):
@@ -319,7 +401,7 @@ def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dic
     row = list(args[:first])
     while row and (p := op.params[len(row) - 1]) in op.defaults and row[-1] is op.defaults[p]:
         row.pop()
-    return tuple(row), kwargs
+    return tuple(list(v) if type(v) is tuple and all(type(n) is int for n in v) else v for v in row), kwargs  # PyTorch's sizes are lists
 
 
 def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -334,7 +416,7 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
         return general_path.general(op, row)
     m = modes()  # with the values that only its gradient needs, which PyTorch's operators give too
     if m.dispatch:
-        values, *_ = dispatched(op, row, m)
+        values, _ = dispatched(op, row, m)
     else:
         _, raw = convert(op, row)
         values = op.forward(*positional(op, raw), **keywords(op, raw))
@@ -342,60 +424,16 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def detached(t: Any, m: Modes) -> Any:
-    """``t.detach()``, run by the modes or the tensor's class; None if there is nobody to run it."""
-    seen = with_classes((t,), m)
-    if not seen.dispatch:
-        return None
-    try:
-        return ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, seen)
-    finally:
-        set_modes(m)
+    """``t.detach()``, seen by the modes."""
+    return ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
+
+
+def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
+    """Tell the modes about the results that ``node`` saves: PyTorch detaches them for it."""
+    for name, t in zip(op.outputs if op.outputs is not ... else (), results):
+        if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
+            detached(t, m)
 
 
 def _array(v: Any) -> Any:
     return v._data if isinstance(v, general_path.Tensor_) else v
-
-
-def _counter(v: Any) -> Any:
-    return v._vc if isinstance(v, general_path.Tensor_) else [0]
-
-
-# -- operators that PyTorch makes of others ---------------------------------------------------------------------------
-
-
-def _linear(x: Any, w: Any, b: Any = None) -> Any:
-    w = w.t() if w.dim() == 2 else w
-    if b is None or x.dim() < 2 or w.dim() < 2:
-        y = _matmul(x, w)
-        return y if b is None else y + b
-    flat = x if x.dim() == 2 else x.reshape(_count(x.shape[:-1]), x.shape[-1])
-    y = function("addmm")(b, flat, w)
-    return y if x.dim() == 2 else y.reshape(*x.shape[:-1], w.shape[-1])
-
-
-def _matmul(x: Any, y: Any) -> Any:
-    a, b = x.dim(), y.dim()
-    if a == 1 and b == 1:
-        return function("dot")(x, y)
-    if a <= 2 and b <= 2:
-        return function("mv")(x, y) if b == 1 else function("mm")(x, y) if a == 2 else function("mm")(x.unsqueeze(0), y).squeeze(0)
-    if a > 2 and b <= 2:  # one factor for all: a single product
-        flat = x.reshape(_count(x.shape[:-1]), x.shape[-1])
-        return _matmul(flat, y).reshape(*x.shape[:-1], *y.shape[1:])
-    x = x.unsqueeze(0) if a == 1 else x
-    batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
-    left = x.expand(*batch, *x.shape[-2:]).reshape(_count(batch), *x.shape[-2:])
-    right = y.expand(*batch, *y.shape[-2:]).reshape(_count(batch), *y.shape[-2:])
-    z = function("bmm")(left, right).reshape(*batch, x.shape[-2], y.shape[-1])
-    return z.squeeze(-2) if a == 1 else z
-
-
-def _numpy_T(x: Any) -> Any:
-    return x.permute(*reversed(range(x.dim())))
-
-
-def _count(shape: Any) -> int:
-    return math.prod(shape)
-
-
-_LOWER: dict[str, Callable[..., Any]] = {"linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T}

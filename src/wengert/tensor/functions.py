@@ -16,7 +16,7 @@ from ..arrays.layouts import lay
 from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
-from .call import KNOWN, PLAIN
+from .call import DISPATCHING, KNOWN, PLAIN
 from .record import rename, told
 from .spaces import RECORDED
 from .whole import enclose
@@ -81,7 +81,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 def _composite(op: Composite) -> Callable[..., Any]:
     define = op.define if not op.by_example else _by_example(op.define)
-    public, node, whole, layout = bool(op.places), op.node, op.whole, op.layout
+    public, node, whole, layout, raw = bool(op.places), op.node, op.whole, op.layout, op.raw
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
@@ -97,6 +97,12 @@ def _composite(op: Composite) -> Callable[..., Any]:
                 if owners:
                     return ask(call, owners, args, kwargs)
                 break
+        if raw is not None and not m.grad and not kwargs and (m.dispatch or DISPATCHING):
+            from .dispatch import dispatching
+            from .lowering import BACKWARD, backward
+
+            if op.name in BACKWARD and (m.dispatch or dispatching(args)):
+                return backward(op, args)
         out = kwargs.pop("out", None)
         observers = m.observers
         since = next_sequence() if whole else 0

@@ -280,7 +280,8 @@ def retain(t: Tensor) -> None:
             if meta.grad is not None:
                 meta.grad = meta.grad + g
             else:
-                meta.grad = g.clone() if modes().grad else type(g)._wrap(g._data.copy())
+                computed = modes().grad or type(g) is not type(g)._plain_class  # a tensor that dispatches knows itself how to be copied
+                meta.grad = g.clone() if computed else type(g)._wrap(g._data.copy())
 
     node._hooks().retain[nr] = keep
 

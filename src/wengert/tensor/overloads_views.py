@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
+from . import types
 from .call import bump, check_normal, check_writable
 from .functions import function
 from .meta import requires_grad
@@ -96,26 +98,34 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
     if self._meta is not None and self._meta.tangents:
         raise RuntimeError("cannot resize variables that has a forward grad")
     shape = shape_of(size)
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")
-    if shape == self._data.shape:
+    if any(n < 0 for n in shape) or prod(shape) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if prod(shape) * self._data.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    kind = format_name(memory_format)
+    if kind == "preserve_format":
+        raise RuntimeError("Unsupported memory formatPreserve")
+    strides = list(format_strides(shape, memory_format)) if kind else [prod(shape[i + 1 :]) for i in range(len(shape))]
+    if shape == self._data.shape and (kind is None or is_in_format(self._data, memory_format)):
         return self
     bump(self)
-    strides = [prod(shape[i + 1 :]) for i in range(len(shape))]
     try:
         self._data = self.detach().as_strided(shape, strides)._data
     except RuntimeError:  # out of bounds
-        larger = np.empty(shape, self._data.dtype)
+        larger = np.empty(prod(shape), self._data.dtype)
         old = self._data.reshape(-1)
-        larger.reshape(-1)[: old.size] = old
-        self._data = larger
+        larger[: old.size] = old
+        self._data = np.lib.stride_tricks.as_strided(larger, shape, [s * larger.itemsize for s in strides])
     return self
 
 
 @overload("Tensor")
 def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
     """``resize_`` to the sizes of another tensor."""
-    return resize_(self, the_template.shape)
+    if format_name(memory_format) != "preserve_format":
+        return resize_(self, the_template.shape, memory_format=memory_format)
+    seen = seems(the_template._data)
+    return resize_(self, the_template.shape, memory_format=None if seen == "contiguous_format" else getattr(types, seen))
 
 
 @overload("Tensor")

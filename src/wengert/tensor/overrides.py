@@ -249,7 +249,11 @@ def _fill() -> None:
 
 
 def prepare(cls: Any) -> None:
-    """Make a new subclass of Tensor ask its ``__torch_function__``."""
+    """Make a new subclass of Tensor ask its ``__torch_function__``, and its ``__torch_dispatch__``."""
+    if any("__torch_dispatch__" in vars(c) for c in cls.__mro__ if c is not Tensor and issubclass(c, Tensor)):
+        from .wrappers import prepare as prepare_dispatching
+
+        prepare_dispatching(cls)
     if cls is Overriding or cls.__torch_function__ is disabled or "_own_operators" in cls.__dict__ or issubclass(cls, Overriding):
         return
     if "add" not in vars(Overriding):

@@ -557,6 +557,7 @@ def detached(t: Any) -> None:
 def modified(node: Node, name: str, array: Any, expected: int, found: int) -> Any:
     """Say which saved value was overwritten (or detached), and what to do. The array to go on with, if none was."""
     op = node.op  # type: ignore[attr-defined]
+    array = array.value._data if type(array) is Packed else array
     if type(found) is Replaced and int(found) == int(expected):
         return array if found is expected or _is_result(op, name) else found.current(array)
     if type(found) is Detached and int(found) == int(expected):

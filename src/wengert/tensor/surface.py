@@ -92,6 +92,8 @@ def _reverse(self: Any) -> Any:
 
 
 def _matrix(self: Any, name: str = "mT") -> Any:
+    if not self._data.ndim:
+        return function("alias")(self)
     if self._data.ndim < 2:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
     return function("transpose")(self, -2, -1)
@@ -99,7 +101,8 @@ def _matrix(self: Any, name: str = "mT") -> Any:
 
 def _adjoint(self: Any) -> Any:
     if self._data.ndim not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor.")
+        batches = " For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else ""
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor.{batches}")
     return _adjoint_batch(self) if self._data.ndim else self.conj()
 
 

@@ -541,13 +541,11 @@ class Tensor(Methods):
 
     def detach(self) -> Any:
         """The same memory, outside the graph; writes to either are noticed by both."""
-        m, kind = modes(), type(self)
-        if (m is not RECORD and m.dispatch) or (kind is not Tensor and hasattr(kind, "__torch_dispatch__")):
+        m = modes()
+        if m is not RECORD and m.dispatch:
             from .dispatch import detached
 
-            answer = detached(self, m)
-            if answer is not None:
-                return answer
+            return detached(self, m)
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
         return t
@@ -711,6 +709,22 @@ class Tensor(Methods):
         from ..serialization.plain import reduce_tensor  # a door to the room above, opened only to pickle
 
         return reduce_tensor(self)
+
+    @staticmethod
+    def _make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
+                               dtype: Any = None, layout: Any = strided, device: Any = None, pin_memory: bool = False,
+                               requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False,
+                               dispatch_layout: bool = False, _extra_dispatch_keys: Any = None, storage_size: Any = None) -> Any:  # fmt: skip
+        """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
+        from .wrappers import wrapper
+
+        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, dispatch_sizes_strides_policy)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from .dispatch import disabled
+
+        return disabled(cls, func, types, args, kwargs)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from ..tensor.dispatch import classes_hidden
-from ._python_dispatch import _Without
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from ..tensor.dispatch import DisableTorchDispatch
 
 __all__ = ["all_same_mode", "no_dispatch"]
 
 
-@contextmanager
-def no_dispatch() -> Iterator[None]:
+def no_dispatch() -> DisableTorchDispatch:
     """A context in which neither a dispatch mode nor a class is asked to run operators."""
-    token = classes_hidden.set(True)
-    try:
-        with _Without(None):
-            yield
-    finally:
-        classes_hidden.reset(token)
+    return DisableTorchDispatch()
 
 
 def all_same_mode(modes: object) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes, set_modes
+from ..tensor import Tensor
+from ..tensor.watched import watch_forever
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-__all__ = ["TorchDispatchMode"]
+__all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing", "transform_subclass"]
 
 
 class TorchDispatchMode:
@@ -41,6 +43,7 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
+        watch_forever()
         m = modes()
         set_modes(m.with_(dispatch=(*m.dispatch, self)))
         return self
@@ -111,3 +114,45 @@ def _disable_current_modes() -> AbstractContextManager[Any]:
 def _pop_mode_temporarily(k: Any = None) -> AbstractContextManager[Any]:
     """A context without the innermost mode."""
     return _Without(1)
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that runs every operator as it is."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What a ``__torch_dispatch__`` shall return for ``func`` that gave ``out``: of an operator that writes, the argument that it wrote to.
+
+    (A view need not be told whose memory it looks at: the operator that is recorded says so.)
+    """
+    written = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    if not written:
+        return out
+    names = [a.name for a in func._schema.arguments]
+    given = dict(zip(names, args)) | (kwargs or {})
+    rows = [given[name] for name in written if name in given]
+    return out if not rows else rows[0] if len(rows) == 1 else tuple(rows)
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """Whether ``t`` is a tensor of a subclass that can be taken apart (``__tensor_flatten__``) and put together."""
+    return isinstance(t, Tensor) and type(t) is not Tensor and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """The same question about a class."""
+    return issubclass(t, Tensor) and t is not Tensor and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def transform_subclass(t: Any, callback: Any, outer_size: Any = None, outer_stride: Any = None) -> Any:
+    """``t`` put together again from ``callback(name, tensor)`` of each of the tensors that it holds."""
+    size = t.size() if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    names, context = t.__tensor_flatten__()
+    parts = {name: callback(name, getattr(t, name)) for name in names}
+    made = type(t).__tensor_unflatten__(parts, context, size, stride)
+    assert made.shape == size and tuple(made.stride()) == tuple(stride), f"Expected the result to have size {size} and strides {stride}"
+    return made

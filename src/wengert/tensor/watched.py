@@ -1,7 +1,8 @@
-"""Functions that stand in no table of operators, made visible to a recorder: creation, random numbers, conversion.
+"""Functions that stand in no table of operators, made visible: creation, random numbers, conversion.
 
-They are plain functions, called directly. While some profiler is on, each one's code is exchanged for code that asks the
-recorder of the thread, so every reference to the function is seen and a program without a profiler pays nothing.
+They are plain functions, called directly. While somebody watches (a profiler; dispatch modes and tensors that dispatch,
+from the first one on), each one's code is exchanged for code that asks them, so every reference to the function is seen
+and a program without watchers pays nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from typing import Any
 
 from ..arrays.random import generator
 from ..graph.modes import modes
-from ..tensor import Tensor, conversion, creation, random, ranges
+from . import call as general_path
+from . import conversion, creation, random, ranges
+from .tensor import Tensor
 
 _lock = threading.Lock()
 _watchers = 0
+_forever = False
 _before: list[tuple[FunctionType, Any, Any]] = []
 
 _SILENT = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"))
@@ -39,21 +43,29 @@ def _seen(*args: Any, _watched: Any, **kwargs: Any) -> Any:
     return _watched(*args, **kwargs)
 
 
-def _asking(name: str, original: Any) -> Any:
-    from ._recorder import Recorder
+def _asking(event: str, original: Any) -> Any:
+    name = event.removeprefix("aten::")
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.dispatch or general_path.DISPATCHING:
+            from .factories import dispatched
+
+            answer = dispatched(name, call, args, kwargs, m)
+            if answer is not NotImplemented:
+                return answer
+        kwargs.pop("pin_memory", None)
         seen = original
-        for observer in modes().observers:
-            if type(observer) is Recorder:
-                seen = observer.function(name, seen)
+        for observer in m.observers:
+            if hasattr(observer, "function"):
+                seen = observer.function(event.strip(), seen)
         return seen(*args, **kwargs)
 
     return call
 
 
 def watch_creation() -> None:
-    """One more recorder wants to see."""
+    """One more watcher wants to see."""
     global _watchers
     with _lock:
         _watchers += 1
@@ -68,12 +80,20 @@ def watch_creation() -> None:
             _before.append((f, code, defaults))
             original = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
             original.__kwdefaults__ = defaults
-            f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name.strip(), original)}  # the old code does not mind
+            f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original)}  # the old code does not mind
             f.__code__ = _seen.__code__.replace(co_freevars=code.co_freevars)
 
 
+def watch_forever() -> None:
+    """Dispatch modes are entered too often for the exchange to be undone each time."""
+    global _forever
+    if not _forever:
+        _forever = True
+        watch_creation()
+
+
 def unwatch_creation() -> None:
-    """One recorder less."""
+    """One watcher less."""
     global _watchers
     with _lock:
         _watchers -= 1

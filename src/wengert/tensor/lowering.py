@@ -1,0 +1,137 @@
+"""Operators of ours that PyTorch makes of others, so that dispatch modes see the parts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.modes import modes
+from ..ops.views import as_view, resolve_shape
+from .dispatch import ask, aten
+from .functions import function
+from .spaces import RAW
+from .types import contiguous_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _linear(x: Any, w: Any, b: Any = None) -> Any:
+    w = w.t() if w.dim() == 2 else w
+    if b is None or x.dim() < 2 or w.dim() < 2:
+        y = _matmul(x, w)
+        return y if b is None else y + b
+    flat = x if x.dim() == 2 else x.reshape(_count(x.shape[:-1]), x.shape[-1])
+    y = function("addmm")(b, flat, w)
+    return y if x.dim() == 2 else y.reshape(*x.shape[:-1], w.shape[-1])
+
+
+def _matmul(x: Any, y: Any) -> Any:
+    a, b = x.dim(), y.dim()
+    if a == 1 and b == 1:
+        return function("dot")(x, y)
+    if a <= 2 and b <= 2:
+        return function("mv")(x, y) if b == 1 else function("mm")(x, y) if a == 2 else function("mm")(x.unsqueeze(0), y).squeeze(0)
+    if a > 2 and b <= 2:  # one factor for all: a single product
+        flat = x.reshape(_count(x.shape[:-1]), x.shape[-1])
+        return _matmul(flat, y).reshape(*x.shape[:-1], *y.shape[1:])
+    x = x.unsqueeze(0) if a == 1 else x
+    batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
+    left = x.expand(*batch, *x.shape[-2:]).reshape(_count(batch), *x.shape[-2:])
+    right = y.expand(*batch, *y.shape[-2:]).reshape(_count(batch), *y.shape[-2:])
+    z = function("bmm")(left, right).reshape(*batch, x.shape[-2], y.shape[-1])
+    return z.squeeze(-2) if a == 1 else z
+
+
+def _numpy_T(x: Any) -> Any:
+    return x.permute(*reversed(range(x.dim())))
+
+
+def _count(shape: Any) -> int:
+    return math.prod(shape)
+
+
+def _index(x: Any, key: tuple[Any, ...]) -> Any:
+    """``x[key]`` of integers, slices, None and Ellipsis in the steps that PyTorch takes: one for each part that does something."""
+    dim = 0
+    for i, k in enumerate(key):
+        if k is Ellipsis:
+            dim = x.dim() - sum(1 for rest in key[i + 1 :] if rest is not None)
+        elif k is None:
+            x = function("unsqueeze")(x, dim)
+            dim += 1
+        elif type(k) is int:
+            x = function("select")(x, dim, k)
+        else:
+            if k != slice(None):
+                x = _cut(x, dim, k.start, k.stop, k.step)
+            dim += 1
+    return x
+
+
+def _cut(x: Any, dim: int, start: Any, end: Any, step: Any) -> Any:
+    start, end = 0 if start is None else start, 9223372036854775807 if end is None else end
+    return _asked(aten.slice.Tensor, _slice, x, dim, start, end, *(() if step in (None, 1) else (step,)))
+
+
+def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    return function("basic_index")(x, (*[slice(None)] * (dim % max(x.dim(), 1)), slice(start, end, step), ...))
+
+
+def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
+    return _cut(x, dim, start, start + length, None)
+
+
+def _reshape(x: Any, shape: Any = ()) -> Any:
+    shape = resolve_shape(shape, x.numel())
+    if as_view(x._data, shape) is not None:
+        return function("view")(x, shape)
+    return _asked(aten._unsafe_view.default, function("view"), x.clone(memory_format=contiguous_format), list(shape))
+
+
+def _asked(func: Any, run: Any, *args: Any) -> Any:
+    """``run(*args)`` under the name ``func``, seen by the modes that are active."""
+    m = modes()
+    return ask(func, run, False, args, {}, m) if m.dispatch or any(hasattr(type(v), "_dispatches") for v in args) else run(*args)
+
+
+LOWER: dict[str, Callable[..., Any]] = {
+    "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
+    "narrow": _narrow, "reshape": _reshape,
+}  # fmt: skip
+
+#: Rules in one kernel, which PyTorch has as operators.
+BACKWARD: dict[str, str] = {
+    "relu_grad": "threshold_backward", "sigmoid_grad": "sigmoid_backward", "tanh_grad": "tanh_backward", "gelu_grad": "gelu_backward",
+    "silu_grad": "silu_backward", "leaky_relu_grad": "leaky_relu_backward", "elu_grad": "elu_backward", "hardtanh_grad": "hardtanh_backward",
+    "softmax_grad": "_softmax_backward_data", "log_softmax_grad": "_log_softmax_backward_data", "mish_grad": "mish_backward",
+    "softplus_grad": "softplus_backward", "log_sigmoid_grad": "log_sigmoid_backward", "hardsigmoid_grad": "hardsigmoid_backward",
+    "hardswish_grad": "hardswish_backward", "layer_norm_grad": "native_layer_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
+    "group_norm_grad": "native_group_norm_backward",
+}  # fmt: skip
+_MADE: dict[str, Callable[..., Any]] = {}
+
+
+def backward(op: Any, args: tuple[Any, ...]) -> Any:
+    """The composite rule ``op`` as the one operator that PyTorch has for it."""
+    run = _MADE.get(op.name)
+    if run is None:
+        run = _MADE[op.name] = _on_arrays(op.raw)
+    return ask(getattr(aten, BACKWARD[op.name]).default, run, False, args, {}, modes())
+
+
+def _on_arrays(raw: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        m = modes()
+        if m.dispatch:
+            return ask(*_current(), False, args, {}, m)
+        answer = raw(*[RAW.unwrap(v) if hasattr(v, "_data") else v for v in args])
+        return tuple(v if v is None else RAW.wrap(v) for v in answer) if type(answer) in (tuple, list) else RAW.wrap(answer)
+
+    def _current() -> tuple[Any, Any]:
+        name = next(n for n, f in _MADE.items() if f is run)
+        return getattr(aten, BACKWARD[name]).default, run
+
+    return run

@@ -1,0 +1,202 @@
+"""Tensors whose class has a ``__torch_dispatch__``: it runs every operator on them, below the tape.
+
+Such a tensor often has no memory of its own (``Tensor._make_wrapper_subclass``): its array has the right shape, strides and
+type, and numbers that mean nothing. So nodes of its operators save tensors instead of arrays, in the manner of saved-tensor
+hooks; and a backward that will meet such a node speaks in tensors, so that rules too reach the class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..graph.modes import modes, set_modes
+from . import call
+from .dispatch import ask, aten, dispatching
+from .meta import meta_of
+from .overrides import Overriding, disabled
+from .record import PACKED, Packed, call_pack_hook, record
+from .tensor import Parameter, Tensor
+from .watched import watch_forever
+
+if TYPE_CHECKING:
+    from ..graph.modes import Modes
+    from ..ops.operator import Operator
+
+
+def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, policy: Any) -> Tensor:
+    """See ``Tensor._make_wrapper_subclass``."""
+    if cls not in call.DISPATCHING:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    if policy not in (None, "sizes", "strides"):
+        raise RuntimeError(f"dispatch_sizes_strides_policy must be 'sizes' or 'strides', not {policy!r}")
+    kind = dt.default_float() if dtype is None else dtype.np
+    if kind.kind not in "fcV" and requires_grad:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    made = Tensor._from.__func__(cls, _ghost(tuple(int(n) for n in size), strides, int(offset or 0), kind))  # type: ignore[attr-defined]
+    if requires_grad:
+        meta_of(made).requires_grad = True
+    return made  # type: ignore[no-any-return]
+
+
+def _ghost(shape: tuple[int, ...], strides: Any, offset: int, kind: np.dtype) -> np.ndarray:
+    """An array with this geometry; the system gives its memory when it is written to, which is never."""
+    if 0 in shape:
+        return np.zeros(shape, kind)
+    if strides is None:
+        return np.zeros((offset + int(np.prod(shape, dtype=np.int64)),), kind)[offset:].reshape(shape)
+    steps = tuple(int(s) for s in strides)
+    memory = np.zeros((offset + 1 + sum((n - 1) * s for n, s in zip(shape, steps)),), kind)
+    return np.lib.stride_tricks.as_strided(memory[offset:], shape, tuple(s * kind.itemsize for s in steps))
+
+
+def prepare(cls: Any) -> None:
+    """Note a new class of tensors that dispatch; what Tensor does by itself, it shall ask for."""
+    if cls.__torch_dispatch__ is _off:
+        return
+    call.DISPATCHING.add(cls)
+    cls._dispatches = True
+    watch_forever()
+    if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and cls.__torch_function__.__func__ is _ASKING:
+        cls.__torch_function__ = disabled  # one of the two is enough
+    for name, method in _METHODS.items():
+        if not any(name in vars(c) for c in _own_bases(cls)):
+            setattr(cls, name, method)
+
+
+def _own_bases(cls: Any) -> list[Any]:
+    """The class and those of its bases that the user wrote."""
+    return [c for c in cls.__mro__ if issubclass(c, Tensor) and c not in (Tensor, Parameter, Overriding)]
+
+
+_ASKING = Tensor.__torch_function__.__func__  # type: ignore[attr-defined]
+_off = getattr(Tensor.__torch_dispatch__, "__func__", None)
+
+
+def _detach(self: Any) -> Any:
+    if not dispatching((self,)):
+        return Tensor.detach(self)
+    return ask(aten.detach.default, Tensor.detach, False, (self,), {}, modes())
+
+
+def _data(self: Any) -> Any:
+    return _detach(self)
+
+
+def _number(self: Any) -> Any:
+    if not dispatching((self,)):
+        return Tensor.item(self)
+    if self._data.size != 1:
+        raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+    return ask(aten._local_scalar_dense.default, Tensor.item, False, (self,), {}, modes())
+
+
+def _refused(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+def _deep_copy(self: Any, memo: Any) -> Any:
+    if id(self) in memo:
+        return memo[id(self)]
+    if self._edge is not None:
+        return Tensor.__deepcopy__(self, memo)
+    before = modes()
+    set_modes(before.with_(grad=False))
+    try:
+        found = self.clone()
+    finally:
+        set_modes(before)
+    memo[id(self)] = found.requires_grad_(self.requires_grad)
+    return found
+
+
+_METHODS: dict[str, Any] = {
+    "detach": _detach, "item": _number, "__bool__": lambda self: bool(_number(self)), "__deepcopy__": _deep_copy,
+    "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
+}  # fmt: skip
+
+
+# -- results and what nodes save --------------------------------------------------------------------------------------------
+
+
+def alias(t: Any) -> Any:
+    """The same tensor as another object, without history."""
+    new = object.__new__(type(t))
+    new._data, new._edge, new._meta, new._vc = t._data, None, None, t._vc
+    new.__dict__.update(t.__dict__)
+    for kind in _own_bases(type(t)):
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(t, name):
+                setattr(new, name, getattr(t, name))
+    return new
+
+
+def result(t: Any, args: tuple[Any, ...]) -> Any:
+    """What a handler gave, as the result of an operator: the tensor itself, unless it is an argument or has a history."""
+    if t._edge is not None or any(t is v for v in args) or (t._meta is not None and t._meta.view is not None):
+        return alias(t)
+    if t._meta is not None:
+        t._meta.requires_grad = False
+    return t
+
+
+def _same(t: Any) -> Any:
+    return t
+
+
+def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...], results: list[Any], m: Modes) -> Any:
+    """``record`` of an operator that dispatched: the node keeps tensors."""
+    for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
+        values[p] = [None if x is None else x._data for x in t] if type(t) is list else t._data
+    early = values.pop(PACKED, None)
+    packing = m if m.packing is not None else m.with_(packing=(_same, _same))
+    if early:
+        values[PACKED] = early
+    node = record(op, inputs, values, live, packing)
+    if node is not None:
+        call.RECORDING_TENSORS[:] = [True]
+        node.__dict__["keeps_tensors"] = True
+        if m.packing is None:
+            for i, name in enumerate(op.saved):
+                t = inputs.get(name)
+                if isinstance(t, Tensor) and type(node.saved[3 * i]) is Packed and type(t._vc) is list:
+                    node.saved = (*node.saved[: 3 * i + 1], t._vc, t._vc[0], *node.saved[3 * i + 3 :])
+        keep_results(op, node, results, m)
+    return node
+
+
+def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], target: Any, m: Modes) -> Any:
+    """``record_tensors`` of an in-place form, before the write: what is about to be overwritten is cloned."""
+    first = op.params[0]
+    node = record_tensors(op, inputs, values, (target,), [target], m)
+    if node is not None and first in op.saved and op.saved.index(first) * 3 < len(node.saved):
+        at = 3 * op.saved.index(first)
+        if node.saved[at] is not None:
+            before = modes()
+            set_modes(before.with_(grad=False))
+            try:
+                _put(node, at, target.clone(), m)
+            finally:
+                set_modes(before)
+    return node
+
+
+def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
+    """Have the node keep the results that it saves, as tensors without history."""
+    for name, t in zip(op.outputs if op.outputs is not ... else (), results):
+        if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
+            kept = alias(t)
+            if m.packing is not None:
+                kept._edge = t._edge
+            _put(node, 3 * op.saved.index(name), kept, m, True)
+            kept._edge = None
+
+
+def _put(node: Any, at: int, t: Any, m: Modes, versioned: bool = False) -> None:
+    pack, unpack = m.packing if m.packing is not None else (_same, _same)
+    entry = Packed(call_pack_hook(pack, t), unpack, None)
+    counter = t._vc if versioned and m.packing is None and type(t._vc) is list else [0]
+    node.saved = (*node.saved[:at], entry, counter, counter[0], *node.saved[at + 3 :])
