@@ -94,7 +94,7 @@ class Level:
         if type(t) is call.Batched_:
             b = batching()
             return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level])), t.level)
-        result = RECORDED.alias(t) if hasattr(type(t), "__torch_dispatch__") else RECORDED.view(t, t.shape)  # what the class is asked for
+        result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
         if not modes().inference:
             alike = tangent.stride() == t.stride() if type(tangent) is call.Batched_ else _alike(t._data, tangent._data)
             self.attach(result, tangent if alike else _laid_out_as(t, tangent))
