@@ -137,6 +137,12 @@ def get_default_device() -> device:
 
 def set_default_tensor_type(t: Any) -> None:
     """Make the type of ``t`` (``torch.DoubleTensor``, say) the default floating type."""
+    from .tensor.errors import warn_once
+
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() as "
+        "alternatives."
+    )
     set_default_dtype(_LEGACY[t.removeprefix("torch.")].dtype if isinstance(t, str) else t.dtype)
 
 

@@ -16,6 +16,20 @@ class LinAlgError(RuntimeError):
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 
 
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, however deep in the package the caller is."""
+    import sys
+    import warnings
+
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+
 def bad_index(a: np.ndarray, key: tuple[Any, ...]) -> IndexError:
     """What is wrong with index arrays that NumPy refuses."""
     at = [(d, i) for d, i in enumerate(key) if isinstance(i, np.ndarray)]

@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 __all__ = ["GradScaler", "autocast"]
 
 
+_MOVED = "`torch.cuda.amp.{0}(args...)` is deprecated. Please use `torch.amp.{0}('cuda', args...)` instead."
+
+
 class autocast:
     """A context, or a decorator, in which operations keep the dtypes they would have anyway."""
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True):
+        warnings.warn(_MOVED.format("autocast"), FutureWarning, stacklevel=2)
         if enabled:
             warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
 
@@ -51,6 +55,7 @@ class GradScaler:
         growth_interval: int = 2000,
         enabled: bool = True,
     ):
+        warnings.warn(_MOVED.format("GradScaler"), FutureWarning, stacklevel=2)
         if enabled:
             warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
 

@@ -87,8 +87,9 @@ class Node(_Fields):
         return name if name not in _QUALIFIED else f"torch::autograd::{name}"
 
     def operation(self) -> str:
-        """The name in error messages: ``Mul`` for ``MulBackward0``."""
-        return self.name().rpartition("Backward")[0] or self.name()
+        """The name in error messages: ``Mul`` for ``MulBackward0``, ``Pow2`` for ``PowBackward2``."""
+        name, _, number = self.name().rpartition("Backward")
+        return name + number.removeprefix("0") if name and (number.isdigit() or not number) else self.name()
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.errors import warn
 from .operator import family
 
 if TYPE_CHECKING:
@@ -368,10 +369,8 @@ def _axis(input: Any, dim: Any) -> int:
 
 
 def _implied(name: str, ndim: int) -> int:
-    import warnings
-
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning, stacklevel=4
+    warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument."
     )
     return 0 if ndim in (0, 1, 3) else 1
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import linalg_ldl
-from ..arrays.errors import LinAlgError
+from ..arrays.errors import LinAlgError, warn
 from .linalg_solve import check_matrix, check_square
 from .operator import family
 from .views import axis
@@ -226,6 +226,8 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     else:
         squares = F.sum(w * aweights) if fweights is not None else F.sum(aweights * aweights)
         scale = F.clamp(total - correction * squares / total, 0)
+    if scale <= 0 if w is None else F.every(scale <= 0):
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
     x = x - F.unsqueeze(mean, 1)
     right = x if w is None else x * w
     right = F.t(F.conj(right) if F.is_complex(right) else right)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.dtypes import scalar_name
+from ..arrays.errors import warn
 from .activation import raised, unsupported
 from .operator import family
 from .reduce import mean, total
@@ -22,12 +23,10 @@ def legacy(size_average: Any, reduce: Any, reduction: str) -> str:
     """The ``reduction`` that the deprecated flags mean."""
     if size_average is None and reduce is None:
         return reduction
-    import warnings
-
     mean = True if size_average is None else size_average
     total = True if reduce is None else reduce
     found = "mean" if mean and total else "sum" if total else "none"
-    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.", UserWarning, stacklevel=4)
+    warn(f"size_average and reduce args will be deprecated, please use reduction='{found}' instead.")
     return found
 
 
@@ -65,13 +64,9 @@ def _size(shape: Any) -> int:
 
 def _warn_size(name: str, input: Any, target: Any) -> None:
     if input.shape != target.shape:
-        import warnings
-
-        warnings.warn(
+        warn(
             f"Using a target size (torch.Size({list(target.shape)})) that is different to the input size (torch.Size({list(input.shape)})). "
-            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
-            UserWarning,
-            stacklevel=5,
+            "This will likely lead to incorrect results due to broadcasting. Please ensure they have the same size."
         )
 
 
@@ -293,12 +288,9 @@ def cross_entropy_soft(F, input, target, weight, reduction, label_smoothing):
 def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """Kullback–Leibler divergence of log-probabilities ``input`` from ``target``, element by element, reduced."""
     if reduction == "mean" and size_average is None and reduce is None:
-        import warnings
-
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch size, and "
-            "aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=4,
+            "aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major release."
         )
     reduction = legacy(size_average, reduce, reduction)
     if "i" in (F.dtype_of(input).kind, F.dtype_of(target).kind):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.errors import warn
 from ..arrays.reduce import add_up, sum_halves, wide_type
 from .operator import family
 from .views import dims_of
@@ -222,12 +223,9 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
     mean = _plus(input, axis, None, None, True)
     n = count(input.shape, dim)
     if n <= correction:
-        import warnings
-
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
-            "output numel).",
-            stacklevel=3,
+            "output numel)."
         )
     mean = mean / n
     away = np.asarray(input - mean)

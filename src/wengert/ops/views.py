@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.dtypes import scalar_name
-from ..arrays.errors import bad_index, refuse_overflow
+from ..arrays.errors import bad_index, refuse_overflow, warn
 from ..arrays.layouts import blank, lay, layout_like
 from .operator import family
 
@@ -387,10 +387,8 @@ _said: list[bool] = []
 def without_imaginary(a: Any) -> Any:
     """The real parts; said once in a process, for the rest is lost."""
     if not _said:
-        import warnings
-
         _said.append(True)
-        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+        warn("Casting complex values to real discards the imaginary part")
     return a.real
 
 

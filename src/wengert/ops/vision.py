@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.errors import warn
 from .activation import unsupported
 from .operator import family
 from .pooling import along
@@ -180,21 +181,38 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
     return y if y is not input else input * 1
 
 
+def _deprecated(name: str) -> None:
+    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
+
+
+def _corners(align_corners: bool | None) -> bool:
+    """``align_corners``, whose default is not what it was."""
+    if align_corners is None:
+        warn(
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the "
+            "old behavior is desired. See the documentation of grid_sample for details."
+        )
+    return bool(align_corners)
+
+
 @composite
 def upsample(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of ``interpolate``."""
+    _deprecated("upsample")
     return F.interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @composite
 def upsample_nearest(F, input, size=None, scale_factor=None):
     """The old name of ``interpolate(mode="nearest")``."""
+    _deprecated("upsample_nearest")
     return F.interpolate(input, size, scale_factor, "nearest")
 
 
 @composite
 def upsample_bilinear(F, input, size=None, scale_factor=None):
     """The old name of ``interpolate(mode="bilinear", align_corners=True)``."""
+    _deprecated("upsample_bilinear")
     return F.interpolate(input, size, scale_factor, "bilinear", True)
 
 
@@ -276,7 +294,8 @@ def affine_grid(F, theta, size, align_corners=None):
         raise ValueError(expected if len(size) == 4 else expected.replace("2D", "3D").replace("Nx2x3", "Nx3x4"))
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    lines = [_line(n, bool(align_corners), d) for n in size[2:]]
+    align = _corners(align_corners)
+    lines = [_line(n, align, d) for n in size[2:]]
     mesh = np.meshgrid(*lines, indexing="ij")
     base = np.stack([*reversed(mesh), np.ones_like(mesh[0])], -1).reshape(-1, len(size) - 1)
     grid = F.matmul(F.constant(base), F.transpose(theta, 1, 2))
@@ -346,7 +365,7 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
         raise RuntimeError(f"expected scalar type {scalar_name(F.dtype_of(input))} but found {scalar_name(F.dtype_of(grid))}")
     if mode == "bicubic" and n == 3:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    align = bool(align_corners)
+    align = _corners(align_corners)
     space = tuple(input.shape[2:])
     batch, channels = input.shape[:2]
     out = tuple(grid.shape[1:-1])

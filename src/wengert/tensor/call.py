@@ -17,7 +17,7 @@ from ..arrays.lazy import Lazy, plain, put, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
 from ..ops.strided import look, memory_of, start_of
-from .errors import explain
+from .errors import explain, warn_resized
 from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
 from .record import PACKED, pack_inputs, packed_result, record, rename
 
@@ -421,6 +421,8 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
         if m.mutation is not None:
             m.mutation.before_write(t)
         if t._data.shape != a.shape:
+            if t._data.size:
+                warn_resized(t._data.shape, a.shape)
             t._data = np.empty(a.shape, t._data.dtype)
         put(t._data, a)
         bump(t)

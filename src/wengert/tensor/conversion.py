@@ -210,8 +210,13 @@ def _words(kind: np.dtype) -> str:
 
 def storage(self: Tensor) -> Any:
     """The memory that the tensor looks at, as elements of its type."""
+    from .errors import warn_once
     from .storage import TypedStorage
 
+    warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only matter to "
+        "you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+    )
     return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
 
 

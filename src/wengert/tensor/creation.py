@@ -12,6 +12,7 @@ from ..arrays import dtypes as dt
 from ..arrays.layouts import blank, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
 from . import call
+from .errors import warn, warn_once
 from .meta import INFERENCE_VERSION, meta_of
 from .meta import requires_grad as is_recorded
 from .tensor import Tensor
@@ -167,6 +168,11 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             UserWarning,
             stacklevel=2,
         )
+    if type(data) is list and data and type(data[0]) is np.ndarray:
+        warn_once(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray with "
+            "numpy.array() before converting to a tensor."
+        )
     return finish(array_of(data, None if dtype is None else np_dtype(dtype)), requires_grad)
 
 
@@ -208,12 +214,25 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
             "(You can probably work around this by making a copy of your array  with array.copy().) "
         )
+    if not array.flags.writeable:
+        warn_once(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result "
+            "in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor. This "
+            "type of warning will be suppressed for the rest of this program."
+        )
     return finish(np.asarray(array))
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A 1-d tensor on the memory of a Python buffer."""
-    return finish(np.frombuffer(buffer, np_dtype(dtype), count, offset), requires_grad)
+    array = np.frombuffer(buffer, np_dtype(dtype), count, offset)
+    if not array.flags.writeable:
+        warn_once(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying "
+            "(supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it writable before "
+            "converting it to a tensor. This type of warning will be suppressed for the rest of this program."
+        )
+    return finish(array, requires_grad)
 
 
 def from_dlpack(ext_tensor: Any) -> Tensor:
@@ -390,6 +409,11 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, dev
 
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
     """A copy of ``data`` in the type of this tensor."""
+    if isinstance(data, Tensor):
+        warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
+        )
     return finish(array_of(data, np_dtype(dtype, self._data.dtype)), requires_grad)
 
 
@@ -400,7 +424,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         return new_empty(self, *(args or (0,)), device=device)
     if isinstance(data, Tensor) and data._data.dtype != self._data.dtype:
         raise TypeError(f"expected a tensor of type {dt.scalar_name(self._data.dtype)} (got {dt.scalar_name(data._data.dtype)})")
-    return new_tensor(self, data, device=device)
+    return finish(array_of(data, self._data.dtype))
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.errors import warn
+
 if TYPE_CHECKING:
     from ..ops.operator import Operator
 
@@ -49,10 +51,17 @@ _warned: set[str] = set()
 warn_always = False  # see torch.set_warn_always
 
 
-def warn_once(message: str, stacklevel: int = 3) -> None:
-    """Warn the user of the caller, the first time in a process."""
-    if warn_always or message not in _warned:
-        import warnings
+def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    """``out=`` has numbers in it, and takes another shape."""
+    warn(
+        f"An output with one or more elements was resized since it had shape {list(shape)}, which does not match the required output shape "
+        f"{list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. "
+        "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
+    )
 
+
+def warn_once(message: str) -> None:
+    """Warn at the user's line, the first time in a process."""
+    if warn_always or message not in _warned:
         _warned.add(message)
-        warnings.warn(message, stacklevel=stacklevel)
+        warn(message)

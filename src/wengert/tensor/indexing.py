@@ -15,6 +15,7 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import bad_index, refuse_overflow
 from ..graph.modes import RECORD, SILENT, modes
 from . import call
+from .errors import warn
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .tensor import Tensor
@@ -245,13 +246,10 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
 def _as_tuple(key: Any) -> tuple[Any, ...]:
     """The components of a key that is no tuple: NumPy's old rule takes a short list for one if anything but a number is in it."""
     if type(key) is list and len(key) < 32 and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key):
-        import warnings
-
-        warnings.warn(
+        warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead "
             "of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
-            "different result",
-            stacklevel=4,
+            "different result"
         )
         return tuple(key)
     return (key,)
@@ -309,9 +307,7 @@ def _tidy(k: Any) -> Any:
             if k._data.ndim == 0:
                 return k if type(k) is call.Batched_ else int(k._data)
             if d.char == "B":
-                import warnings
-
-                warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4)
+                warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
                 return Tensor._wrap(k._data.astype(bool))
             return k
         if d.kind == "b":

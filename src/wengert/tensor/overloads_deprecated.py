@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import warn_once
 from .functions import function
 from .overloads import FUNCTIONS, METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _REMOVED = "torch.{0} is deprecated in favor of {1} and will be removed in a future PyTorch release.\n"
 _EQUAL = "This transform will produce equivalent results for all valid (symmetric positive definite) inputs."
@@ -28,15 +31,29 @@ TEXTS = {
     "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
     "chain_matmul": "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
     "accepts a list of two or more tensors rather than multiple parameters.",
+    "meshgrid": "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+    "stft": "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows such as "
+    "torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning and use a rectangular window, "
+    "explicitly set `window=torch.ones(n_fft, device=<device>)`.",
+    "istft": "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to make the inversion "
+    "lossless.To suppress this warning and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
 }  # fmt: skip
+
+# Where it depends on the arguments.
+CONCERNED: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], bool]] = {
+    "cross": lambda args, kwargs: len(args) < 3 and kwargs.get("dim") is None,
+    "meshgrid": lambda args, kwargs: kwargs.get("indexing") is None,
+    **dict.fromkeys(("stft", "istft"), lambda args, kwargs: (args[4] if len(args) > 4 else kwargs.get("window")) is None),
+}
+FUNCTIONS_ONLY = ("chain_matmul", "meshgrid")
 
 
 def _warning(name: str, work: Any) -> Any:
-    text = TEXTS[name]
+    text, concerned = TEXTS[name], CONCERNED.get(name)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if name != "cross" or (len(args) < 3 and kwargs.get("dim") is None):
-            warn_once(text, 4)
+        if concerned is None or concerned(args, kwargs):
+            warn_once(text)
         return work(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
@@ -46,5 +63,5 @@ def _warning(name: str, work: Any) -> Any:
 
 for _name in TEXTS:
     FUNCTIONS[_name] = _warning(_name, FUNCTIONS.get(_name) or function(_name))
-    if _name != "chain_matmul":
+    if _name not in FUNCTIONS_ONLY:
         METHODS[_name] = FUNCTIONS[_name]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..ops.activation import unsupported
 from . import call
+from .errors import warn
 from .functions import function, inplace_function
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .random import by_map
@@ -142,13 +143,6 @@ def _channels_dropped(input: Any, p: float, inplace: bool) -> Any:
     return scale(input, mask, 0.0 if p == 1.0 else 1.0 / (1.0 - p))
 
 
-def warn(text: str) -> None:
-    """Warn the caller of the function that found it out."""
-    import warnings
-
-    warnings.warn(text, stacklevel=5)
-
-
 def _feature(name: str, with_batch: int) -> None:
     def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
         if name == "dropout2d" and input.ndim == 3:
@@ -223,6 +217,8 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     """A differentiable sample of a categorical distribution. Jang et al., 2016; Maddison et al., 2016."""
     from .random import exponential_
 
+    if eps != 1e-10:
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = -exponential_(type(logits)._wrap(np.empty(logits.shape, logits._data.dtype))).log()
     soft = function("softmax")((logits + noise) / tau, dim)
     if not hard:
@@ -275,14 +271,9 @@ def _elementwise_loss(name: str, op: str, extra: str | None = None, default: flo
         reduction = legacy(size_average, reduce, reduction)
         checked(reduction)
         if input._data.shape != target._data.shape:
-            import warnings
-
-            warnings.warn(
+            warn(
                 f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
-                "incorrect results due to broadcasting. Please ensure they have the same size.",
-                UserWarning,
-                stacklevel=2,
-            )
+                "incorrect results due to broadcasting. Please ensure they have the same size.")
         if weight is not None:
             values = call(input, target, None, None, "none", *([value] if extra else [])) * weight
             return values if reduction == "none" else values.sum() / weight.expand_as(values).sum() if reduction == "mean" else values.sum()

@@ -73,6 +73,11 @@ def _scatter(find: Any) -> Any:
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not isinstance(src, Tensor):
             src = input.new_full(index.shape, src)
+        else:
+            warn_once(
+                "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+                "torch.scatter_reduce instead for more reduction options."
+            )
         return _reduce(find, "scatter", input, dim, index, src, _KINDS[reduce], True, more)
 
     return scatter

@@ -566,7 +566,10 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
         return array
     kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
-    origin = f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges else ""
+    origin = ""
+    if edge is not None and edge[0].edges:  # the history of a view that was written to is that of a strided piece of its base
+        maker = "AsStrided" if getattr(getattr(edge[0], "op", None), "view", False) is True else edge[0].operation()
+        origin = f", which is output {edge[1]} of {maker},"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind}]{origin} is at version {int(found)}; expected version {int(expected)} instead. Hint: {node.name()} saved "

@@ -8,6 +8,7 @@ from ..ops import load
 from ..ops.operator import TABLE, Operator
 from . import backward as _backward  # noqa: F401  gives Tensor.backward its engine
 from . import conversion, creation, indexing, overloads, random, ranges
+from .errors import warn_once
 from .functions import FUNCTIONS, dunder, function, inplace_function
 from .tensor import Tensor
 
@@ -88,6 +89,12 @@ def assemble() -> None:
 
 def _reverse(self: Any) -> Any:
     """The tensor with its dimensions reversed."""
+    if self._data.ndim > 2:
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a future "
+            "release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions "
+            "of a tensor."
+        )
     return function("numpy_T")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
 
 
