@@ -213,3 +213,57 @@ def test_edges_of_numbers(torch):
     x = torch.rand(3).requires_grad_()
     assert len((x**2).grad_fn.next_functions) == len((x % 2).grad_fn.next_functions) == len((1 - x).grad_fn.next_functions) == 1
     assert [n is None for n, _ in (x * 2).grad_fn.next_functions] == [False, True]
+
+
+BELOW = {  # what is one step with us, and several to those who look
+    "F.linear(m, m, x)": "Addmm0(leaf, leaf, T0(leaf))", "F.linear(m, m)": "Mm0(leaf, T0(leaf))", "F.linear(c, m)": "Squeeze4(Mm0(-, T0(leaf)))",
+    "F.linear(b, m, x)": "View0(Addmm0(leaf, View0(leaf), T0(leaf)))", "F.linear(b, m)": "UnsafeView0(Mm0(View0(leaf), T0(leaf)))",
+    "F.linear(x, m)": "Squeeze4(Mm0(Unsqueeze0(leaf), T0(leaf)))", "F.linear(m, m.detach(), x)": "Addmm0(leaf, leaf, -)",
+    "b[0, 1]": "Select0(Select0(leaf))", "b[None, 0, 1:, ::2]": "Slice0(Slice0(Select0(Unsqueeze0(leaf))))",
+    "b[..., 0, None]": "Unsqueeze0(Select0(leaf))", "b[:, 0]": "Select0(leaf)", "b[1:]": "Slice0(leaf)",
+}  # fmt: skip
+
+
+def _below(node):
+    name = node.name().replace("Backward", "").removeprefix("torch::autograd::")
+    return "leaf" if name == "AccumulateGrad" else f"{name}({', '.join('-' if n is None else _below(n) for n, _ in node.next_functions)})"
+
+
+@pytest.mark.parametrize("code", BELOW)
+def test_what_lies_below(torch, names, code):
+    given = {k: v.detach().double().requires_grad_(v.requires_grad) if v.is_floating_point() else v for k, v in names.items() if k in "xmbc"}
+    leaves = [v for v in given.values() if v.requires_grad]
+
+    def derivatives(y):
+        first = torch.autograd.grad(y.sin().sum(), leaves, create_graph=True, allow_unused=True)
+        total = sum((g * g).sum() for g in first if g is not None)
+        second = torch.autograd.grad(total, leaves, allow_unused=True) if total.requires_grad else ()
+        return [None if g is None else g.tolist() for g in (*first, *second)]
+
+    make = {**names, **given}
+    plain, y = eval(code, make), eval(code, make)
+    assert _below(y.grad_fn) == BELOW[code] == _below(y.grad_fn)
+    ran, inner = [], y.grad_fn.next_functions[-1][0]
+    several = inner is not None and not hasattr(inner, "variable")
+    if several:
+        inner.register_hook(lambda gi, go: ran.append(tuple(go[0].shape)))
+    expected = derivatives(plain)
+    found = derivatives(y)
+    assert bool(ran) == several
+    for a, b in zip(expected, found):
+        assert (a is None and b is None) or torch.allclose(torch.tensor(a), torch.tensor(b))
+
+
+def test_looking_after_a_backward_and_from_inside_of_one(torch):
+    import importlib
+
+    F = importlib.import_module(f"{torch.__name__}.nn.functional")
+    x, w, b = torch.rand(2, 4, 3), torch.rand(5, 3, requires_grad=True), torch.rand(5, requires_grad=True)
+    y = F.linear(x, w, b)
+    seen = []
+    y.grad_fn.register_hook(lambda gi, go: seen.append(len(y.grad_fn.next_functions)))
+    y.sum().backward()
+    assert len(seen) == 1 and w.grad.shape == (5, 3) and b.grad.tolist() == [8.0] * 5
+    assert _below(y.grad_fn) == "View0(Addmm0(leaf, -, T0(leaf)))"
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.sum().backward()

@@ -33,6 +33,10 @@ class Packed:
         self.value, self.unpack, self.array = value, unpack, array
 
 
+# Operators whose node is taken apart (see ``unfold``) when somebody looks at what lies below it.
+FOLDED = frozenset(("linear", "basic_index", "select_index", "unsqueeze_index"))
+
+
 class OpNode(Node):
     """The node of a declared operator.
 
@@ -140,7 +144,11 @@ class OpNode(Node):
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """As of every node; where PyTorch has an operator of its own for a number, there is no edge for it."""
+        """As of every node; where PyTorch has several nodes there are several now, where it has an operator for a number no edge for it."""
+        if self.op.name in FOLDED and "_unfolded" not in self.__dict__:
+            from .unfold import unfold
+
+            unfold(self)
         found = super().next_functions
         places = self.places_shown()
         if places is not None:
@@ -554,6 +562,9 @@ def detached(t: Any) -> None:
         counter[0] = version
 
 
+_REPLAYED = ("conj", "view_as_real", "view_as_complex", "neg_view")  # views that are no strided piece of their base
+
+
 def modified(node: Node, name: str, array: Any, expected: int, found: int) -> Any:
     """Say which saved value was overwritten (or detached), and what to do. The array to go on with, if none was."""
     op = node.op  # type: ignore[attr-defined]
@@ -568,7 +579,9 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
     origin = ""
     if edge is not None and edge[0].edges:  # the history of a view that was written to is that of a strided piece of its base
-        maker = "AsStrided" if getattr(getattr(edge[0], "op", None), "view", False) is True else edge[0].operation()
+        op_below = getattr(edge[0], "op", None)
+        strided = op_below is not None and op_below.view is True and op_below.name not in _REPLAYED
+        maker = "AsStrided" if strided else edge[0].operation()
         origin = f", which is output {edge[1]} of {maker},"
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

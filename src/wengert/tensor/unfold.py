@@ -1,0 +1,152 @@
+"""Nodes that stand for several of PyTorch's, taken apart when somebody looks at what lies below them.
+
+A linear layer and a subscript of several parts are one step with us. Whoever asks for ``next_functions`` gets the steps
+that PyTorch would have recorded, as nodes of the graph that run and take hooks like any other; nobody else pays for them.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.engine import current_walk
+from ..graph.node import Node
+from ..ops.operator import TABLE
+from .record import OpNode, node_class, renamed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..graph.node import Edge
+
+_lock = threading.Lock()
+
+
+def unfold(node: OpNode) -> None:
+    """Take ``node`` apart, if there is something to take apart. Not while a gradient is under way."""
+    if current_walk() is None:
+        with _lock:
+            if node.op.name in UNFOLDING and not node.__dict__.get("_unfolded"):
+                node.__dict__["_unfolded"] = True
+                UNFOLDING[node.op.name](node)
+
+
+def _step(after: OpNode, part: float, name: str, consts: tuple[Any, ...], edge: Edge, shape: tuple[int, ...], shown: str | None = None) -> Edge:
+    """An edge to a new node of the operator ``name``, older than ``after`` by a ``part`` of the distance to its inputs."""
+    kind = node_class(TABLE[name])  # type: ignore[arg-type]
+    node: Any = OpNode.__new__(kind if shown is None else renamed(kind, shown, True))
+    node.saved, node.edges, node.hooks, node.seq, node.shape, node.dtype = consts, (edge,), None, after.seq + part, shape, after.dtype
+    node.__dict__.update(_unfolded=True, _sequence=after._sequence_nr())
+    return node, 0
+
+
+def _shape(edge: Edge | None) -> Any:
+    return None if edge is None else edge[0].shape if edge[0].outputs == 1 else edge[0].shape[edge[1]]
+
+
+# -- a linear layer: the product with the weight's transpose, between views where the input is no matrix ------------------
+
+
+class Product(OpNode):
+    """The product of a linear layer: the node of the layer, on matrices, with an edge to the weight's transpose.
+
+    ``_own``: the edges of the layer, the bias' first; ``_full``: the shape of its result, if that is not a matrix. A product
+    without a bias has no edge for it.
+    """
+
+    __slots__ = ()
+
+    next_functions = Node.next_functions
+
+    def _edge_to(self, name: str, index: int = 0) -> Any:
+        return self.__dict__["_own"][self.op.wrt.index(name)] if name in self.op.wrt else None
+
+    def _gradients(self, space: Any, g: Any, needs: Any) -> Any:
+        full, own = self.__dict__["_full"], self.__dict__["_own"]
+        biased = len(needs) == len(own)
+        grads = list(super()._gradients(space, g if full is None else space.reshape(g, full), needs if biased else (False, *needs)))
+        at = self.op.wrt.index("input")
+        if full is not None and grads[at] is not None:
+            grads[at] = space.reshape(grads[at], (-1, _shape(own[at])[-1]))
+        at = self.op.wrt.index("weight")
+        if grads[at] is not None:
+            grads[at] = space.t(grads[at])
+        return grads if biased else grads[1:]
+
+
+def _linear(node: Any) -> None:
+    bias, source, weight = node.edges
+    if (weight is not None and len(_shape(weight)) != 2) or len(node.shape) == 0:
+        return
+    biased = node.shown().name() in ("AddmmBackward0", "ViewBackward0")
+    outer, shape = node.shown().name(), node.shape
+    flat = (math.prod(shape[:-1]), shape[-1])
+    to_weight = None if weight is None else _step(node, 0.5, "t", (), weight, tuple(reversed(_shape(weight))))
+    kind = _products.setdefault(biased, type("AddmmBackward0" if biased else "MmBackward0", (Product, node_class(node.op)), {
+        "__slots__": (), "shown": OpNode.shown, "name": OpNode.name, "__module__": "torch.autograd.graph"}))  # fmt: skip
+    if len(shape) == 2:
+        node.__class__ = kind
+        node.__dict__.update(_own=node.edges, _full=None)
+        node.edges = (bias, source, to_weight) if biased else (source, to_weight)
+        return
+    one = len(shape) == 1 and not biased
+    width = 0 if source is None else _shape(source)[-1]
+    before = None if source is None else (
+        _step(node, 0.75, "unsqueeze", (0,), source, (1, width)) if one
+        else _step(node, 0.75, "reshape", (_shape(source),), source, (flat[0], width))
+    )  # fmt: skip
+    core: Any = OpNode.__new__(kind)
+    core.saved, core.hooks, core.seq, core.shape, core.dtype = node.saved, None, node.seq + 0.25, flat, node.dtype
+    core.edges = (bias, before, to_weight) if biased else (before, to_weight)
+    core.__dict__.update(_own=node.edges, _full=shape, _unfolded=True, _sequence=node._sequence_nr())
+    if "tangents" in node.__dict__:
+        core.__dict__["tangents"] = node.__dict__.pop("tangents")
+    last = "squeeze" if one else "reshape"
+    consts = {"input_shape": flat, "dim": 0}
+    node.__class__ = renamed(node_class(TABLE[last]), outer, True)  # type: ignore[arg-type]
+    node.saved, node.edges = tuple(consts[c] for c in TABLE[last].consts), ((core, 0),)  # type: ignore[union-attr]
+
+
+_products: dict[bool, type] = {}
+
+
+# -- a subscript: one step for each part that is not a whole dimension --------------------------------------------------
+
+
+def _subscript(node: Any) -> None:
+    values = dict(zip(node.op.consts, node.saved))
+    shape, dim = values["input_shape"], 0
+    steps: list[tuple[str, int, Any]] = []
+    for part in values["key"]:
+        if part is Ellipsis:
+            dim += len(shape) - sum(p is not None and p is not Ellipsis for p in values["key"])
+        elif part is None:
+            steps.append(("unsqueeze_index", dim, None))
+            dim += 1
+        elif isinstance(part, slice):
+            if part != slice(None):
+                steps.append(("basic_index", dim, part))
+            dim += 1
+        else:
+            steps.append(("select_index", dim, part))
+    if len(steps) < 2:
+        return
+    edge, seen = node.edges[0], np.broadcast_to(np.zeros((), np.int8), shape)
+    for i, (name, at, part) in enumerate(steps):
+        key = (slice(None),) * at + (part,)
+        given = {"input_shape": seen.shape, "key": key}
+        consts = tuple(given[c] for c in TABLE[name].consts)  # type: ignore[union-attr]
+        seen = seen[key]
+        if i < len(steps) - 1:
+            edge = _step(node, 1 - (i + 1) / (len(steps) + 1), name, consts, edge, seen.shape)
+    node.__class__ = node_class(TABLE[name])  # type: ignore[arg-type]
+    node.saved, node.edges = consts, (edge,)
+
+
+UNFOLDING: dict[str, Callable[[Any], None]] = {
+    "linear": _linear,
+    **dict.fromkeys(("basic_index", "select_index", "unsqueeze_index"), _subscript),
+}
