@@ -33,10 +33,10 @@ OTHER_SHAPE = {
          "nn.functional.bilinear", "special.ndtr", "__rmatmul__", "nn.functional.pad/circular"), _ONE),
     **dict.fromkeys(
         ("combinations", "cov", "cumulative_trapezoid", "einsum", "fft.fft", "fft.rfft", "fft.rfft2", "fft.rfftn", "fft.fft2", "fft.fftn",
-         "fft.hfft", "fft.hfft2", "fft.hfftn", "fft.ifft", "fft.ihfft", "fft.ifft2", "fft.ifftn", "fft.ihfft2", "fft.ihfftn", "fft.irfft2",
-         "fft.irfftn", "gradient", "inner", "linalg.cond", "linalg.matrix_power", "linalg.multi_dot", "masked.mean", "native_group_norm",
+         "fft.hfft", "fft.hfft2", "fft.hfftn", "fft.ifft", "fft.ihfft", "fft.ifft2", "fft.ifftn", "fft.ihfft2", "fft.ihfftn",
+         "gradient", "inner", "linalg.cond", "linalg.matrix_power", "linalg.multi_dot", "masked.mean", "native_group_norm",
          "nn.functional.cosine_similarity", "nn.functional.gaussian_nll_loss", "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals",
-         "quantile", "nanquantile", "stft", "tensordot", "trapz", "trapezoid", "diff", "to_sparse", "__rdiv__"), _STEPS),
+         "quantile", "nanquantile", "stft", "tensordot", "trapz", "trapezoid", "diff", "to_sparse", "__rdiv__", "float", "half", "bfloat16"), _STEPS),
     **dict.fromkeys(("cartesian_prod", "kron", "linalg.tensorinv", "linalg.tensorsolve"), _COPY),
     **dict.fromkeys(("sum_to_size", "masked.prod", "nn.functional.batch_norm"), _LEAF),
     "round/decimals_0": "the name goes by the number of decimals, not by whether it was given",
@@ -62,6 +62,7 @@ OTHER_MEMORY = {
             "StdMeanBackward0": "correction", "VarBackward0": "correction", "VarMeanBackward0": "correction",
         },
         _PARTS: {
+            "AddmmBackward0": "mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
             "AsStridedBackward0_copy": "size storage_offset stride",
             "ConvolutionBackward0": "bias_sym_sizes_opt output_padding padding transposed",
             "CtcLossBackward0": "blank input_lengths target_lengths zero_infinity", "DiagonalBackward0_copy": "dim1 dim2 offset self_sym_sizes",
