@@ -79,15 +79,16 @@ DIFFERENT = {
     **dict.fromkeys(("nn.functional.conv1d", "nn.functional.conv_transpose2d", "nn.functional.conv_transpose3d"), "kernels for some sizes only"),
     **dict.fromkeys(("nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate/area"), "only where all sizes change, or one is pooled as two"),
     "nn.functional.max_pool1d": "PyTorch has another kernel where no gradient is wanted",
-    "nn.functional.linear_cross_entropy/chunked_none": "PyTorch's chunks are joined row by row",
+    **dict.fromkeys(("nn.functional.avg_pool1d", "nn.functional.adaptive_max_pool1d"), "a row of pixels is pooled as an image, which lies otherwise"),
     **dict.fromkeys(("linalg.lstsq", "linalg.lstsq/grad_oriented"), "the solution is the beginning of LAPACK's larger buffer"),
     **dict.fromkeys(("linalg.lu_solve", "ormqr", "triangular_solve"), "LAPACK works in the order that an argument has"),
     "unravel_index": "one view of a table of all coordinates",
-    "masked.logaddexp": "PyTorch fills masked places in another order",
 }  # fmt: skip
 # Nothing to compare.
 ABSENT = {
     "sparse.mm/reduce": "its samples are of a sparse layout",
+    "sparse.sampled_addmm": "its samples are of a sparse layout",
+    "hash_tensor": "numbers that are no sums of the elements in an order",
     "max_pool2d_with_indices_backward": "a kernel that PyTorch shows only to its own code",
     "chalf": "complex numbers of half precision",
     "histogramdd": "edges in descending order",

@@ -195,7 +195,7 @@ def combinations(F, input, r=2, with_replacement=False):
 # -- reordering --------------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, dims: F.flip(g, dims)), variadic="dims", linear=True)
+@operator(grad=dict(input=lambda F, g, dims: F.flip(g, dims)), variadic="dims", linear=True, layout="first")
 def flip(input: Array, dims):
     """The elements in reverse order along ``dims``; a copy."""
     dims = (dims,) if isinstance(dims, int) else dims
