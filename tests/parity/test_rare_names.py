@@ -53,7 +53,7 @@ def test_segment_reduce(reduce: str, runs: dict[str, Any]) -> None:
             np.testing.assert_allclose(b, a)
 
 
-HASHED = ["[1, 2, 3]", "[[1.0, 2.0], [3.0, 4.0]]", "[True, False]", "[-1, 2]", "[]"]
+HASHED = ["3.5", "3", "[1, 2, 3]", "[[1.0, 2.0], [3.0, 4.0]]", "[True, False]", "[-1, 2]", "[]"]
 
 
 @pytest.mark.parametrize("values", HASHED)

@@ -88,7 +88,6 @@ DIFFERENT = {
 ABSENT = {
     "sparse.mm/reduce": "its samples are of a sparse layout",
     "sparse.sampled_addmm": "its samples are of a sparse layout",
-    "hash_tensor": "numbers that are no sums of the elements in an order",
     "max_pool2d_with_indices_backward": "a kernel that PyTorch shows only to its own code",
     "chalf": "complex numbers of half precision",
     "histogramdd": "edges in descending order",

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..ops.reduce import axes_of
 from .creation import finish
 from .overloads import METHODS, overload
 
@@ -31,7 +32,7 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     kind = "f8" if input.is_floating_point() else "i8"
     bits = np.ascontiguousarray(input.detach()._data.astype(kind)).view(np.uint64).reshape(input.shape)
     xor: Any = np.bitwise_xor.reduce
-    return finish(np.asarray(xor(bits, axis=dims or None, keepdims=keepdim)))
+    return finish(np.asarray(xor(bits, axis=axes_of(dims, input.ndim) if dims else None, keepdims=keepdim)))
 
 
 @overload("Tensor")
