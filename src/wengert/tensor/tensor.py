@@ -583,15 +583,19 @@ class Tensor(Methods):
         return (self._data.astype(np.float32) if self._data.dtype.kind == "V" else self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The array itself: memory is shared. ``force=True`` detaches first."""
+        """The array itself: memory is shared. ``force=True`` detaches first.
+
+        Of a lazy conjugate or negative, whose numbers stand nowhere in memory, it is a computed array: read-only, so that
+        nothing is written in vain (PyTorch refuses; with ``force=True`` both give a copy).
+        """
         if not force and modes().grad and requires_grad(self):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
+        found = plain(self._data)
         if type(self._data) is Lazy and not force:
-            bit, name = ("conjugate", "conj") if self.is_conj() else ("negative", "neg")
-            raise RuntimeError(f"Can't call numpy() on Tensor that has {bit} bit set. Use tensor.resolve_{name}().numpy() instead.")
-        return plain(self._data)
+            found.flags.writeable = False
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         a = self.numpy()
