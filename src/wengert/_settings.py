@@ -137,7 +137,7 @@ def get_default_device() -> device:
 
 def set_default_tensor_type(t: Any) -> None:
     """Make the type of ``t`` (``torch.DoubleTensor``, say) the default floating type."""
-    from .tensor.errors import warn_once
+    from .arrays.errors import warn_once
 
     warn_once(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() as "
@@ -225,14 +225,14 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 def set_warn_always(b: bool) -> None:
     """Whether the warnings that come once in a process come every time."""
-    from .tensor import errors
+    from .arrays import errors
 
     errors.warn_always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What ``set_warn_always`` was last told."""
-    from .tensor import errors
+    from .arrays import errors
 
     return errors.warn_always
 

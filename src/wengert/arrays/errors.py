@@ -28,6 +28,15 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 _PACKAGE = __name__.partition(".")[0]
+_warned: set[str] = set()
+warn_always = False  # see torch.set_warn_always
+
+
+def warn_once(message: str) -> None:
+    """Warn at the user's line, the first time in a process."""
+    if warn_always or message not in _warned:
+        _warned.add(message)
+        warn(message)
 
 
 def bad_index(a: np.ndarray, key: tuple[Any, ...]) -> IndexError:

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.dtypes import scalar_name
-from ..arrays.errors import bad_index, refuse_overflow, warn
+from ..arrays.errors import bad_index, refuse_overflow, warn_once
 from ..arrays.layouts import blank, lay, layout_like
 from .operator import family
 
@@ -381,14 +381,9 @@ def complex(real: Array, imag: Array):
     return out
 
 
-_said: list[bool] = []
-
-
 def without_imaginary(a: Any) -> Any:
     """The real parts; said once in a process, for the rest is lost."""
-    if not _said:
-        _said.append(True)
-        warn("Casting complex values to real discards the imaginary part")
+    warn_once("Casting complex values to real discards the imaginary part")
     return a.real
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arrays.dtypes import of
+from ..arrays.errors import warn_once
 from ..arrays.lazy import plain
 from ..graph import node as node_module
 from ..graph.engine import below, reachable, run
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
-from .errors import warn_once
 from .meta import CopySlices, edge_of, requires_grad
 from .spaces import RAW, RECORDED
 from .tensor import Tensor as Tensor_

@@ -210,7 +210,7 @@ def _words(kind: np.dtype) -> str:
 
 def storage(self: Tensor) -> Any:
     """The memory that the tensor looks at, as elements of its type."""
-    from .errors import warn_once
+    from ..arrays.errors import warn_once
     from .storage import TypedStorage
 
     warn_once(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import warn, warn_once
 from ..arrays.layouts import blank, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
 from . import call
-from .errors import warn, warn_once
 from .meta import INFERENCE_VERSION, meta_of
 from .meta import requires_grad as is_recorded
 from .tensor import Tensor

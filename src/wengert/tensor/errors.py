@@ -47,10 +47,6 @@ def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
     return None
 
 
-_warned: set[str] = set()
-warn_always = False  # see torch.set_warn_always
-
-
 def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """``out=`` has numbers in it, and takes another shape."""
     warn(
@@ -58,10 +54,3 @@ def warn_resized(shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
         f"{list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. "
         "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0)."
     )
-
-
-def warn_once(message: str) -> None:
-    """Warn at the user's line, the first time in a process."""
-    if warn_always or message not in _warned:
-        _warned.add(message)
-        warn(message)

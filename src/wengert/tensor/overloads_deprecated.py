@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import warn_once
+from ..arrays.errors import warn_once
 from .functions import function
 from .overloads import FUNCTIONS, METHODS
 

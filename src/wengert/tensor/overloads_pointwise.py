@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import warn_once
 from . import call
-from .errors import warn_once
 from .functions import dunder, function, inplace_function
 from .overloads import FUNCTIONS, METHODS, overload
 from .tensor import Tensor, wrap

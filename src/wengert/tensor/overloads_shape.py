@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays.errors import warn_once
 from ..ops.arrange import common_shape
 from ..ops.strided import geometry
-from .errors import warn_once
 from .functions import function, inplace_function
 from .overloads import overload
 from .record import told

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays.errors import warn_once
 from ..ops import load
 from ..ops.operator import TABLE, Operator
 from . import backward as _backward  # noqa: F401  gives Tensor.backward its engine
 from . import conversion, creation, indexing, overloads, random, ranges
-from .errors import warn_once
 from .functions import FUNCTIONS, dunder, function, inplace_function
 from .tensor import Tensor
 

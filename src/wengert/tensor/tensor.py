@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import warn_once
 from ..arrays.lazy import Lazy, address, marks, plain
 from ..graph.modes import RECORD, modes
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
-from .errors import warn_once
 from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
 from .record import detached, replaced
 from .types import CPU, Size, contiguous_format, strided
