@@ -303,8 +303,10 @@ def test_two_tensors_in_one(torch):
 
 
 def test_logging_tensors(torch, monkeypatch):
-    monkeypatch.setattr(logging.getLogger("LoggingTensor"), "propagate", False)
-    monkeypatch.setattr(logging.getLogger("LoggingTensor"), "level", logging.WARNING)
+    logger = logging.getLogger("LoggingTensor")  # both libraries': what else listens to it cannot read its records
+    monkeypatch.setattr(logger, "propagate", False)
+    monkeypatch.setattr(logger, "level", logging.WARNING)
+    monkeypatch.setattr(logger, "handlers", [])
     logs = part(torch, "testing._internal.logging_tensor")
     with logs.capture_logs() as lines:
         x = logs.LoggingTensor(torch.tensor([3.0]), requires_grad=True)

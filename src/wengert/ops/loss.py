@@ -89,6 +89,9 @@ def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
 def mse_loss(input: Array, target: Array, reduction="mean"):
     if input.dtype.kind in "iubc":
         raise unsupported("mse_cpu", input.dtype)
+    if input.dtype.itemsize == 2:  # PyTorch rounds the difference, and the square again
+        difference = np.subtract(input, target)
+        return _reduced(np.multiply(difference, difference), reduction)
     return _reduced(K.square_difference(input, target), reduction)
 
 
