@@ -31,6 +31,7 @@ TRIES = 3  # of a ratio that looks worse than recorded
 def run_child(library: str, workload: str, threads: int, seconds: float) -> dict[str, Any]:
     """Run one measurement; a failure is returned under ``error``, and shown in the table."""
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # imports are timed as they are after the first one
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WENGERT_NUM_THREADS"):
         environment[variable] = str(threads)
     command = [sys.executable, "-m", "benchmarks.child", library, workload, str(threads), str(seconds)]
