@@ -302,11 +302,16 @@ def test_two_tensors_in_one(torch):
     assert torch.allclose(p.a, torch.full((2,), 0.9)) and p.b.tolist() == [0, 0]
 
 
-def test_logging_tensors(torch, monkeypatch):
-    logger = logging.getLogger("LoggingTensor")  # both libraries': what else listens to it cannot read its records
+def unheard(monkeypatch):
+    """Nobody listens to the logger of both libraries, whose records pytest cannot read. Called by the test: later than pytest."""
+    logger = logging.getLogger("LoggingTensor")
     monkeypatch.setattr(logger, "propagate", False)
     monkeypatch.setattr(logger, "level", logging.WARNING)
     monkeypatch.setattr(logger, "handlers", [])
+
+
+def test_logging_tensors(torch, monkeypatch):
+    unheard(monkeypatch)
     logs = part(torch, "testing._internal.logging_tensor")
     with logs.capture_logs() as lines:
         x = logs.LoggingTensor(torch.tensor([3.0]), requires_grad=True)
@@ -326,3 +331,13 @@ def test_logging_tensors(torch, monkeypatch):
     with logs.capture_logs_with_logging_tensor_mode() as lines:
         torch.ones(2).view(1, 2)
     assert lines[1] == "$1: f32[1, 2] = torch._ops.aten.view.default($0, ['1', '2'])"
+
+
+def test_tensors_of_a_class_are_compared_by_their_numbers(torch, monkeypatch):
+    unheard(monkeypatch)
+    logs = part(torch, "testing._internal.logging_tensor")
+    x, y = (logs.LoggingTensor(torch.tensor(v)) for v in ([1.0, 2.0], [0.0, 0.0]))
+    assert torch.allclose(x, x) and not torch.allclose(x, y)
+    torch.testing.assert_close(x, torch.tensor([1.0, 2.0]))
+    with pytest.raises(AssertionError, match="Tensor-likes are not close"):
+        torch.testing.assert_close(x, y)

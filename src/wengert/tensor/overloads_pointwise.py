@@ -152,7 +152,8 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
             "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
             "feature."
         )
-    return bool(_isclose(input, other, rtol, atol, equal_nan)._data.all())
+    close = _isclose(input, other, rtol, atol, equal_nan)
+    return bool(close._data.all() if type(close) is Tensor else close.all())
 
 
 def _tensors(name: str, **given: Any) -> None:
