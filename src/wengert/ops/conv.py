@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.errors import warn
+from ..arrays.errors import warn_once
 from .activation import unsupported
 from .conv_checks import check, ntuple
 from .operator import family
@@ -94,20 +94,13 @@ def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: 
     return y if batched else F.squeeze(y, 0)
 
 
-_told: list[bool] = []  # whether the warning below was given
-
-
 def _named_padding(F: Any, x: Any, padding: str, kernel: Any, dilation: Any) -> tuple[Any, Any]:
     if padding == "valid":
         return x, (0,) * len(kernel)
     total = [d * (k - 1) for k, d in zip(kernel, dilation)]
-    if not all(t % 2 == 0 for t in total) and not _told:
-        _told.append(True)
-        warn(
-            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created"
-        )
     if all(t % 2 == 0 for t in total):
         return x, tuple(t // 2 for t in total)
+    warn_once("Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created")
     pads = [v for t in reversed(total) for v in (t // 2, t - t // 2)]
     return F.constant_pad_nd(x, tuple(pads)), (0,) * len(kernel)
 
