@@ -35,6 +35,7 @@ enum { F(gemm_vectors) = 2 * VECTOR_BYTES / sizeof(REAL), F(gemm_step) = 1 };
             for (int j = 0; j < F(gemm_vectors); j++) STORE(c + i * c_row + j * F(gemm_step), tile[i][j]);           \
     }
 GEMM_TILE(gemm_tile, GEMM_ROWS)
+GEMM_TILE(gemm_half, GEMM_ROWS / 2)
 GEMM_TILE(gemm_row, 1)
 #undef GEMM_TILE
 
@@ -92,7 +93,7 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
     for (size j = 0; j < columns; j += GEMM_COLUMNS, packed += depth * GEMM_COLUMNS) {
         const size n = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS;
         for (size i = 0; i < rows;) {
-            const size count = i + GEMM_ROWS <= rows ? GEMM_ROWS : 1;
+            const size count = i + GEMM_ROWS <= rows ? GEMM_ROWS : i + GEMM_ROWS / 2 <= rows ? GEMM_ROWS / 2 : 1;
             REAL edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)];
             REAL *to = n == GEMM_COLUMNS ? c + i * c_row + j : edge;
             const size step = n == GEMM_COLUMNS ? c_row : GEMM_COLUMNS;
@@ -100,6 +101,7 @@ static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a,
                 for (size r = 0; r < count; r++)
                     for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? c[(i + r) * c_row + j + k] : 0;
             if (count == 1) F(gemm_row)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
+            else if (count < GEMM_ROWS) F(gemm_half)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
             else F(gemm_tile)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
             if (to == edge)
                 for (size r = 0; r < count; r++)

@@ -188,7 +188,7 @@ struct recurrent {
 
 struct kernels {
     const char *name;
-    size gemm_columns_bytes; /* the width of a tile of a matrix product */
+    size gemm_columns_bytes, gemm_rows; /* the width and height of a tile of a matrix product */
     OPTIMIZER_KERNELS(DECLARE_OPTIMIZER)
     ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
 #define DECLARE_ARITHMETIC(name, nin) DECLARE_ELEMENTWISE(name, nin, 0)

@@ -60,7 +60,7 @@ static int tame_angles_f64(const double *const *in, size n)
 
 const struct kernels TABLE(ISA) = {
     .name = NAME(ISA),
-    .gemm_columns_bytes = 2 * VECTOR_BYTES,
+    .gemm_columns_bytes = 2 * VECTOR_BYTES, .gemm_rows = GEMM_ROWS,
 #define ENTRY(kernel, nin, cost) .kernel##_f32 = kernel##_loop_f32, .kernel##_f64 = kernel##_loop_f64,
     ELEMENTWISE_KERNELS(ENTRY)
 #undef ENTRY

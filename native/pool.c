@@ -23,30 +23,35 @@ void pool_run(pool_task task, void *context, size total, int chunks) { run_seria
 
 #else
 
-#ifdef __linux__
-#include <sched.h>
-#endif
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_THREADS = 64, CHUNKS_PER_THREAD = 4 };
-/* Waking a sleeping thread takes tens of microseconds: hand out only work that is longer than that. */
+/* Handing out work takes a few microseconds, or tens of them where a thread has to be woken: only work longer than that. */
 static const double WORTH_WAKING = 40e3;
 static const double SMALLEST_CHUNK = 10e3;
+/* How long a thread watches for what it waits for before it sleeps, in nanoseconds: about as long as Python takes from
+ * one kernel to the next. */
+static const int64_t PATIENCE = 100000;
 
 static struct {
-    pthread_mutex_t busy;  /* held by the thread whose job is running */
-    pthread_mutex_t lock;  /* guards what follows */
+    pthread_mutex_t busy;       /* held by the thread whose job is running */
+    pthread_mutex_t lock;       /* held to go to sleep, and to wake */
     pthread_cond_t wake, done;
-    int threads, workers;  /* wanted, including the caller; started */
-    int open, inside;      /* whether workers may still join the job; how many are in it */
-    unsigned generation;
+    int workers;                /* started */
+    atomic_int threads;         /* wanted, including the caller */
+    atomic_uint generation;     /* of jobs */
+    atomic_int open, inside;    /* whether workers may still join the job; how many are in it */
+    atomic_int sleepers, waits; /* workers that sleep; whether the caller does */
     pthread_t handles[MAX_THREADS];
+    int64_t patience;           /* PATIENCE, or none where threads share processors */
 #ifdef __linux__
     cpu_set_t allowed;
-    int avoided;           /* the processor that workers stay away from */
+    int avoided;                /* the processor that workers stay away from */
 #endif
     pool_task task;
     void *context;
@@ -63,19 +68,54 @@ static void take_chunks(void)
         pool.task(pool.context, chunk_begin(pool.total, i, pool.chunks), chunk_begin(pool.total, i + 1, pool.chunks), i);
 }
 
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Evaluate `condition` until it holds or patience is at an end. Whoever else wants the processor gets it now and then. */
+#define WATCH(condition)                                                                                      \
+    if (pool.patience)                                                                                        \
+        for (const int64_t until = nanoseconds() + pool.patience; !(condition) && nanoseconds() < until; sched_yield()) \
+            for (int k = 0; k < 40 && !(condition); k++) relax();
+
+static unsigned next_job(unsigned seen, int patient)
+{
+    unsigned now = seen;
+    if (patient) WATCH((now = atomic_load(&pool.generation)) != seen)
+    if (now != seen) return now;
+    pthread_mutex_lock(&pool.lock);
+    atomic_fetch_add(&pool.sleepers, 1); /* the caller looks at this after it has changed the generation */
+    while ((now = atomic_load(&pool.generation)) == seen) pthread_cond_wait(&pool.wake, &pool.lock);
+    atomic_fetch_sub(&pool.sleepers, 1);
+    pthread_mutex_unlock(&pool.lock);
+    return now;
+}
+
 static void *worker(void *argument)
 {
     const int rank = (int)(intptr_t)argument;
-    unsigned seen = 0;
-    pthread_mutex_lock(&pool.lock);
-    for (;;) {
-        while (!pool.open || pool.generation == seen || rank >= pool.threads) pthread_cond_wait(&pool.wake, &pool.lock);
-        seen = pool.generation;
-        pool.inside++;
-        pthread_mutex_unlock(&pool.lock);
-        take_chunks();
-        pthread_mutex_lock(&pool.lock);
-        if (--pool.inside == 0) pthread_cond_signal(&pool.done);
+    for (unsigned seen = 0;;) {
+        seen = next_job(seen, rank < atomic_load(&pool.threads));
+        if (rank >= atomic_load(&pool.threads)) continue;
+        atomic_fetch_add(&pool.inside, 1); /* the caller looks at this after it has closed the job */
+        if (atomic_load(&pool.open)) take_chunks();
+        if (atomic_fetch_sub(&pool.inside, 1) == 1 && atomic_load(&pool.waits)) {
+            pthread_mutex_lock(&pool.lock);
+            pthread_cond_signal(&pool.done);
+            pthread_mutex_unlock(&pool.lock);
+        }
     }
     return NULL;
 }
@@ -87,7 +127,8 @@ static void after_fork_in_child(void)
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.wake, NULL);
     pthread_cond_init(&pool.done, NULL);
-    pool.workers = pool.open = pool.inside = 0;
+    pool.workers = 0;
+    atomic_store(&pool.open, 0), atomic_store(&pool.inside, 0), atomic_store(&pool.sleepers, 0), atomic_store(&pool.waits, 0);
 }
 
 static void start_workers(void)
@@ -120,6 +161,14 @@ static void make_room(void)
 #endif
 }
 
+static int processors(void)
+{
+#ifdef __linux__
+    if (CPU_COUNT(&pool.allowed)) return CPU_COUNT(&pool.allowed);
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static int default_threads(void)
 {
     const char *names[] = {"WENGERT_NUM_THREADS", "OMP_NUM_THREADS"};
@@ -127,15 +176,13 @@ static int default_threads(void)
         const char *value = getenv(names[i]);
         if (value && atoi(value) > 0) return atoi(value);
     }
-#ifdef __linux__
-    if (CPU_COUNT(&pool.allowed)) return CPU_COUNT(&pool.allowed);
-#endif
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+    return processors();
 }
 
 void pool_set_threads(int count)
 {
     pool.threads = count < 1 ? 1 : count > MAX_THREADS ? MAX_THREADS : count;
+    pool.patience = pool.threads <= processors() ? PATIENCE : 0;
 }
 
 int pool_get_threads(void)
@@ -166,22 +213,29 @@ void pool_run(pool_task task, void *context, size total, int chunks)
         run_serially(task, context, total, chunks);
         return;
     }
-    pthread_mutex_lock(&pool.lock);
     if (pool.workers < pool.threads - 1) start_workers();
     make_room();
     pool.task = task, pool.context = context, pool.total = total, pool.chunks = chunks;
     atomic_store(&pool.next, 0);
-    pool.open = 1;
-    pool.generation++;
-    pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.lock);
+    atomic_store(&pool.open, 1);
+    atomic_fetch_add(&pool.generation, 1);
+    if (atomic_load(&pool.sleepers)) {
+        pthread_mutex_lock(&pool.lock); /* whoever counts as a sleeper does sleep after this */
+        pthread_mutex_unlock(&pool.lock);
+        pthread_cond_broadcast(&pool.wake);
+    }
 
     take_chunks();
 
-    pthread_mutex_lock(&pool.lock);
-    pool.open = 0; /* who wakes up only now finds nothing to join */
-    while (pool.inside) pthread_cond_wait(&pool.done, &pool.lock);
-    pthread_mutex_unlock(&pool.lock);
+    atomic_store(&pool.open, 0); /* who wakes up only now finds nothing to join */
+    WATCH(!atomic_load(&pool.inside))
+    if (atomic_load(&pool.inside)) {
+        pthread_mutex_lock(&pool.lock);
+        atomic_store(&pool.waits, 1);
+        while (atomic_load(&pool.inside)) pthread_cond_wait(&pool.done, &pool.lock);
+        atomic_store(&pool.waits, 0);
+        pthread_mutex_unlock(&pool.lock);
+    }
     pthread_mutex_unlock(&pool.busy);
 }
 

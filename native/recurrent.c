@@ -10,12 +10,14 @@ static const int gates_of[] = {4, 4, 3, 3, 1, 1};
 struct recurrent_job {
     enum layer layer;
     int type;
+    size batch, grain; /* sequences are shared out by so many */
     struct recurrent v;
 };
 
-static void sequences(void *context, size begin, size end, int chunk)
+static void sequences(void *context, size first, size last, int chunk)
 {
     const struct recurrent_job *job = context;
+    const size begin = first * job->grain, end = last * job->grain < job->batch ? last * job->grain : job->batch;
     (void)chunk;
 #define RUN(name)                                                                     \
     if (job->type == NPY_FLOAT) kernels->name##_rows_f32(&job->v, begin, end);        \
@@ -92,9 +94,14 @@ static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssiz
     if (job.type == NPY_FLOAT) kernels->gemm_pack_rows_f32((float *)packed, PyArray_DATA(w), row, column, inner, wide);
     else kernels->gemm_pack_rows_f64((double *)packed, PyArray_DATA(w), row, column, inner, wide);
     const double cost = batch ? (double)total / batch * gates * hidden * (hidden * (width == 4 ? 0.01 : 0.02) + 1) : 0;
-    const int chunks = pool_chunks(batch, cost);
+    /* Half a tile of the product is the least that keeps the processor busy; every thread gets as much as it can at once,
+     * as each walks through all the weights at each step. */
+    job.batch = batch, job.grain = kernels->gemm_rows / 2;
+    const size grains = (batch + job.grain - 1) / job.grain;
+    int chunks = pool_chunks(grains, cost * job.grain);
+    if (chunks > pool_get_threads()) chunks = pool_get_threads();
     Py_BEGIN_ALLOW_THREADS
-    pool_run(sequences, &job, batch, chunks);
+    pool_run(sequences, &job, grains, chunks);
     Py_END_ALLOW_THREADS
     result = Py_NewRef(Py_True);
 done:
