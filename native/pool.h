@@ -1,6 +1,6 @@
-/* A small pool of threads that sleep on a condition variable when idle, so that they never take a core from the BLAS
- * library's own threads. A task is a function over a range of chunks; the caller works too. Without POSIX threads
- * (Windows) everything runs in the caller. */
+/* A small pool of threads. When idle they watch for the next job for a tenth of a millisecond, giving way to whoever else
+ * wants the processor (the BLAS library's own threads), and then sleep: to be woken takes longer than many a kernel. A task
+ * is a function over a range of chunks; the caller works too. Without POSIX threads (Windows) everything runs in the caller. */
 #ifndef WENGERT_POOL_H
 #define WENGERT_POOL_H
 
