@@ -261,7 +261,8 @@ def test_a_broken_excepthook_does_not_hide_the_error(write):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_ctrl_c(write):
     path = write("program.py", "import time\nprint('ready', flush=True)\ntime.sleep(30)\n")
-    process = subprocess.Popen([*WENGERT, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    listening = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731  (a job in the background ignores it)
+    process = subprocess.Popen([*WENGERT, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=listening)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
