@@ -66,6 +66,30 @@ def call(*args: Any, **options: Any) -> Sample:
     return Sample(args, options)
 
 
+def unary(first: Any = A) -> list[Sample]:
+    """One tensor: a matrix, a number, nothing."""
+    return [call(first(2, 3)), call(first()), call(first(0, 2))]
+
+
+def pairs(first: Any = A, second: Any = A) -> list[Sample]:
+    """Two tensors: alike, broadcast both ways, 0-d with dimensions, empty."""
+    return [
+        call(first(2, 3), second(2, 3)),
+        call(first(3, 1), second(1, 4)),
+        call(first(2, 3), second()),
+        call(first(), second(2)),
+        call(first(0, 3), second(3)),
+    ]
+
+
+def usual(op: Any) -> list[Sample]:
+    """Samples of an operator on single elements that is defined everywhere, from its declaration; none of another kind."""
+    if not getattr(op, "pointwise", False) or op.tensor_lists:
+        return []
+    needed = [p for p in op.params if p not in op.defaults]
+    return {1: unary, 2: pairs}[len(needed)]() if set(needed) <= set(op.tensors) and 0 < len(needed) < 3 else []
+
+
 def draw(spec: Any, rng: np.random.Generator, torch: Any) -> Any:
     """The tensor that ``spec`` describes; anything else as it is, lists element by element."""
     if isinstance(spec, list):

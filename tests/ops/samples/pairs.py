@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from ..sampling import A, C, P, call
-
-
-def _pairs(first=A, second=A):
-    return [
-        call(first(2, 3), second(2, 3)),
-        call(first(3, 1), second(1, 4)),
-        call(first(2, 3), second()),
-        call(first(0, 3), second(3)),
-    ]
-
+from ..sampling import A, C, P, call, pairs
 
 SAMPLES = {
     "addcmul": [
@@ -29,10 +19,6 @@ SAMPLES = {
     ],
     "lerp": [call(A(2, 3), A(2, 3), 0.3), call(A(3), A(2, 1), 0.7), call(A(0), A(1), 1), call(A(), A(2), -2.0)],
     "lerp_tensor": [call(A(2, 3), A(2, 3), A(2, 3)), call(A(3), A(2, 1), A()), call(A(0), A(1), A(0))],
-    "atan2": _pairs(),
-    "hypot": _pairs(),
-    "logaddexp": _pairs(),
-    "logaddexp2": _pairs(),
-    "xlogy": [*_pairs(A, P), call(A(3), 2.0), call(2.0, P(3)), call(C([0.0, 1.0]), P(2))],
-    "special_xlog1py": [*_pairs(A, P), call(A(3), 2.0), call(2.0, P(3))],
+    "xlogy": [*pairs(A, P), call(A(3), 2.0), call(2.0, P(3)), call(C([0.0, 1.0]), P(2))],
+    "special_xlog1py": [*pairs(A, P), call(A(3), 2.0), call(2.0, P(3))],
 }

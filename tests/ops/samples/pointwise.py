@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from ..sampling import A, B, C, P, call
-
-
-def _pairs(first=A, second=A):
-    """Two tensors: alike, broadcast both ways, 0-d with dimensions, empty."""
-    return [
-        call(first(2, 3), second(2, 3)),
-        call(first(3, 1), second(1, 4)),
-        call(first(2, 3), second()),
-        call(first(), second(2)),
-        call(first(0, 3), second(3)),
-    ]
-
+from ..sampling import A, B, C, P, call, pairs, unary
 
 SAMPLES = {
-    "add": [*_pairs(), call(A(2, 3), 2.0), call(A(2, 3), A(3), alpha=0.5), call(A(3), 2, alpha=3)],
-    "sub": [*_pairs(), call(A(2, 3), 2.0), call(1.5, A(3)), call(A(2, 3), A(3), alpha=0.5)],
-    "rsub": [*_pairs(), call(A(2, 3), 2.0), call(A(2, 3), A(3), alpha=0.5)],
-    "mul": [*_pairs(), call(A(2, 3), 2.0), call(2, A(3))],
-    "div": [*_pairs(A, P), call(A(2, 3), 2.0), call(2, P(3))],
+    "add": [*pairs(), call(A(2, 3), 2.0), call(A(2, 3), A(3), alpha=0.5), call(A(3), 2, alpha=3)],
+    "sub": [*pairs(), call(A(2, 3), 2.0), call(1.5, A(3)), call(A(2, 3), A(3), alpha=0.5)],
+    "rsub": [*pairs(), call(A(2, 3), 2.0), call(A(2, 3), A(3), alpha=0.5)],
+    "mul": [*pairs(), call(A(2, 3), 2.0), call(2, A(3))],
+    "div": [*pairs(A, P), call(A(2, 3), 2.0), call(2, P(3))],
     "div_rounded": [
         call(A(3), P(3), "floor"),
         call(A(2, 3), P(3), "trunc"),
@@ -29,15 +17,9 @@ SAMPLES = {
         call(A(3), 2.0, "trunc"),
     ],
     "floor_divide": [call(C([1.5, -2.5]), C([2.0])), call(C([3, -3]), 2)],
-    "remainder": [*_pairs(A, P), call(A(2, 3), 0.7), call(3.0, P(3))],
-    "fmod": [*_pairs(A, P), call(A(2, 3), 0.7)],
-    "neg": [call(A(2, 3)), call(A()), call(A(0))],
-    "positive": [call(A(2, 3))],
-    "abs": [call(A(2, 3)), call(A()), call(A(0))],
-    "maximum": _pairs(),
-    "minimum": _pairs(),
-    "fmax": _pairs(),
-    "fmin": _pairs(),
+    "remainder": [*pairs(A, P), call(A(2, 3), 0.7), call(3.0, P(3))],
+    "fmod": [*pairs(A, P), call(A(2, 3), 0.7)],
+    "positive": unary(),
     "clamp": [
         call(A(2, 3), -1, 1),
         call(A(4), min=-0.5),

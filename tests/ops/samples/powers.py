@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from ..sampling import A, C, P, call
-
-
-def _unary(*draws):
-    return [call(draw(*shape)) for draw in draws for shape in ((2, 3), (), (0, 2))]
-
+from ..sampling import A, C, P, call, unary
 
 SAMPLES = {
     "pow": [
@@ -23,15 +18,10 @@ SAMPLES = {
         call(A(3), C([2.0, 0.0, 3.0])),
     ],
     "float_power": [call(P(3), A(3)), call(A(3), 2), call(2.0, A(3))],
-    "sqrt": _unary(P),
-    "rsqrt": _unary(P),
-    "square": _unary(A),
-    "reciprocal": _unary(A),
-    "exp": _unary(A),
-    "exp2": _unary(A),
-    "expm1": _unary(A),
-    "log": _unary(P),
-    "log2": _unary(P),
-    "log10": _unary(P),
-    "log1p": _unary(P),
+    "sqrt": unary(P),
+    "rsqrt": unary(P),
+    "log": unary(P),
+    "log2": unary(P),
+    "log10": unary(P),
+    "log1p": unary(P),
 }
