@@ -31,12 +31,14 @@ def test_edges_are_shown():
 
 
 def test_an_operator_is_short():
-    """Fifteen lines on average, everything in the package counted; five for a plain one."""
+    """Fifteen lines on average, everything in the package counted; five, none of them wide, for each plain one but one."""
     tool = generator("operator_cost")
     each, files = tool.costs()
     assert sum(files.values()) < 15 * len(each)
-    plain = sorted(c.lines for c in each if c.plain)
-    assert plain[len(plain) // 2] <= 5
+    plain = [c for c in each if c.plain]
+    assert len(plain) > 120
+    long = {c.name for c in plain if c.lines > 5 or c.width > 120}
+    assert long == {"pow"}  # whole numbers, Python numbers and half precision have ways of their own
 
 
 def test_rules_are_read_from_the_source():

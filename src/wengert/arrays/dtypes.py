@@ -141,6 +141,13 @@ def default_complex() -> np.dtype:
     return C128 if _default is float64 else C64
 
 
+def largest(np_dtype: np.dtype) -> float:
+    """The largest finite number of a type (of a complex type's parts)."""
+    if np_dtype.kind == "V":
+        return 3.3895313892515355e38
+    return float(np.finfo(np_dtype).max if np_dtype.kind in "fc" else 1 if np_dtype.kind == "b" else np.iinfo(np_dtype).max)
+
+
 def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     """PyTorch's ``promote_types`` on NumPy dtypes."""
     if a == b:

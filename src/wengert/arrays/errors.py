@@ -16,6 +16,12 @@ class LinAlgError(RuntimeError):
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 
 
+def as_is(error: ValueError) -> ValueError:
+    """``error``, to be shown to users as it is; without the mark a ``ValueError`` is taken for NumPy's, and told in PyTorch's words."""
+    error.as_is = True  # type: ignore[attr-defined]
+    return error
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep in the package the caller is."""
     import sys

@@ -219,7 +219,16 @@ def airy_ai(x: Array) -> Array:
 _AIRY_LEFT, _AIRY_RIGHT = 2 / 3 * 6.0**1.5, 2 / 3 * 2.0**1.5
 
 
-# -- incomplete gamma functions --------------------------------------------------------------------------------------
+# -- multivariate and incomplete gamma functions ---------------------------------------------------------------------
+
+
+def mvlgamma(x: Array, p: int) -> Array:
+    """Logarithm of the multivariate gamma function of dimension ``p``."""
+    from . import kernels as K
+
+    wide = x.astype(np.float64)
+    total = sum((K.lgamma(wide - j / 2) for j in range(p)), np.full(x.shape, p * (p - 1) / 4 * np.log(PI)))
+    return np.asarray(total).astype(x.dtype, copy=False)
 
 
 def _gamma_prefactor(a: Array, x: Array) -> Array:

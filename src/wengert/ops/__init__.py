@@ -10,7 +10,7 @@ FAMILIES = (
     "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided", "pad", "loss", "norm",
     "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum",
     "linalg_solve", "linalg_spectral", "linalg", "fft",
-)  # fmt: skip
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,33 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.errors import warn
+from ..arrays.errors import as_is, warn
 from .operator import family
+from .refusals import floating, only, without
 
 if TYPE_CHECKING:
     from .operator import Array
 
 operator, composite = family("functional", pointwise=True)
+function, _ = family("torch", "functional", pointwise=True)
 _hidden = dict(places=())
-
-
-def _needs_float(input: Any, kernel: str, kinds: str = "fV") -> Any:
-    if input.dtype.kind not in kinds:
-        raise unsupported(kernel, input.dtype)
-    return input
-
-
-def unsupported(kernel: str, dtype: Any) -> Exception:
-    """PyTorch's complaint about a type that a kernel was not written for."""
-    from ..arrays.dtypes import scalar_name
-
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(dtype)}'")
 
 
 @composite(raw=lambda g, result: K.relu_grad(g, result), **_hidden)
 def relu_grad(F, g, result):
     return g * (result > 0)
+
+
+def _ordered(input: Any, kind: str, name: str) -> Any:
+    """``input``, refused as ``clamp`` and its relatives refuse what has no order, or no sign."""
+    without("b", input, f"{kind} inputs not supported for {name}")
+    return without("c", input, "clamp is not supported for complex types", NotImplementedError)
 
 
 @operator(grad=dict(input=lambda F, g, result: F.relu_grad(g, result)), inplace=True, places=("torch", "Tensor"))
@@ -43,14 +39,7 @@ def relu(input: Array):
     >>> torch.relu(torch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    kind = input.dtype.kind
-    if kind in "fV":
-        return K.relu(input)
-    if kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu")
-    if kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
-    return np.maximum(input, 0)
+    return K.relu(input) if input.dtype.kind in "fV" else np.maximum(_ordered(input, "Boolean", "relu"), 0)
 
 
 @composite(raw=lambda g, x, low, high: K.hardtanh_grad(g, x, low, high), **_hidden)
@@ -58,36 +47,29 @@ def hardtanh_grad(F, g, x, low, high):
     return g * ~((x <= low) | (x >= high))
 
 
-@operator(grad=dict(input=lambda F, g, result: F.hardtanh_grad(g, result, 0, 6)), inplace=True, node="HardtanhBackward0")
+@operator(grad=dict(input=lambda F, g, result: F.hardtanh_grad(g, result, 0, 6)), inplace=True,
+          node="HardtanhBackward0")
 def relu6(input: Array):
     """``min(max(x, 0), 6)``."""
-    _check_hardtanh(input, 0)
-    return K.hardtanh(input, 0, 6) if input.dtype.kind in "fV" else np.clip(input, 0, 6)
+    return _within(input, 0, 6)
 
 
-def _check_hardtanh(input: Any, low: Any) -> None:
-    if input.dtype.kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    if input.dtype.kind == "c":
-        raise NotImplementedError("clamp is not supported for complex types")
+def _within(input: Any, low: Any, high: Any) -> Any:
+    if low > high:
+        raise as_is(ValueError("min_val cannot be greater than max_val"))
+    if input.dtype.kind in "fV":
+        return K.hardtanh(input, low, high)
+    _ordered(input, "Bool", "hardtanh")
     if input.dtype.kind == "u" and low < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return np.clip(input, input.dtype.type(low), input.dtype.type(high))
 
 
-@operator(
-    grad=dict(input=lambda F, g, input, min_val, max_val: F.hardtanh_grad(g, input, min_val, max_val)), inplace=True,
-    node="HardtanhBackward0",
-)  # fmt: skip
+@operator(grad=dict(input=lambda F, g, input, min_val, max_val: F.hardtanh_grad(g, input, min_val, max_val)),
+          inplace=True)
 def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
     """``x`` kept within [``min_val``, ``max_val``]."""
-    if min_val > max_val:
-        error = ValueError("min_val cannot be greater than max_val")
-        error.as_is = True  # type: ignore[attr-defined]
-        raise error
-    _check_hardtanh(input, min_val)
-    if input.dtype.kind in "fV":
-        return K.hardtanh(input, min_val, max_val)
-    return np.clip(input, input.dtype.type(min_val), input.dtype.type(max_val))
+    return _within(input, min_val, max_val)
 
 
 @composite(raw=lambda g, x, slope: K.leaky_relu_grad(g, x, slope), **_hidden)
@@ -95,15 +77,15 @@ def leaky_relu_grad(F, g, x, slope):
     return F.where(x > 0, g, g * slope)
 
 
-@operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)), inplace=True,
-          inplace_node="LeakyReluBackward1")  # fmt: skip
+@operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)),
+          inplace=True, inplace_node="LeakyReluBackward1")
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
-    return K.leaky_relu(_needs_float(input, "leaky_relu_cpu"), negative_slope)
+    return K.leaky_relu(floating("leaky_relu_cpu", input), negative_slope)
 
 
 def _elu(input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    d = _needs_float(input, "elu_cpu").dtype.type
+    d = floating("elu_cpu", input).dtype.type
     if input_scale >= 0:
         return K.elu(input, alpha * scale, scale, input_scale)
     low = np.expm1(np.minimum(input, 0) * d(input_scale)) * d(alpha * scale)
@@ -123,7 +105,8 @@ def elu_grad(F, g, input, alpha, scale, input_scale):
     return g * F.where(input <= 0, below, scale)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True, inplace_node="EluBackward1")
+@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True,
+          inplace_node="EluBackward1")
 def elu(input: Array, alpha=1.0):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``. Clevert et al., 2015."""
     return _elu(input, alpha, 1.0, 1.0)
@@ -133,15 +116,14 @@ def elu(input: Array, alpha=1.0):
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@operator(grad=dict(input=lambda F, g, input: F.elu_grad(g, input, _SELU_ALPHA, _SELU_SCALE, 1.0)), inplace=True, node="EluBackward0",
-          places=("torch", "functional"))  # fmt: skip
+@function(grad=dict(input=lambda F, g, input: F.elu_grad(g, input, _SELU_ALPHA, _SELU_SCALE, 1.0)), inplace=True,
+          node="EluBackward0")
 def selu(input: Array):
     """The self-normalising exponential linear unit."""
     return _elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0 / alpha)), inplace=True, node="CeluBackward0",
-          places=("torch", "functional"))  # fmt: skip
+@function(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0 / alpha)), inplace=True)
 def celu(input: Array, alpha=1.0):
     """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``. Barron, 2017."""
     if alpha == 0:
@@ -166,13 +148,15 @@ def gelu_grad(F, g, input, approximate):
     return g * (0.5 * (1 + F.erf(input * _SQRT_HALF)) + input * F.exp(-0.5 * input * input) * _GELU_SCALE)
 
 
+_GELU = {"none": K.gelu, "tanh": K.gelu_tanh}
+
+
 @operator(grad=dict(input=lambda F, g, input, approximate: F.gelu_grad(g, input, approximate)))
 def gelu(input: Array, *, approximate="none"):
     """``x * Phi(x)``, or its tanh approximation. Hendrycks and Gimpel, 2016."""
-    if approximate not in ("none", "tanh"):
+    if approximate not in _GELU:
         raise RuntimeError("approximate argument must be either none or tanh.")
-    _needs_float(input, "GeluKernelImpl")
-    return K.gelu_tanh(input) if approximate == "tanh" else K.gelu(input)
+    return _GELU[approximate](floating("GeluKernelImpl", input))
 
 
 @composite(raw=lambda g, input: K.silu_grad(g, input), **_hidden)
@@ -185,7 +169,7 @@ def silu_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.silu_grad(g, input)), wirtinger=True, inplace=True)
 def silu(input: Array):
     """``x * sigmoid(x)``."""
-    return K.silu(_needs_float(input, "silu_cpu", "fcV"))
+    return K.silu(only("fVc", "silu_cpu", input))
 
 
 @composite(raw=lambda g, input: K.mish_grad(g, input), **_hidden)
@@ -197,7 +181,7 @@ def mish_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.mish_grad(g, input)), inplace=True)
 def mish(input: Array):
     """``x * tanh(softplus(x))``. Misra, 2019."""
-    return K.mish(_needs_float(input, "mish_cpu"))
+    return K.mish(floating("mish_cpu", input))
 
 
 @composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), **_hidden)
@@ -208,7 +192,7 @@ def softplus_grad(F, g, input, beta, threshold):
 @operator(grad=dict(input=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold)))
 def softplus(input: Array, beta=1.0, threshold=20.0):
     """``log(1 + exp(beta * x)) / beta``; ``x`` itself where ``beta * x`` exceeds ``threshold``."""
-    return K.softplus(_needs_float(input, "softplus_cpu"), beta, threshold)
+    return K.softplus(floating("softplus_cpu", input), beta, threshold)
 
 
 @composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), **_hidden)
@@ -219,7 +203,7 @@ def log_sigmoid_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.log_sigmoid_grad(g, input)), node="LogSigmoidBackward0")
 def logsigmoid(input: Array):
     """``log(sigmoid(x))``."""
-    return K.log_sigmoid(_needs_float(input, "log_sigmoid_cpu"))
+    return K.log_sigmoid(floating("log_sigmoid_cpu", input))
 
 
 @composite
@@ -242,7 +226,7 @@ def hardsigmoid_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.hardsigmoid_grad(g, input)), inplace=True)
 def hardsigmoid(input: Array):
     """``clamp(x + 3, 0, 6) / 6``."""
-    return K.hardsigmoid(_needs_float(input, "hardsigmoid_cpu"))
+    return K.hardsigmoid(floating("hardsigmoid_cpu", input))
 
 
 @composite(raw=lambda g, input: K.hardswish_grad(g, input), **_hidden)
@@ -253,40 +237,39 @@ def hardswish_grad(F, g, input):
 @operator(grad=dict(input=lambda F, g, input: F.hardswish_grad(g, input)), inplace=True)
 def hardswish(input: Array):
     """``x * hardsigmoid(x)``. Howard et al., 2019."""
-    return K.hardswish(_needs_float(input, "hardswish_cpu"))
+    return K.hardswish(floating("hardswish_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))), places=("torch", "Tensor", "functional"))
+@operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))),
+          places=("torch", "Tensor", "functional"))
 def hardshrink(input: Array, lambd=0.5):
     """``x`` outside [-lambd, lambd], else 0."""
-    return np.where((_needs_float(input, "hardshrink_cpu") <= lambd) & (input >= -lambd), input.dtype.type(0), input)
+    return np.where((floating("hardshrink_cpu", input) <= lambd) & (input >= -lambd), input.dtype.type(0), input)
 
 
 @operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))))
 def softshrink(input: Array, lambd=0.5):
     """``x`` moved towards 0 by ``lambd``, 0 within."""
-    _needs_float(input, "softshrink_check")
-    if lambd < 0:
-        from ..arrays.dtypes import scalar_name
+    if floating("softshrink_check", input) is not None and lambd < 0:
+        raise _out_of_range(input.dtype, lambd)
+    return input - K.hardtanh(input, -lambd, lambd)
 
-        top = np.finfo(input.dtype).max if input.dtype.kind == "f" else 3.3895313892515355e38
-        raise RuntimeError(f"lambda must be in range [0, {float(top):g}] for input dtype {scalar_name(input.dtype)}, but found {lambd:g}")
-    d = input.dtype.type
-    out = np.where(input > lambd, input - d(lambd), np.where(input < -lambd, input + d(lambd), d(0)))
-    return np.where(np.isnan(input), input, out)
+
+def _out_of_range(d: Any, lambd: float) -> Exception:
+    return RuntimeError(f"lambda must be in range [0, {dt.largest(d):g}] for input dtype {dt.scalar_name(d)}, but found {lambd:g}")
 
 
 @operator(grad=dict(input=lambda F, g, input, threshold: g * ~(input <= threshold)), inplace=True, places=("torch",),
-          inplace_node="ThresholdBackward1")  # fmt: skip
+          inplace_node="ThresholdBackward1")
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
-    if input.dtype.kind != "c":
-        threshold, value = _real(threshold, "threshold"), _real(value, "value")
-    return np.where(input <= threshold, input.dtype.type(value), input)
+    limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
+    return np.where(input <= limit, input.dtype.type(instead), input)
 
 
-def _real(x: Any, name: str) -> Any:
-    if not isinstance(x, complex):
+def _comparable(input: Any, x: Any, name: str) -> Any:
+    """``x`` as a real number, unless ``input`` is complex."""
+    if input.dtype.kind == "c" or not isinstance(x, complex):
         return x
     if x.imag:
         raise RuntimeError(f"{name} cannot be converted to a real type without overflow")
@@ -308,10 +291,10 @@ def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
     ),
     places=("torch", "Tensor", "functional"), node="PreluKernelBackward0",
     pointwise=False,
-)  # fmt: skip
+)
 def prelu(input: Array, weight: Array):
     """``x`` where positive, else ``weight * x`` with one weight for all or one for each channel (dimension 1)."""
-    if input.dtype != _needs_float(weight, "prelu_cpu").dtype:
+    if input.dtype != floating("prelu_cpu", weight).dtype:
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(f"prelu: Type promoting not supported. Got {scalar_name(input.dtype)} and {scalar_name(weight.dtype)}")
@@ -351,7 +334,7 @@ def glu(input: Array, dim=-1):
     """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
     if input.ndim == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    n = _needs_float(input, "glu_cpu").shape[_axis(input, dim)]
+    n = floating("glu_cpu", input).shape[_axis(input, dim)]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
     a, b = np.split(input, 2, axis=dim)
@@ -378,7 +361,7 @@ def _implied(name: str, ndim: int) -> int:
 def _floating(input: Any, dtype: Any, name: str) -> Any:
     if dtype is not None:
         return input.astype(dtype)
-    return _needs_float(input, name + "_lastdim_kernel_impl")
+    return floating(name + "_lastdim_kernel_impl", input)
 
 
 @composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), **_hidden)
@@ -462,12 +445,9 @@ def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-@operator(
-    grad=dict(input=lambda F, g, mask, scale: g * F.constant(mask) * scale), inplace=True, node="MulBackward0", places=(), constants=1,
-)  # fmt: skip
+@operator(grad=dict(input=lambda F, g, mask, scale: g * F.constant(mask) * scale), inplace=True, node="MulBackward0",
+          constants=1, **_hidden)
 def masked_scale(input: Array, mask, scale):
     """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not floats."""
-    d = input.dtype.type
-    if mask.dtype == bool:
-        return np.multiply(input, mask) * d(scale)
-    return input * mask if scale == 1.0 else input * mask * d(scale)
+    kept = np.multiply(input, mask)
+    return kept if scale == 1.0 else kept * input.dtype.type(scale)

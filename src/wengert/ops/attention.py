@@ -57,7 +57,7 @@ def attention_weights(F, query, key, mask, causal, scale):
     grad=lambda F, g, needs, query, key, value, mask, causal, scale: F.attention_grad(g, query, key, value, mask, causal, scale, needs),
     wrt=("query", "key", "value", "mask"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0",
     naming=lambda node: None if len(node.shape) == 4 and node.edges[3] is None else "UnsafeViewBackward0",
-)  # fmt: skip
+)
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     d = query.dtype
     query, key, value, mask = (wide(a) for a in (query, key, value, mask))

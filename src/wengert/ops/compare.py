@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import unsupported
+from .refusals import unsupported
 
 if TYPE_CHECKING:
     from .operator import Array

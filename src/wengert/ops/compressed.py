@@ -18,7 +18,7 @@ operator, composite = family()
 
 
 @operator(grad=dict(values=lambda F, g, pattern: F.sparse_taken(g, F.constant(pattern.indices))), shows=("label",),
-          naming=lambda node: node.remembered("label"))  # fmt: skip
+          naming=lambda node: node.remembered("label"))
 def compressed_made(values: Array, pattern, label=None):
     """The array with ``values``, one after the other, at the places of ``pattern``. ``label``: what PyTorch calls that."""
     return pattern.with_values(values)

@@ -13,9 +13,9 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.errors import warn_once
-from .activation import unsupported
 from .conv_checks import check, ntuple
 from .operator import family
+from .refusals import unsupported
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -38,7 +38,7 @@ def _wide(a: Any) -> Any:
         bias=lambda F, g: F.sum(g, (0, *range(2, g.ndim))),
     ),
     places=(), node="ConvolutionBackward0", layout="lines",
-)  # fmt: skip
+)
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
     wide_bias = None if bias is None else _wide(bias)
@@ -53,7 +53,7 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
         ),
     ),
     places=(), node="ConvolutionBackward0", layout="lines",
-)  # fmt: skip
+)
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
     return K.conv_input(_wide(input), _wide(weight), tuple(shape), stride, padding, dilation, groups).astype(input.dtype, copy=False)
@@ -67,7 +67,7 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
         grad=lambda F, g, input, stride, padding, dilation, groups: F.convolution_forward(input, g, None, stride, padding, dilation, groups),
     ),
     places=(), node="ConvolutionBackward0",
-)  # fmt: skip
+)
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
     return K.conv_weight(_wide(input), _wide(grad), tuple(shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
@@ -210,7 +210,7 @@ def conv_tbc(F, input, weight, bias, pad=0):
         input=lambda F, g, input_shape, kernel, dilation, padding, stride: F.fold_columns(g, input_shape[2:], kernel, dilation, padding, stride)
     ),
     places=(), node="Im2ColBackward0", linear=True,
-)  # fmt: skip
+)
 def unfold_columns(input: Array, kernel, dilation, padding, stride):
     return K.im2col(input, kernel, stride, padding, dilation)
 
@@ -218,7 +218,7 @@ def unfold_columns(input: Array, kernel, dilation, padding, stride):
 @operator(
     grad=dict(input=lambda F, g, kernel, dilation, padding, stride: F.unfold_columns(g, kernel, dilation, padding, stride)), places=(),
     node="Col2ImBackward0", linear=True,
-)  # fmt: skip
+)
 def fold_columns(input: Array, size, kernel, dilation, padding, stride):
     return K.col2im(input, tuple(size), kernel, stride, padding, dilation)
 

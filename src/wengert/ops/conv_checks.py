@@ -20,7 +20,7 @@ def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
 def check(
     F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool,
     stride: Any, padding: Any, dilation: Any, output_padding: Any = 0,
-) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...]]:
     """``(stride, padding, dilation, output_padding)`` for each spatial dimension, if all fits; ``padding`` may be a word."""
     name = f"conv{'_transpose' if transposed else ''}{n}d"
     if input.ndim not in (n + 1, n + 2):

@@ -29,7 +29,7 @@ def _scatter_rows(input: Any, indices: Any, rows: int, padding_idx: int, by_freq
 
 @operator(
     grad=dict(input=lambda F, g, indices, padding_idx, by_frequency: F.embedding_take(g, indices, padding_idx, by_frequency)), places=(),
-)  # fmt: skip
+)
 def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_frequency):
     """The gradient of a look-up: each row of ``input`` added to the row that it came from."""
     return _scatter_rows(input, indices, rows, padding_idx, by_frequency)
@@ -42,7 +42,7 @@ def embedding_scatter(input: Array, indices: Array, rows, padding_idx, by_freque
         )
     ),
     places=(),
-)  # fmt: skip
+)
 def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
     """The adjoint of ``embedding_scatter``."""
     out = input[indices]
@@ -60,7 +60,7 @@ def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
         )
     ),
     node="EmbeddingBackward0",
-)  # fmt: skip
+)
 def embedding_rows(weight: Array, indices: Array, padding_idx, by_frequency):
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")

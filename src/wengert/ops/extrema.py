@@ -34,7 +34,7 @@ def nonempty(name: str, input: Any, dim: Any, called: str | None = None) -> None
 def ordered(name: str, d: Any) -> None:
     """Refuse complex numbers, which have no order."""
     if d.kind == "c":
-        from .pointwise import unsupported
+        from .refusals import unsupported
 
         raise unsupported(name, d)
 

@@ -28,7 +28,7 @@ _INVERSE: Any = ("forward", "ortho", "backward")
 @operator(
     grad=dict(input=lambda F, g, dims, scale, forward: F.transform(g, dims, scale, not forward)), wirtinger=True, node="FftC2CBackward0",
     places=(), linear=True,
-)  # fmt: skip
+)
 def transform(input: Array, dims, scale, forward):
     """Complex to complex over ``dims``."""
     if not dims:
@@ -283,7 +283,7 @@ def _framing(n_fft: int, hop_length: Any, win_length: Any, window: Any) -> tuple
 def stft(
     F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
     return_complex=None, align_to_window=None,
-):  # fmt: skip
+):
     """Fourier transforms of the windows that slide over a signal, ``(..., L) -> (..., frequencies, frames)``.
 
     ``center``: the signal is padded by half a window first. ``normalized``: divided by ``sqrt(n_fft)``. ``onesided``:
@@ -332,7 +332,7 @@ def stft(
 def istft(
     F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
     return_complex=False,
-):  # fmt: skip
+):
     """The signal whose ``stft`` is nearest to ``input`` in the sense of least squares (Griffin and Lim 1984)."""
     if not F.is_complex(input):
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")

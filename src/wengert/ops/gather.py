@@ -72,7 +72,7 @@ def match(name: str, input: Any, dim: int, index: Any, src: Any = None) -> None:
     """The conditions of gather and scatter on the shapes of their arguments."""
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor" if src is None
-                           else "Index tensor must have the same number of dimensions as self tensor")  # fmt: skip
+                           else "Index tensor must have the same number of dimensions as self tensor")
     if src is not None and max(src.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     n = index.ndim
@@ -209,7 +209,7 @@ def _to_src(F: Any, x: Any, shape: Any) -> Any:
         src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape),
     ),
     inplace=True, places=(),
-)  # fmt: skip
+)
 def scatter(input: Array, dim, index: Array, src: Array):
     """``input`` with ``src`` written at ``index`` along ``dim``."""
     d, index, src = _ready("scatter", input, dim, index, src, False)
@@ -395,7 +395,7 @@ def take(input: Array, index: Array):
         source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
     ),
     inplace=True, places=("Tensor",), layout="first",
-)  # fmt: skip
+)
 def put(input: Array, index: Array, source: Array, accumulate=False):
     """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""
     places = _flat("put", input, index).reshape(-1)

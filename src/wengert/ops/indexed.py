@@ -184,7 +184,7 @@ def index_fill(input: Array, dim, index: Array, value):
         value=lambda F, g, dim, index: F.sum(F.index_select(g, dim, F.unique(index)[0])),
     ),
     inplace=True, node="IndexFillBackward1", places=(),
-)  # fmt: skip
+)
 def index_fill_tensor(input: Array, dim, index: Array, value: Array):
     """``index_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:
@@ -222,7 +222,7 @@ def masked_fill(input: Array, mask: Array, value):
 @operator(
     grad=dict(input=lambda F, g, mask: F.masked_fill(g, mask, 0), value=lambda F, g, mask: F.sum(g * mask)),
     promote=None, inplace=True, node="MaskedFillBackward1", places=(), layout="rows",
-)  # fmt: skip
+)
 def masked_fill_tensor(input: Array, mask: Array, value: Array):
     """``masked_fill`` with a 0-d tensor, which may want a gradient."""
     if value.ndim:

@@ -95,7 +95,7 @@ def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
 @operator(
     grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim), other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)),
     promote="elementwise", scalars="", layout="rows",
-)  # fmt: skip
+)
 def linalg_cross(input: Array, other: Array, *, dim=-1):
     """The cross product along ``dim``, of length 3; broadcast over the other dimensions.
 

@@ -244,7 +244,7 @@ def linalg_solve(A: Array, B: Array, *, left=True):
 @operator(
     grad=_solve_back, wrt=("A", "B"), keeps={"result": ("A",)}, outputs=("result", "info"), nondifferentiable=("info",),
     layout=("columns",),
-)  # fmt: skip
+)
 def linalg_solve_ex(A: Array, B: Array, *, left=True, check_errors=False):
     """``(result, info)``; ``info`` is not zero where a matrix is singular, instead of an error."""
     return _solve("linalg.solve_ex", A, B, left, check_errors)
@@ -345,7 +345,7 @@ def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]
 @operator(
     grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots"), nondifferentiable=("pivots",), node="LinalgLuFactorExBackward0",
     layout=("columns",),
-)  # fmt: skip
+)
 def linalg_lu_factor(A: Array, *, pivot=True):
     """``(LU, pivots)``: LU factors with row pivoting, packed into one matrix, for ``lu_solve`` and ``lu_unpack``."""
     return _factor("linalg.lu_factor", A, pivot, True)[:2]
@@ -354,7 +354,7 @@ def linalg_lu_factor(A: Array, *, pivot=True):
 @operator(
     grad=dict(A=_lu_factor_back), wirtinger=True, outputs=("LU", "pivots", "info"), nondifferentiable=("pivots", "info"),
     layout=("columns",),
-)  # fmt: skip
+)
 def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
     """``(LU, pivots, info)``; ``info`` is not zero where a pivot is zero, instead of an error."""
     return _factor("linalg.lu_factor_ex", A, pivot, check_errors)
@@ -362,7 +362,7 @@ def linalg_lu_factor_ex(A: Array, *, pivot=True, check_errors=False):
 
 @operator(
     grad=dict(A=lambda F, g, P, L, U: F.matmul(P, lu_back(F, g[0], g[1], L, U))), wirtinger=True, outputs=("P", "L", "U"), nondifferentiable=("P",),
-)  # fmt: skip
+)
 def linalg_lu(A: Array, *, pivot=True):
     """``(P, L, U)`` with ``A = P @ L @ U``: a permutation, a unit lower and an upper triangular matrix.
 
@@ -471,7 +471,7 @@ def linalg_cholesky(A: Array, *, upper=False):
 @operator(
     grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"), nondifferentiable=("info",),
     layout=("columns",),
-)  # fmt: skip
+)
 def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
     """``(L, info)``; ``info`` is the order of the minor that is not positive, 0 if all are, instead of an error."""
     return _cholesky("linalg.cholesky_ex", A, upper, check_errors)
@@ -480,7 +480,7 @@ def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
 @operator(
     grad=dict(input=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, places=("torch", "Tensor"),
     layout="columns",
-)  # fmt: skip
+)
 def cholesky(input: Array, upper=False):
     """``linalg.cholesky`` under its old name."""
     return _cholesky("cholesky", input, upper, True, "cholesky")[0]
@@ -500,7 +500,7 @@ def _cholesky_solve_back(F: Any, g: Any, needs: Any, L: Any, result: Any, upper:
 @operator(
     grad=_cholesky_solve_back, wrt=("input", "L"), keeps={"result": ("L",)}, wirtinger=True, places=("torch", "Tensor"),
     layout="columns",
-)  # fmt: skip
+)
 def cholesky_solve(input: Array, L: Array, upper=False):
     """``X`` with ``A @ X = input`` from the Cholesky factor ``L`` of ``A``; batches broadcast."""
     if input.ndim < 2 or L.ndim < 2:

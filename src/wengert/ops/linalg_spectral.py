@@ -460,7 +460,7 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 @operator(
     grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True, outputs=("solution", "residuals", "rank", "singular_values"),
     nondifferentiable=("rank", "singular_values"),
-)  # fmt: skip
+)
 def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
 

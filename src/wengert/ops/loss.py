@@ -9,9 +9,10 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.dtypes import scalar_name
 from ..arrays.errors import warn
-from .activation import raised, unsupported
+from .activation import raised
 from .operator import family
 from .reduce import mean, total
+from .refusals import unsupported
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -85,7 +86,7 @@ def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
     grad=dict(input=lambda F, g, input, target, reduction: _mse_slope(F, g, input, target, reduction),
               target=lambda F, g, input, target, reduction: _mse_slope(F, g, target, input, reduction)),
     promote="elementwise", scalars="", node="MseLossBackward0", places=(),
-)  # fmt: skip
+)
 def mse_loss(input: Array, target: Array, reduction="mean"):
     if input.dtype.kind in "iubc":
         raise unsupported("mse_cpu", input.dtype)
@@ -108,7 +109,7 @@ def _l1_name(node: Any) -> str:
     grad=dict(input=lambda F, g, input, target, reduction: _sign_slope(F, g, input, target, reduction),
               target=lambda F, g, input, target, reduction: _sign_slope(F, g, target, input, reduction)),
     promote="elementwise", scalars="", wirtinger=True, naming=lambda node: None if node.saved is None else _l1_name(node), places=(),
-)  # fmt: skip
+)
 def l1_loss(input: Array, target: Array, reduction="mean"):
     d = K.absolute(K.subtract(input, target))
     if reduction == "mean" and d.dtype.kind in "iub":
@@ -129,7 +130,7 @@ def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, s
     grad=dict(input=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, input, target, reduction, beta, 1 / beta),
               target=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, target, input, reduction, beta, 1 / beta)),
     promote="elementwise", scalars="", node="SmoothL1LossBackward0", places=(),
-)  # fmt: skip
+)
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
     if input.dtype.kind in "iubc":
         raise unsupported("smooth_l1_cpu", input.dtype)
@@ -140,7 +141,7 @@ def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
     grad=dict(input=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, input, target, reduction, delta, 1.0),
               target=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, target, input, reduction, delta, 1.0)),
     promote="elementwise", scalars="", node="HuberLossBackward0", places=(),
-)  # fmt: skip
+)
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
     d = np.abs(_difference(input, target, "huber_cpu"))
     t = d.dtype.type
@@ -175,7 +176,7 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
     grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
     aux=("index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
     naming=lambda node: "NllLoss2DBackward0" if len(node.remembered("input_shape")) > 2 else None,
-)  # fmt: skip
+)
 def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
@@ -200,7 +201,7 @@ def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
 @operator(
     grad=dict(input=lambda F, g, index, scale: F.nll_pick(g, index, scale)),
     places=(),
-)  # fmt: skip
+)
 def nll_spread(input: Array, shape, index, scale):
     return _spread_raw(input, shape, index, scale)
 
@@ -252,7 +253,7 @@ def _cross_entropy_rows(input: Any, target: Any, reduction: str) -> Any:
     grad=dict(input=_cross_entropy_slope),
     aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
     naming=lambda node: None if node.saved is None or node.remembered("input").ndim == 2 else "NllLoss2DBackward0",
-)  # fmt: skip
+)
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""
     native = K.available and input.ndim == 2 and input.dtype.char in "fd" and target.dtype.char == "l"
@@ -319,7 +320,7 @@ _TINY = float(np.float32(1e-12))  # PyTorch's constant, rounded as it rounds it
     grad=dict(input=lambda F, g, input, target: g * (input - target) / F.clamp((1 - input) * input, min=_TINY),
               target=lambda F, g, input: g * (F.log(1 - input) - F.log(input))),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyBackward0",
-)  # fmt: skip
+)
 def bce_elements(input: Array, target: Array):
     if input.size and (input.min() < 0 or input.max() > 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -346,7 +347,7 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
 @operator(
     grad=dict(input=lambda F, g, input, target: g * (F.sigmoid(input) - target), target=lambda F, g, input: g * -input),
     promote="elementwise", scalars="", places=(), node="BinaryCrossEntropyWithLogitsBackward0",
-)  # fmt: skip
+)
 def bce_logit_elements(input: Array, target: Array):
     return (1 - target) * input - K.log_sigmoid(input)
 

@@ -29,7 +29,7 @@ def product(a: Any, b: Any) -> Any:
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
         return K.dot(a, b)  # the same product, behind fewer questions
     if a.dtype.kind == "b":
-        from .pointwise import unsupported
+        from .refusals import unsupported
 
         raise unsupported("addmm_impl_cpu_", a.dtype)
     return np.matmul(a, b) if a.ndim < 3 or b.ndim < 3 else _stacked(a, b)
@@ -92,7 +92,7 @@ def _product_name(node: Any) -> str | None:
 
 
 @operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0", linear="each",
-          naming=_product_name, layout="rows")  # fmt: skip
+          naming=_product_name, layout="rows")
 def matmul(input: Array, other: Array):
     """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
 
@@ -214,7 +214,7 @@ def inner(F, input, other):
             f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
         )
     rows = F.matmul(F.reshape(input, (-1, input.shape[-1])) if input.shape[-1] else F.zeros((_rows(input), 0), F.dtype_of(input)),
-                    mT(F.reshape(other, (-1, other.shape[-1])) if other.shape[-1] else F.zeros((_rows(other), 0), F.dtype_of(other))))  # fmt: skip
+                    mT(F.reshape(other, (-1, other.shape[-1])) if other.shape[-1] else F.zeros((_rows(other), 0), F.dtype_of(other))))
     return F.reshape(rows, (*input.shape[:-1], *other.shape[:-1]))
 
 
@@ -279,7 +279,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
               batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
     inplace=True, opmath=True,
-)  # fmt: skip
+)
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, batched."""
     if batch1.ndim != 3 or batch2.ndim != 3:
@@ -294,7 +294,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
               batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
     inplace=True,
-)  # fmt: skip
+)
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
     if batch1.ndim != 3 or batch2.ndim != 3:
@@ -313,7 +313,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
               vec=lambda F, g, mat, alpha: _scaled(F.matmul(mT(mat), g), alpha)),
     inplace=True, opmath=True,
-)  # fmt: skip
+)
 def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
     if not input.dtype == mat.dtype == vec.dtype:
@@ -325,7 +325,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
         size = input.shape[0] if input.ndim else 1
         raise RuntimeError(f"size mismatch, got input ({size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
     if mat.dtype.kind == "b" and mat.size:
-        from .pointwise import unsupported
+        from .refusals import unsupported
 
         raise unsupported("addmv_impl_cpu", mat.dtype)
     return _plus_product(input, product(mat, vec), beta, alpha)
@@ -335,7 +335,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     grad=dict(input=_addmm["input"], vec1=lambda F, g, vec2, alpha: _scaled(F.matmul(g, vec2), alpha),
               vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(vec1, g), alpha)),
     inplace=True, promote="elementwise",
-)  # fmt: skip
+)
 def addr(input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     for i, v in enumerate((vec1, vec2), 1):
@@ -383,7 +383,7 @@ def _linear_name(node: Any) -> str | None:
     places=("functional",), opmath=True,
     without=dict(bias="MmBackward0"),
     naming=_linear_name,
-)  # fmt: skip
+)
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.
 

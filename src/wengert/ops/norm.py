@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from .activation import unsupported
 from .operator import family
+from .refusals import unsupported
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -57,7 +57,7 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, dims, eps, needs):
     ),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
     node="NativeLayerNormBackward0", layout="rows",
-)  # fmt: skip
+)
 def layer_norm_over(input: Array, weight: Array | None, bias: Array | None, dims, eps):
     return K.layer_norm(input, dims, weight, bias, eps)
 
@@ -123,7 +123,7 @@ def rms_norm_grad(F, g, input, rstd, weight, dims, eps, needs):
 @operator(
     grad=lambda F, g, needs, input, rstd, weight, dims, eps: F.rms_norm_grad(g, input, rstd, weight, dims, eps, needs),
     wrt=("input", "weight"), keeps={"weight": ("input",)}, aux=("rstd",), places=(), node="MulBackward0", layout="rows",
-)  # fmt: skip
+)
 def rms_norm_over(input: Array, weight: Array | None, dims, eps):
     return K.rms_norm(input, dims, weight, eps)
 
@@ -151,7 +151,7 @@ def _per_channel(F: Any, v: Any, ndim: int) -> Any:
 
 @composite(
     raw=lambda g, x, mean, rstd, weight, training, eps, needs: K.batch_norm_grad(g, x, mean, rstd, weight, training, tuple(needs)), places=(),
-)  # fmt: skip
+)
 def batch_norm_grad(F, g, input, mean, rstd, weight, training, eps, needs):
     axes = (0, *range(2, input.ndim))
     if training:
@@ -187,7 +187,7 @@ class Fixed:
 @operator(
     grad=_batch_rule, wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
     places=(), node="NativeBatchNormBackward0", layout=("channels",),
-)  # fmt: skip
+)
 def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, fixed, eps, moments):
     """Normalise each channel (dimension 1) by ``fixed`` statistics, or by its own, which ``moments`` receives."""
     if fixed is None:
@@ -229,7 +229,7 @@ def group_norm_grad(F, g, input, mean, rstd, weight, groups, eps, needs):
     ),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
     node="NativeGroupNormBackward0", layout=("channels",),
-)  # fmt: skip
+)
 def group_norm_over(input: Array, weight: Array | None, bias: Array | None, groups, eps):
     return K.group_norm(input, groups, weight, bias, eps)
 

@@ -85,7 +85,7 @@ class Operator:
         "kwonly", "layout", "lazy", "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
         "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger",
         "without", "wrt",
-    )  # fmt: skip
+    )
 
     name: str
     forward: Callable[..., Any]
@@ -179,20 +179,16 @@ class Composite:
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")
 
 
-def family(*places: str, pointwise: bool = False, layout: str | None = None) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def family(*places: str, **usual: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """``(operator, composite)``: the decorators of one family of operators, which the user finds at ``places``.
 
     A place is ``"torch"``, ``"Tensor"`` (a method), ``"functional"``, ``"linalg"``, ``"fft"``, ``"special"``; none
-    makes an operator that only rules can see. ``pointwise``, ``layout``: what the family's operators are unless they say otherwise.
+    makes an operator that only rules can see. ``usual``: what the family's operators declare unless they say otherwise.
     """
 
     def operator(grad: Any = None, **options: Any) -> Callable[[Callable[..., Any]], Operator]:
         def declare(forward: Callable[..., Any]) -> Operator:
-            options.setdefault("places", places)
-            options.setdefault("pointwise", pointwise)
-            options.setdefault("layout", layout)
-            op = Operator(forward, grad, options)
-            return _enter(op)
+            return _enter(Operator(forward, grad, {"places": places, **usual, **options}))
 
         return declare
 

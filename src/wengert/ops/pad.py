@@ -116,7 +116,7 @@ def _pads(mode: str, word: str) -> None:
                 grad=dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad)),
                 name=f"pad_{mode}{spatial}", node=f"{word}Pad{spatial}DBackward0", places=(),
                 layout="rows" if mode == _CIRCULAR else "channels",
-            )  # fmt: skip
+            )
             def padded(input: Array, pad):
                 _check(mode, input.shape, pad, spatial)
                 for d, places in _maps(mode, input.shape, pad):

@@ -8,12 +8,14 @@ import numpy as np
 
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import floating, number, real, together, unsupported
+from .pointwise import number, together
+from .refusals import floating, only, real, unsupported
 
 if TYPE_CHECKING:
     from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True)
+pair, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scalars="")
 
 # How PyTorch's messages spell a type of C++.
 _C_NAMES = {
@@ -25,48 +27,38 @@ _C_NAMES = {
     "int64": "long int",
     "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
-}  # fmt: skip
+}
 
 
 # -- blends ----------------------------------------------------------------------------------------------------------
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g: g,
-        tensor1=lambda F, g, tensor2, value: g * (tensor2 if value == 1 else tensor2 * value),
-        tensor2=lambda F, g, tensor1, value: g * (tensor1 if value == 1 else tensor1 * value),
-    ),
-    promote="elementwise",
-    scalars="",
-    inplace=True,
-    opmath=True,
-)
+@pair(grad=dict(input=lambda F, g: g,
+                tensor1=lambda F, g, tensor2, value: g * (tensor2 if value == 1 else tensor2 * value),
+                tensor2=lambda F, g, tensor1, value: g * (tensor1 if value == 1 else tensor1 * value)),
+      inplace=True, opmath=True)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
     product = tensor1 * tensor2
     return np.add(input, product if value == 1 else product * number(value, product.dtype))
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g: g,
-        tensor1=lambda F, g, tensor2, value: g * (value / tensor2),
-        tensor2=lambda F, g, tensor1, tensor2, value: -g * (tensor1 * value / (tensor2 * tensor2)),
-    ),
-    inplace=True,
-    opmath=True,
+_WHOLE_QUOTIENT = (
+    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
+    "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
+    "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
+    "implementation: (input + value * tensor1 / tensor2), for all dtypes."
 )
+
+
+@operator(grad=dict(input=lambda F, g: g,
+                    tensor1=lambda F, g, tensor2, value: g * (value / tensor2),
+                    tensor2=lambda F, g, tensor1, tensor2, value: -g * (tensor1 * value / (tensor2 * tensor2))),
+          inplace=True, opmath=True)
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 / tensor2``, broadcast; ``RuntimeError`` for two integer tensors."""
     if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
-            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
-            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
-            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
-            "* tensor1 / tensor2), for all dtypes."
-        )
+        raise RuntimeError(_WHOLE_QUOTIENT)
     input, tensor1, tensor2 = together(input, tensor1, tensor2)
     quotient = tensor1 / tensor2
     return np.add(input, quotient if value == 1 else quotient * number(value, quotient.dtype))
@@ -102,16 +94,9 @@ def lerp(input: Array, end: Array, weight):
     return _blend(input, end, weight)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, weight: g * (1 - weight),
-        end=lambda F, g, weight: g * weight,
-        weight=lambda F, g, input, end: g * (end - input),
-    ),
-    inplace=True,
-    node="LerpBackward1",
-    places=(),
-)
+@operator(grad=dict(input=lambda F, g, weight: g * (1 - weight), end=lambda F, g, weight: g * weight,
+                    weight=lambda F, g, input, end: g * (end - input)),
+          inplace=True, node="LerpBackward1", places=())
 def lerp_tensor(input: Array, end: Array, weight: Array):
     """``lerp`` with a tensor of weights, which get a gradient too."""
     if weight.dtype != input.dtype and weight.ndim:
@@ -128,29 +113,17 @@ def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
     return F.where((input == 0) & (other == 0), 0, x / (input * input + other * other))
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, other: g * _per_square(F, other, input, other),
-        other=lambda F, g, input, other: g * _per_square(F, -input, input, other),
-    ),
-    promote="float",
-    kernel=K.arctan2,
-    scalars="",
-    inplace=True,
-    aliases=("arctan2",),
-)
+@pair(grad=dict(input=lambda F, g, input, other: g * _per_square(F, other, input, other),
+                other=lambda F, g, input, other: g * _per_square(F, -input, input, other)),
+      promote="float", kernel=K.arctan2, inplace=True, aliases=("arctan2",))
 def atan2(input: Array, other: Array):
     """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
     return np.arctan2(real("atan2_cpu", input), other)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input, result: g * (input / result), other=lambda F, g, other, result: g * (other / result)),
-    promote="elementwise",
-    kernel=K.hypot,
-    scalars="",
-    inplace=True,
-)
+@pair(grad=dict(input=lambda F, g, input, result: g * (input / result),
+                other=lambda F, g, other, result: g * (other / result)),
+      kernel=K.hypot, inplace=True)
 def hypot(input: Array, other: Array):
     """``sqrt(input^2 + other^2)`` without overflow."""
     return K.hypot(floating("hypot_cpu", input), other)
@@ -168,31 +141,16 @@ def _complex_logaddexp(input: Any, other: Any) -> Any:
     return np.where(infinite, np.where((high.real < 0) | (low.real != high.real), high, np.log(np.exp(high) + np.exp(low))), out)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, other: g / (F.exp(other - input) + 1),
-        other=lambda F, g, input, other: g / (F.exp(input - other) + 1),
-    ),
-    promote="elementwise",
-    kernel=K.logaddexp,
-    scalars="",
-)
+@pair(grad=dict(input=lambda F, g, input, other: g / (F.exp(other - input) + 1),
+                other=lambda F, g, input, other: g / (F.exp(input - other) + 1)), kernel=K.logaddexp)
 def logaddexp(input: Array, other: Array):
     """``log(exp(input) + exp(other))`` without overflow."""
-    if input.dtype.kind == "c":
-        return _complex_logaddexp(input, other)
-    return K.logaddexp(floating("logaddexp_cpu", input), other)
+    function = _complex_logaddexp if input.dtype.kind == "c" else K.logaddexp
+    return function(only("fVc", "logaddexp_cpu", input), other)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, other: g / (F.exp2(other - input) + 1),
-        other=lambda F, g, input, other: g / (F.exp2(input - other) + 1),
-    ),
-    promote="elementwise",
-    kernel=K.logaddexp2,
-    scalars="",
-)
+@pair(grad=dict(input=lambda F, g, input, other: g / (F.exp2(other - input) + 1),
+                other=lambda F, g, input, other: g / (F.exp2(input - other) + 1)), kernel=K.logaddexp2)
 def logaddexp2(input: Array, other: Array):
     """``log2(2 ** input + 2 ** other)`` without overflow."""
     return np.logaddexp2(floating("logaddexp2_cpu", input), other)
@@ -209,31 +167,20 @@ def _times_log(log: Any, where_zero: Any) -> Any:
     return rule
 
 
-@operator(
-    grad=dict(
-        input=_times_log(lambda F, x: F.log(x), 0),
-        other=lambda F, g, input, other: g * (input / other),
-    ),
-    promote="float",
-    inplace=True,
-    places=("torch", "Tensor", "special"),
-    without=dict(other="XlogyBackward2", input="XlogyBackward1"),
-)
+_by_log, _by_log1p = _times_log(lambda F, x: F.log(x), 0), _times_log(lambda F, x: F.log1p(x), -1)
+
+
+@operator(grad=dict(input=_by_log, other=lambda F, g, input, other: g * (input / other)),
+          promote="float", inplace=True, places=("torch", "Tensor", "special"),
+          without=dict(other="XlogyBackward2", input="XlogyBackward1"))
 def xlogy(input: Array, other: Array):
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
     return _product_or_zero("xlogy_cpu", input, other, np.log)
 
 
-@operator(
-    grad=dict(
-        input=_times_log(lambda F, x: F.log1p(x), -1),
-        other=lambda F, g, input, other: g * (input / (other + 1)),
-    ),
-    promote="float",
-    places=("special",),
-    node="SpecialXlog1PyBackward0",
-    without=dict(other="SpecialXlog1PyBackward2", input="SpecialXlog1PyBackward1"),
-)
+@operator(grad=dict(input=_by_log1p, other=lambda F, g, input, other: g * (input / (other + 1))),
+          promote="float", places=("special",), node="SpecialXlog1PyBackward0",
+          without=dict(other="SpecialXlog1PyBackward2", input="SpecialXlog1PyBackward1"))
 def special_xlog1py(input: Array, other: Array):
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
     return _product_or_zero("xlog1py_cpu", input, other, np.log1p)

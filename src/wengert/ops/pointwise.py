@@ -10,32 +10,17 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays import select
 from .operator import family
+from .refusals import only, unsupported, without
 
 if TYPE_CHECKING:
     from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True)
+arithmetic, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scalars="any", inplace=True)
+extreme, _ = family("torch", "Tensor", pointwise=True, promote="elementwise", scalars="")
+hidden, _ = family(pointwise=True, inplace=True)
 
 # -- helpers of the elementwise families -----------------------------------------------------------------------------
-
-
-def unsupported(kernel: str, d: Any) -> NotImplementedError:
-    """PyTorch's complaint about a data type that an operator does not take."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{dt.scalar_name(d)}'")
-
-
-def real(kernel: str, x: Any) -> Any:
-    """``x``, refused in PyTorch's words when complex."""
-    if x.dtype.kind == "c":
-        raise unsupported(kernel, x.dtype)
-    return x
-
-
-def floating(kernel: str, x: Any) -> Any:
-    """``x``, refused in PyTorch's words unless it holds real floating-point numbers."""
-    if x.dtype.kind not in "fV":
-        raise unsupported(kernel, x.dtype)
-    return x
 
 
 def together(*values: Any) -> list[Any]:
@@ -72,10 +57,9 @@ def no_derivative(name: str) -> Any:
 
 # -- sums and products -----------------------------------------------------------------------------------------------
 
-_BOOL_MINUS = (
-    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
-    "`~` or `logical_not()` operator instead."
-)
+_INVERT = "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+_BOOL_NEGATIVE = f"Negation, the `-` operator, on a bool tensor is not supported. {_INVERT}"
+_BOOL_MINUS = f"Subtraction, the `-` operator, with a bool tensor is not supported. {_INVERT}"
 _BOOLS_MINUS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
 
 
@@ -94,13 +78,11 @@ def _scaled(F: Any, g: Any, alpha: Any) -> Any:
     return g if alpha == 1 else g * alpha
 
 
-@operator(
-    grad=dict(input=lambda F, g: g, other=_scaled),
-    promote="elementwise",
-    scalars="any",
-    kernel=K.add,
-    inplace=True,
-)
+def _taken_away(F: Any, g: Any, alpha: Any) -> Any:
+    return -g if alpha == 1 else g * -alpha
+
+
+@arithmetic(grad=dict(input=lambda F, g: g, other=_scaled), kernel=K.add)
 def add(input: Array, other: Array, *, alpha=1):
     """``input + alpha * other``, broadcast; for bool tensors, "or".
 
@@ -122,75 +104,39 @@ def _difference(input: Any, other: Any, alpha: Any) -> Any:
     return np.subtract(input, other if alpha == 1 and alpha is not True else _times_alpha(input, other, alpha))
 
 
-@operator(
-    grad=dict(input=lambda F, g: g, other=lambda F, g, alpha: -g if alpha == 1 else g * -alpha),
-    scalars="any",
-    kernel=K.subtract,
-    inplace=True,
-    aliases=("subtract",),
-)
+@arithmetic(grad=dict(input=lambda F, g: g, other=_taken_away), promote=None, kernel=K.subtract, aliases=("subtract",))
 def sub(input: Array, other: Array, *, alpha=1):
     """``input - alpha * other``, broadcast; ``RuntimeError`` for bool tensors."""
     return _difference(input, other, alpha)
 
 
-@operator(
-    grad=dict(input=lambda F, g, alpha: -g if alpha == 1 else g * -alpha, other=lambda F, g: g),
-    scalars=("other",),
-    kernel=lambda a, b: np.subtract(b, a),
-    node="RsubBackward0",
-    without=dict(other="RsubBackward1"),
-    places=("torch",),
-)
+@operator(grad=dict(input=_taken_away, other=lambda F, g: g), scalars=("other",), kernel=lambda a, b: np.subtract(b, a),
+          without=dict(other="RsubBackward1"), places=("torch",))
 def rsub(input: Array, other: Array, *, alpha=1):
     """``other - alpha * input``."""
     return _difference(other, input, alpha)
 
 
-@operator(
-    grad=dict(input=lambda F, g, other: F.mul(g, other), other=lambda F, g, input: F.mul(g, input)),
-    promote="elementwise",
-    scalars="any",
-    kernel=K.multiply,
-    opmath=True,
-    inplace=True,
-    aliases=("multiply",),
-)
+@arithmetic(grad=dict(input=lambda F, g, other: F.mul(g, other), other=lambda F, g, input: F.mul(g, input)),
+            kernel=K.multiply, opmath=True, aliases=("multiply",))
 def mul(input: Array, other: Array):
     """``input * other``, broadcast; for bool tensors, "and"."""
     return np.multiply(input, other)
 
 
-@operator(
-    grad=dict(input=lambda F, g, other: g / other, other=lambda F, g, input, other: -g * ((input / other) / other)),
-    promote="float",
-    scalars="any",
-    kernel=K.true_divide,
-    opmath=True,
-    inplace=True,
-    aliases=("true_divide",),
-    without=dict(input="MulBackward0"),
-)
+@arithmetic(grad=dict(input=lambda F, g, other: g / other,
+                      other=lambda F, g, input, other: -g * (input / other / other)), promote="float",
+            kernel=K.true_divide, opmath=True, aliases=("true_divide",), without=dict(input="MulBackward0"))
 def div(input: Array, other: Array):
     """``input / other``, broadcast; integers divide to the default floating type."""
     return np.true_divide(input, other)
 
 
-@operator(
-    grad=dict(input=flat_gradient, other=flat_gradient),
-    promote="elementwise",
-    scalars="any",
-    inplace=True,
-    node="DivBackward2",
-    places=(),
-    shows=("rounding_mode",),
-)
+@arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(), shows=("rounding_mode",))
 def div_rounded(input: Array, other: Array, rounding_mode):
     """``input / other`` rounded towards zero (``"trunc"``) or down (``"floor"``); integers stay integers."""
-    if rounding_mode == "floor":
-        return _floor_quotient(input, other)
-    if rounding_mode == "trunc":
-        return _trunc_quotient(input, other)
+    if rounding_mode in _QUOTIENTS:
+        return _QUOTIENTS[rounding_mode](input, other)
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
@@ -215,40 +161,26 @@ def _trunc_quotient(input: Any, other: Any) -> Any:
     return np.trunc(np.true_divide(input, other))
 
 
-@operator(
-    grad=dict(input=no_derivative("floor_divide"), other=no_derivative("floor_divide")),
-    promote="elementwise",
-    scalars="any",
-    kernel=K.floor_divide,
-    inplace=True,
-    node="NotImplemented",
-)
+_QUOTIENTS = {"floor": _floor_quotient, "trunc": _trunc_quotient}
+
+
+@arithmetic(grad=dict(input=no_derivative("floor_divide"), other=no_derivative("floor_divide")), kernel=K.floor_divide,
+            node="NotImplemented")
 def floor_divide(input: Array, other: Array):
     """The largest integer not above ``input / other``; no gradient is defined. Integer division by zero is an error."""
     return _floor_quotient(input, other)
 
 
-@operator(
-    grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "floor")),
-    promote="elementwise",
-    kernel=K.remainder,
-    inplace=True,
-    without=dict(other="RemainderBackward0"), node="RemainderBackward1",
-)
+@arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "floor")),
+            scalars="one", kernel=K.remainder, node="RemainderBackward1", without=dict(other="RemainderBackward0"))
 def remainder(input: Array, other: Array):
     """What Python's ``%`` gives: the remainder with the sign of ``other``."""
     _no_zero(input, other, "remainder_cpu")
     return K.remainder(input, other)
 
 
-@operator(
-    grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "trunc")),
-    promote="elementwise",
-    scalars=("other",),
-    kernel=K.fmod,
-    inplace=True,
-    without=dict(other="FmodBackward0"), node="FmodBackward1",
-)
+@arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "trunc")),
+            scalars=("other",), kernel=K.fmod, node="FmodBackward1", without=dict(other="FmodBackward0"))
 def fmod(input: Array, other: Array):
     """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
     _no_zero(input, other, "fmod_cpu")
@@ -258,12 +190,7 @@ def fmod(input: Array, other: Array):
 @operator(grad=dict(input=lambda F, g: -g), kernel=K.negative, inplace=True, aliases=("negative",))
 def neg(input: Array):
     """``-input``; ``RuntimeError`` for bool tensors."""
-    if input.dtype.kind == "b":
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
-            "the `~` or `logical_not()` operator instead."
-        )
-    return np.negative(input)
+    return np.negative(without("b", input, _BOOL_NEGATIVE))
 
 
 @composite
@@ -274,86 +201,50 @@ def positive(F, input):
     return input
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * F.sgn(input)),
-    wirtinger=True,
-    kernel=K.absolute,
-    inplace=True,
-    aliases=("absolute",),
-)
+@operator(grad=dict(input=lambda F, g, input: g * F.sgn(input)), wirtinger=True, kernel=K.absolute, inplace=True,
+          aliases=("absolute",))
 def abs(input: Array):
     """Absolute value; of complex numbers, the (real) magnitude. The gradient at zero is zero."""
-    if input.dtype.kind == "b":
-        raise unsupported("abs_cpu", input.dtype)
-    return np.absolute(input)
+    return np.absolute(only("fViuc", "abs_cpu", input))
 
 
 # -- extremes --------------------------------------------------------------------------------------------------------
 
 
-def _ordered(name: str, d: Any) -> None:
-    if d.kind == "c":
-        raise RuntimeError(f"{name} not implemented for complex tensors.")
+def _if_less(F: Any, g: Any, input: Any, other: Any) -> Any:
+    return F.where(input == other, g / 2, F.where(input > other, 0, g))
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, other: F.where(input == other, g / 2, F.where(input < other, 0, g)),
-        other=lambda F, g, input, other: F.where(input == other, g / 2, F.where(input > other, 0, g)),
-    ),
-    promote="elementwise",
-    kernel=K.maximum,
-    scalars="",
-)
+def _if_more(F: Any, g: Any, input: Any, other: Any) -> Any:
+    return F.where(input == other, g / 2, F.where(input < other, 0, g))
+
+
+@extreme(grad=dict(input=_if_more, other=_if_less), kernel=K.maximum)
 def maximum(input: Array, other: Array):
     """The larger of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
-    _ordered("maximum", input.dtype)
-    return np.maximum(input, other)
+    return np.maximum(without("c", input, "maximum not implemented for complex tensors."), other)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, other: F.where(input == other, g / 2, F.where(input > other, 0, g)),
-        other=lambda F, g, input, other: F.where(input == other, g / 2, F.where(input < other, 0, g)),
-    ),
-    promote="elementwise",
-    kernel=K.minimum,
-    scalars="",
-)
+@extreme(grad=dict(input=_if_less, other=_if_more), kernel=K.minimum)
 def minimum(input: Array, other: Array):
     """The smaller of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
-    _ordered("minimum", input.dtype)
-    return np.minimum(input, other)
+    return np.minimum(without("c", input, "minimum not implemented for complex tensors."), other)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), g, 0),
-        other=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), 0, g),
-    ),
-    promote="elementwise",
-    kernel=K.fmax,
-    scalars="",
-)
+@extreme(grad=dict(input=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), g, 0),
+                   other=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), 0, g)),
+         kernel=K.fmax)
 def fmax(input: Array, other: Array):
     """The larger of each pair; NaN only if both are."""
-    _ordered("fmax", input.dtype)
-    return np.fmax(input, other)
+    return np.fmax(without("c", input, "fmax not implemented for complex tensors."), other)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, other: F.where((input <= other) | F.isnan(other), g, 0),
-        other=lambda F, g, input, other: F.where((input <= other) | F.isnan(other), 0, g),
-    ),
-    promote="elementwise",
-    kernel=K.fmin,
-    scalars="",
-)
+@extreme(grad=dict(input=lambda F, g, input, other: F.where((input <= other) | F.isnan(other), g, 0),
+                   other=lambda F, g, input, other: F.where((input <= other) | F.isnan(other), 0, g)),
+         kernel=K.fmin)
 def fmin(input: Array, other: Array):
     """The smaller of each pair; NaN only if both are."""
-    _ordered("fmin", input.dtype)
-    return np.fmin(input, other)
+    return np.fmin(without("c", input, "fmin not implemented for complex tensors."), other)
 
 
 def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
@@ -396,7 +287,7 @@ def _above(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
     return F.where(input > max if min is None else (input > max) | (max < min), g, 0)
 
 
-@operator(grad=dict(input=_inside, min=_below, max=_above), scalars=("min", "max"), inplace=True, node="ClampBackward0", places=())
+@hidden(grad=dict(input=_inside, min=_below, max=_above), scalars=("min", "max"), node="ClampBackward0")
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None):
     """``clamp`` with tensors for limits, which get the gradient where they apply."""
     return _clamped(input, min, max)
@@ -414,29 +305,17 @@ def clamp_max(input: Array, max):
     return _clamped(input, None, max)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, min: F.where(input >= min, g, 0),
-        min=lambda F, g, input, min: F.where(input < min, g, 0),
-    ),
-    inplace=True,
-    node="ClampMinBackward1",
-    places=(),
-)
+@hidden(grad=dict(input=lambda F, g, input, min: F.where(input >= min, g, 0),
+                  min=lambda F, g, input, min: F.where(input < min, g, 0)),
+        node="ClampMinBackward1")
 def clamp_min_tensor(input: Array, min: Array):
     """``clamp_min`` with a tensor, which gets the gradient where it is the larger."""
     return _clamped(input, min, None)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, max: F.where(input <= max, g, 0),
-        max=lambda F, g, input, max: F.where(input > max, g, 0),
-    ),
-    inplace=True,
-    node="ClampMaxBackward1",
-    places=(),
-)
+@hidden(grad=dict(input=lambda F, g, input, max: F.where(input <= max, g, 0),
+                  max=lambda F, g, input, max: F.where(input > max, g, 0)),
+        node="ClampMaxBackward1")
 def clamp_max_tensor(input: Array, max: Array):
     """``clamp_max`` with a tensor, which gets the gradient where it is the smaller."""
     return _clamped(input, None, max)
@@ -445,12 +324,9 @@ def clamp_max_tensor(input: Array, max: Array):
 # -- choices ---------------------------------------------------------------------------------------------------------
 
 
-@operator(
-    grad=dict(input=lambda F, g, condition: F.where(condition, g, 0), other=lambda F, g, condition: F.where(condition, 0, g)),
-    promote="elementwise",
-    promoted=("input", "other"),
-    scalars=("input", "other"),
-)
+@operator(grad=dict(input=lambda F, g, condition: F.where(condition, g, 0),
+                    other=lambda F, g, condition: F.where(condition, 0, g)),
+          promote="elementwise", promoted=("input", "other"), scalars=("input", "other"))
 def where(condition: Array, input: Array, other: Array):
     """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast."""
     if condition.dtype.kind != "b":

@@ -228,7 +228,7 @@ def avg_pool_windows(input: Array, kernel, stride, padding, ceil_mode, include, 
         )
     ),
     places=(), linear=True,
-)  # fmt: skip
+)
 def avg_pool_spread(input: Array, shape, kernel, stride, padding, ceil_mode, include, override):
     """The adjoint of an average: every element of a window gets its share."""
     return K.avg_pool_grad(input, tuple(shape[2:]), kernel, stride, padding, include, override)

@@ -10,12 +10,15 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import conjugate, flat_gradient, together, unsupported
+from .pointwise import conjugate, flat_gradient, together
+from .refusals import unsupported
 
 if TYPE_CHECKING:
     from .operator import Array
 
 operator, composite = family("torch", "Tensor", pointwise=True)
+function, _ = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)
+special, _ = family("torch", "Tensor", "special", pointwise=True, promote="float", inplace=True)
 
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
@@ -103,92 +106,67 @@ def _is_complex(F: Any, x: Any) -> Any:
     return F.is_complex(x) if hasattr(x, "dtype") else isinstance(x, complex)
 
 
-@operator(grad=dict(input=lambda F, g, result: g / (result * 2)), promote="float", kernel=K.sqrt, inplace=True)
+@function(grad=dict(input=lambda F, g, result: g / (result * 2)), kernel=K.sqrt)
 def sqrt(input: Array):
     """Square root; NaN below zero."""
     return np.sqrt(input)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * (result**3 * -0.5)), promote="float", inplace=True)
+@function(grad=dict(input=lambda F, g, result: g * (result**3 * -0.5)))
 def rsqrt(input: Array):
     """``1 / sqrt(input)``."""
     return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * (input * 2)),
-    kernel=K.square,
-    inplace=True,
-    node="PowBackward0",
-    places=("torch", "Tensor"),
-)
+@operator(grad=dict(input=lambda F, g, input: g * (input * 2)), kernel=K.square, inplace=True, node="PowBackward0")
 def square(input: Array):
     """``input * input``."""
     return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)
 
 
-@operator(grad=dict(input=lambda F, g, result: -g * (result * result)), promote="float", kernel=K.reciprocal, inplace=True)
+@function(grad=dict(input=lambda F, g, result: -g * (result * result)), kernel=K.reciprocal)
 def reciprocal(input: Array):
     """``1 / input``."""
     return K.reciprocal(input)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * result), promote="float", kernel=K.exp, inplace=True)
+@function(grad=dict(input=lambda F, g, result: g * result), kernel=K.exp)
 def exp(input: Array):
     """``e ** input``."""
     return np.exp(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, result: g * (result * LN2)),
-    promote="float",
-    kernel=K.exp2,
-    inplace=True,
-    places=("torch", "Tensor", "special"),
-)
+@special(grad=dict(input=lambda F, g, result: g * (result * LN2)), kernel=K.exp2)
 def exp2(input: Array):
     """``2 ** input``."""
     return K.exp2(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, result: g * (result + 1)),
-    promote="float",
-    kernel=K.expm1,
-    inplace=True,
-    places=("torch", "Tensor", "special"),
-)
+@special(grad=dict(input=lambda F, g, result: g * (result + 1)), kernel=K.expm1)
 def expm1(input: Array):
     """``e ** input - 1``, exact near zero."""
     return np.expm1(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / input), promote="float", kernel=K.log, inplace=True)
+@function(grad=dict(input=lambda F, g, input: g / input), kernel=K.log)
 def log(input: Array):
     """Natural logarithm; NaN below zero, minus infinity at zero."""
     return np.log(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / (input * LN2)), promote="float", kernel=K.log2, inplace=True)
+@function(grad=dict(input=lambda F, g, input: g / (input * LN2)), kernel=K.log2)
 def log2(input: Array):
     """Logarithm to base 2."""
     return np.log2(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / (input * LN10)), promote="float", kernel=K.log10, inplace=True)
+@function(grad=dict(input=lambda F, g, input: g / (input * LN10)), kernel=K.log10)
 def log10(input: Array):
     """Logarithm to base 10."""
     return np.log10(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g / (input + 1)),
-    promote="float",
-    kernel=K.log1p,
-    node="Log1PBackward0",
-    inplace=True,
-    places=("torch", "Tensor", "special"),
-)
+@special(grad=dict(input=lambda F, g, input: g / (input + 1)), kernel=K.log1p, node="Log1PBackward0")
 def log1p(input: Array):
     """``log(1 + input)``, exact near zero."""
     return np.log1p(input)

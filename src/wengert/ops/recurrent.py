@@ -100,7 +100,7 @@ def lstm_layer_grad(F, g, gates, w_hh, h0, c0, output, cells, act, sizes, revers
         g, gates, w_hh, h0, c0, output, cells, act, sizes, reverse, needs
     ),
     wrt=("gates", "w_hh", "h0", "c0"), outputs=("output", "h", "c"), aux=("cells", "act"),
-)  # fmt: skip
+)
 def lstm_layer(gates: Array, w_hh: Array, h0: Array, c0: Array, sizes, reverse):
     """An LSTM over packed rows: outputs, last ``h``, last ``c``. Hochreiter and Schmidhuber, 1997."""
     return raw.lstm(gates, w_hh, h0, c0, sizes, reverse)
@@ -141,7 +141,7 @@ def gru_layer_grad(F, g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, nee
         g, gates, w_hh, b_hh, h0, output, act, sizes, reverse, needs
     ),
     wrt=("gates", "w_hh", "b_hh", "h0"), outputs=("output", "h"), aux=("act",),
-)  # fmt: skip
+)
 def gru_layer(gates: Array, w_hh: Array, b_hh: Array | None, h0: Array, sizes, reverse):
     """Gated recurrent units over packed rows: outputs, last state. Cho et al., 2014."""
     return raw.gru(gates, w_hh, b_hh, h0, sizes, reverse)
@@ -178,7 +178,7 @@ def elman_layer_grad(F, g, gates, w_hh, h0, output, relu, sizes, reverse, needs)
         g, gates, w_hh, h0, output, relu, sizes, reverse, needs
     ),
     wrt=("gates", "w_hh", "h0"), outputs=("output", "h"),
-)  # fmt: skip
+)
 def elman_layer(gates: Array, w_hh: Array, h0: Array, relu, sizes, reverse):
     """A simple recurrence over packed rows: outputs, last state. Elman, 1990."""
     return raw.elman(gates, w_hh, h0, relu, sizes, reverse)

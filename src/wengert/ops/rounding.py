@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import conjugate, flat_gradient, floating, no_derivative, number, real, unsupported
+from .pointwise import conjugate, flat_gradient, no_derivative, number
 from .powers import LN2
+from .refusals import floating, real, unsupported, without
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -53,8 +55,10 @@ def _round_name(node: Any) -> str | None:
 @operator(grad=_FLAT, inplace=True, places=("torch", "Tensor", "special"), naming=_round_name, shows=("decimals",))
 def round(input: Array, *, decimals=0):
     """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
-    if not decimals:
-        return _rounded("round", np.rint, input)
+    return _to_decimals(input, decimals) if decimals else _rounded("round", np.rint, input)
+
+
+def _to_decimals(input: Any, decimals: int) -> Any:
     scale = number(10.0 ** (decimals if decimals > 0 else -decimals), floating("round_cpu", input).dtype)
     return np.rint(input * scale) / scale if decimals > 0 else np.rint(input / scale) * scale
 
@@ -74,12 +78,13 @@ def _sign(input: Any) -> Any:
     return input.copy() if d.kind == "b" else K.sign(input)
 
 
+_NO_SIGN = "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+
+
 @operator(grad=_FLAT, inplace=True)
 def sign(input: Array):
     """-1, 0 or 1 (0 for NaN); of a truth value, itself."""
-    if input.dtype.kind == "c":
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
-    return _sign(input)
+    return _sign(without("c", input, _NO_SIGN, NotImplementedError))
 
 
 def _sgn_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
@@ -99,76 +104,50 @@ def sgn(input: Array):
 @operator(kernel=K.signbit)
 def signbit(input: Array):
     """Whether each element is negative, minus zero included."""
-    kind = input.dtype.kind
-    if kind == "c":
-        raise NotImplementedError("signbit is not implemented for complex tensors.")
-    return input < 0 if kind in "iub" else np.signbit(input)
+    without("c", input, "signbit is not implemented for complex tensors.", NotImplementedError)
+    return input < 0 if input.dtype.kind in "iub" else np.signbit(input)
 
 
-def _same_type(name: str, input: Any, values: Any) -> None:
-    if input.dtype != values.dtype:
-        raise RuntimeError(f"{name} is not yet implemented for tensors with different dtypes.")
+def _of_one_real_type(name: str, *arrays: Any) -> None:
+    for x in arrays:
+        without("c", x, f"{name} is not yet implemented for complex tensors.")
+        if x.dtype != arrays[0].dtype:
+            raise RuntimeError(f"{name} is not yet implemented for tensors with different dtypes.")
 
 
-@operator(grad=dict(input=no_derivative("heaviside"), values=no_derivative("heaviside")), inplace=True, node="NotImplemented")
+@operator(grad=dict(input=no_derivative("heaviside"), values=no_derivative("heaviside")), inplace=True,
+          node="NotImplemented")
 def heaviside(input: Array, values: Array):
     """0 below zero, 1 above, ``values`` at zero; broadcast, no gradient defined."""
-    if "c" in (input.dtype.kind, values.dtype.kind):
-        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    _same_type("heaviside", input, values)
+    _of_one_real_type("heaviside", input, values)
     return np.where(input == 0, values, input > 0).astype(input.dtype, copy=False)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, result: F.where(input == 0, 0, g * (result / input)),
-        other=flat_gradient,
-    ),
-    promote="float",
-    scalars=("other",),
-    kernel=K.copysign,
-    inplace=True,
-    without=dict(other="CopysignBackward1"),
-)
+@operator(grad=dict(input=lambda F, g, input, result: F.where(input == 0, 0, g * (result / input)),
+                    other=flat_gradient), promote="float", scalars=("other",), kernel=K.copysign, inplace=True,
+          without=dict(other="CopysignBackward1"))
 def copysign(input: Array, other: Array):
     """The magnitude of ``input`` with the sign of ``other``."""
     return np.copysign(real("copysign_cpu", input), other)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input, other: g * (input != other), other=flat_gradient),
-    promote="elementwise",
-    kernel=K.nextafter,
-    scalars="",
-    inplace=True,
-)
+@operator(grad=dict(input=lambda F, g, input, other: g * (input != other), other=flat_gradient),
+          promote="elementwise", kernel=K.nextafter, scalars="", inplace=True)
 def nextafter(input: Array, other: Array):
     """The neighbour of ``input`` among the floating-point numbers, in the direction of ``other``."""
     return np.nextafter(floating("nextafter_cpu", input), other)
 
 
-@operator(
-    grad=dict(input=lambda F, g, exponent: g * F.exp2(F.cast(-exponent, F.dtype_of(g)))),
-    outputs=("mantissa", "exponent"),
-    nondifferentiable=("exponent",),
-)
+@operator(grad=dict(input=lambda F, g, exponent: g * F.exp2(F.cast(-exponent, F.dtype_of(g)))),
+          outputs=("mantissa", "exponent"), nondifferentiable=("exponent",))
 def frexp(input: Array):
     """``(mantissa, exponent)`` with ``input = mantissa * 2 ** exponent`` and the mantissa's magnitude in [0.5, 1)."""
-    if input.dtype.kind not in "fV":
-        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    return np.frexp(input)
+    return np.frexp(without("biuc", input, "torch.frexp() only supports floating-point dtypes"))
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, other: g * conjugate(F, F.pow(2.0, other)),
-        other=lambda F, g, other, input: g * conjugate(F, F.pow(2.0, other) * input * LN2),
-    ),
-    promote="float",
-    scalars="",
-    wirtinger=True,
-    inplace=True,
-)
+@operator(grad=dict(input=lambda F, g, other: g * conjugate(F, F.pow(2.0, other)),
+                    other=lambda F, g, other, input: g * conjugate(F, F.pow(2.0, other) * input * LN2)),
+          promote="float", scalars="", wirtinger=True, inplace=True)
 def ldexp(input: Array, other: Array):
     """``input * 2 ** other``."""
     return input * np.power(number(2, other.dtype), other)
@@ -181,30 +160,27 @@ def _finite_gradient(F: Any, g: Any, input: Any) -> Any:
 @operator(grad=dict(input=_finite_gradient), inplace=True)
 def nan_to_num(input: Array, nan=0.0, posinf=None, neginf=None):
     """Replace NaN by ``nan`` and infinities by ``posinf`` and ``neginf``: by default the type's extremes."""
-    d = input.dtype
-    if d.kind in "iub":
-        return input.copy()
-    if d.kind == "c":
-        out = np.empty(input.shape, d)
-        out.real, out.imag = (nan_to_num.forward(part, nan, posinf, neginf) for part in (input.real, input.imag))
+    top = dt.largest(input.dtype)
+    instead = 0.0 if nan is None else nan, top if posinf is None else posinf, -top if neginf is None else neginf
+    return _by_parts(K.nan_to_num, input, *instead)
+
+
+def _by_parts(f: Any, input: Any, *more: Any) -> Any:
+    """``f`` of the real and imaginary parts; whole numbers as they are."""
+    if input.dtype.kind == "c":
+        out = np.empty(input.shape, input.dtype)
+        out.real, out.imag = f(input.real, *more), f(input.imag, *more)
         return out
-    if posinf is None or neginf is None:
-        limit = 3.3895313892515355e38 if d.kind == "V" else np.finfo(d).max
-        posinf, neginf = limit if posinf is None else posinf, -limit if neginf is None else neginf
-    return K.nan_to_num(input, 0.0 if nan is None else nan, posinf, neginf)
+    return f(input, *more) if input.dtype.kind in "fV" else input.copy()
 
 
 @operator(grad=dict(input=lambda F, g: g * (np.pi / 180)), promote="float", inplace=True, node="Deg2RadBackward0")
 def deg2rad(input: Array):
     """Degrees as radians."""
-    if input.dtype.kind == "c":
-        raise RuntimeError("deg2rad is not supported for complex tensors.")
-    return input * number(np.pi / 180, input.dtype)
+    return without("c", input, "deg2rad is not supported for complex tensors.") * number(np.pi / 180, input.dtype)
 
 
 @operator(grad=dict(input=lambda F, g: g * (180 / np.pi)), promote="float", inplace=True, node="Rad2DegBackward0")
 def rad2deg(input: Array):
     """Radians as degrees."""
-    if input.dtype.kind == "c":
-        raise RuntimeError("rad2deg is not supported for complex tensors.")
-    return input * number(180 / np.pi, input.dtype)
+    return without("c", input, "rad2deg is not supported for complex tensors.") * number(180 / np.pi, input.dtype)

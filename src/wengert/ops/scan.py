@@ -107,7 +107,7 @@ def _running(name: str, text: str) -> None:
     @operator(
         grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape)),
         outputs=("values", "indices"), nondifferentiable=("indices",), name=name,
-    )  # fmt: skip
+    )
     def extreme(input: Array, dim):
         ordered(f"{name}_cpu", input.dtype)
         d = axis(dim, input.ndim)
@@ -162,7 +162,7 @@ def _log_accumulate(x: Any, dim: int) -> Any:
 def logcumsumexp(input: Array, dim):
     """``log(cumsum(exp(input), dim))`` without overflow."""
     if input.dtype.kind in "biu":
-        from .pointwise import unsupported
+        from .refusals import unsupported
 
         raise unsupported("logcumsumexp_out_cpu", input.dtype)
     d = axis(dim, input.ndim)

@@ -17,7 +17,7 @@ operator, composite = family("torch")
 
 _START: dict[str, tuple[Any, float]] = {
     "sum": (np.add, 0.0), "mean": (np.add, 0.0), "prod": (np.multiply, 1.0), "max": (np.maximum, -np.inf), "min": (np.minimum, np.inf),
-}  # fmt: skip
+}
 
 
 def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) -> Any:
@@ -34,7 +34,7 @@ def _spread(F: Any, g: Any, ids: Any, share: Any, reduce: str, data_shape: Any) 
 def segment_reduce(
     data: Array, reduce, *, lengths: Array | None = None, indices: Array | None = None, offsets: Array | None = None, axis=0, unsafe=False,
     initial=None,
-):  # fmt: skip
+):
     """Reduces runs of slices along ``axis``: ``lengths`` of them, or from each of ``offsets`` to the next, after dimensions of batches.
 
     ``reduce``: ``"sum"``, ``"mean"``, ``"prod"``, ``"max"`` or ``"min"``; ``initial`` is taken with each run. Elements that tie for an

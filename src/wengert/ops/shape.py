@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import as_is
 from ..arrays.layouts import seems
 from .operator import family
 from .views import axis, resolve_shape
@@ -63,9 +64,7 @@ def cat(tensors: Arrays, dim=0):
             [1., 1.]])
     """
     if not tensors:
-        error = ValueError("torch.cat(): expected a non-empty list of Tensors")
-        error.as_is = True  # type: ignore[attr-defined]
-        raise error
+        raise as_is(ValueError("torch.cat(): expected a non-empty list of Tensors"))
     d = tensors[0].dtype
     if type(dim) is int and all(a.dtype is d for a in tensors):
         try:

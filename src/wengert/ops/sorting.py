@@ -80,7 +80,7 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
     if input.dtype.kind == "c":
-        from .pointwise import unsupported
+        from .refusals import unsupported
 
         raise unsupported("topk_cpu", input.dtype)
     if not input.ndim:
@@ -159,7 +159,7 @@ def bincount(input: Array, weights: Array | None = None, minlength=0):
     >>> torch.bincount(torch.tensor([1, 1, 3]))
     tensor([0, 2, 0, 1])
     """
-    from .pointwise import unsupported
+    from .refusals import unsupported
 
     if input.dtype.kind not in "iu":
         raise unsupported("bincount_cpu", input.dtype)
@@ -190,7 +190,7 @@ def _bounds(name: str, input: Any, low: float, high: float) -> tuple[float, floa
 
 def _floats(input: Any, kernel: str) -> None:
     if input.dtype.kind not in "fV":
-        from .pointwise import unsupported
+        from .refusals import unsupported
 
         raise unsupported(kernel, input.dtype)
 

@@ -137,7 +137,7 @@ def sparse_turned(F, x):
         dense=lambda F, g, input: F.sparse_times(F.sparse_turned(input), g),
     ),
     node="MmBackward0",
-)  # fmt: skip
+)
 def sparse_times(input: Array, dense: Array):
     """A sparse matrix times a dense one. Its gradient is dense: that of the elements which are not stored counts as well."""
     rows, columns = input.indices  # type: ignore[attr-defined]  # a Coo
@@ -150,7 +150,7 @@ def sparse_times(input: Array, dense: Array):
         dense=lambda F, g, values, rows, columns, dense_shape: F.sparse_product(values, g, columns, rows, dense_shape[0]),
     ),
     node="SparseAddmmBackward0",
-)  # fmt: skip
+)
 def sparse_product(values: Array, dense: Array, rows: Array, columns: Array, n):
     """The matrix with ``values`` at ``(rows, columns)`` times ``dense``: ``(n, k)``."""
     order = rows.argsort(kind="stable")

@@ -9,15 +9,17 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays import special_functions as S
 from .operator import family
-from .pointwise import floating, real
+from .refusals import floating, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .operator import Array
 
-operator, composite = family("torch", "Tensor", "special", pointwise=True)
-special, special_composite = family("special", pointwise=True)
+operator, composite = family("torch", "Tensor", "special", pointwise=True, promote="float", inplace=True)
+method, _ = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)
+function, _ = family("torch", "special", pointwise=True, promote="float")
+special, special_composite = family("special", pointwise=True, promote="float")
 
 PI = 3.141592653589793
 SQRT_PI, SQRT_2PI = 1.772453850905516, 2.5066282746310002
@@ -26,7 +28,7 @@ SQRT_PI, SQRT_2PI = 1.772453850905516, 2.5066282746310002
 # -- error functions and the normal distribution ---------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (2 / SQRT_PI))), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (2 / SQRT_PI))))
 def erf(input: Array):
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
 
@@ -37,37 +39,37 @@ def erf(input: Array):
     return K.erf(real("erf_vml_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (-2 / SQRT_PI))), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (-2 / SQRT_PI))))
 def erfc(input: Array):
     """``1 - erf(input)`` without cancellation."""
     return K.erfc(real("erfc_vml_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, result: g * (F.exp(result * result) * (SQRT_PI / 2))), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, result: g * (F.exp(result * result) * (SQRT_PI / 2))))
 def erfinv(input: Array):
     """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
     return K.erfinv(real("erfinv_vml_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input, result: g * (2 * input * result - 2 / SQRT_PI)), promote="float")
+@special(grad=dict(input=lambda F, g, input, result: g * (2 * input * result - 2 / SQRT_PI)))
 def special_erfcx(input: Array):
     """``exp(input^2) * erfc(input)``."""
     return K.erfcx(real("erfcx_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input: g * (F.exp(input * input * -0.5) / SQRT_2PI)), promote="float", node="MulBackward1")
+@special(grad=dict(input=lambda F, g, input: g * (F.exp(input * input * -0.5) / SQRT_2PI)), node="MulBackward1")
 def special_ndtr(input: Array):
     """Distribution function of the standard normal distribution."""
     return K.ndtr(real("ndtr_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, result: g * (F.exp(result * result * 0.5) * SQRT_2PI)), promote="float")
+@special(grad=dict(input=lambda F, g, result: g * (F.exp(result * result * 0.5) * SQRT_2PI)))
 def special_ndtri(input: Array):
     """Inverse of ``ndtr``; infinite at 0 and 1, NaN outside."""
     return K.ndtri(real("ndtri_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input: g * ((2 / SQRT_2PI) / F.special_erfcx(input * -(0.5**0.5)))), promote="float")
+@special(grad=dict(input=lambda F, g, input: g * ((2 / SQRT_2PI) / F.special_erfcx(input * -(0.5**0.5)))))
 def special_log_ndtr(input: Array):
     """Logarithm of ``ndtr``, also where that underflows."""
     return K.log_ndtr(real("log_ndtr_cpu", input))
@@ -76,19 +78,19 @@ def special_log_ndtr(input: Array):
 # -- gamma functions -------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.digamma(input)), promote="float", inplace=True, places=("torch", "Tensor"))
+@method(grad=dict(input=lambda F, g, input: g * F.digamma(input)))
 def lgamma(input: Array):
     """Logarithm of the absolute value of the gamma function."""
     return K.lgamma(real("lgamma_vml_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.polygamma(1, input)), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.polygamma(1, input)))
 def digamma(input: Array):
     """Logarithmic derivative of the gamma function."""
     return K.digamma(real("digamma", input))
 
 
-@operator(grad=dict(input=lambda F, g, n, input: g * F.polygamma(n + 1, input)), promote="float", places=("torch", "special"))
+@function(grad=dict(input=lambda F, g, n, input: g * F.polygamma(n + 1, input)))
 def polygamma(n, input: Array):
     """Derivative of order ``n`` >= 0 of ``digamma``."""
     if n < 0:
@@ -103,17 +105,12 @@ def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
     return g * total
 
 
-@operator(grad=dict(input=_mvlgamma_grad), promote="float", inplace=True, places=("torch", "Tensor"), layout="rows")
+@method(grad=dict(input=_mvlgamma_grad), layout="rows")
 def mvlgamma(input: Array, p):
     """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    d = input.dtype
-    x = real("mvlgamma", input).astype(np.float64)
-    total = np.full(x.shape, p * (p - 1) / 4 * np.log(PI))
-    for j in range(p):
-        total += K.lgamma(x - j / 2)
-    return total.astype(d, copy=False)
+    return S.mvlgamma(real("mvlgamma", input), p)
 
 
 def _igamma_first(F: Any, g: Any) -> Any:
@@ -124,25 +121,14 @@ def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
     return g * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
 
 
-@operator(
-    grad=dict(input=_igamma_first, other=_gamma_density),
-    promote="elementwise",
-    scalars="",
-    inplace=True,
-    places=("torch", "Tensor"),
-)
+@method(grad=dict(input=_igamma_first, other=_gamma_density), promote="elementwise", scalars="")
 def igamma(input: Array, other: Array):
     """Regularised lower incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
     return S.gammainc(floating("igamma_cpu", input), other)
 
 
-@operator(
-    grad=dict(input=_igamma_first, other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
-    promote="elementwise",
-    scalars="",
-    inplace=True,
-    places=("torch", "Tensor"),
-)
+@method(grad=dict(input=_igamma_first, other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
+        promote="elementwise", scalars="")
 def igammac(input: Array, other: Array):
     """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
     return S.gammaincc(floating("igammac_cpu", input), other)
@@ -152,11 +138,8 @@ def _zeta_first(F: Any, g: Any) -> Any:
     raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")
 
 
-@special(
-    grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
-    promote="float",
-    without=dict(other="SpecialZetaBackward2", input="SpecialZetaBackward1"),
-)
+@special(grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
+         without=dict(other="SpecialZetaBackward2", input="SpecialZetaBackward1"))
 def special_zeta(input: Array, other: Array):
     """Hurwitz zeta function, the sum of ``(other + k) ** -input`` over k >= 0; differentiable in ``other``."""
     return K.zeta(real("zeta_cpu", input), np.asarray(other).astype(input.dtype, copy=False))
@@ -165,7 +148,7 @@ def special_zeta(input: Array, other: Array):
 # -- entropies and logits --------------------------------------------------------------------------------------------
 
 
-@special(grad=dict(input=lambda F, g, input: g * (-F.log(input) - 1)), promote="float")
+@special(grad=dict(input=lambda F, g, input: g * (-F.log(input) - 1)))
 def special_entr(input: Array):
     """``-input * log(input)``; 0 at 0, minus infinity below."""
     safe = np.where(real("entr_cpu", input) > 0, input, 1)
@@ -179,17 +162,15 @@ def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
     return F.where((input < least) | (input > most), float("nan") if eps is None else 0, slope)
 
 
-@operator(grad=dict(input=_logit_grad), promote="float", inplace=True)
+@operator(grad=dict(input=_logit_grad))
 def logit(input: Array, eps=None):
     """``log(input / (1 - input))``, with ``input`` limited to ``[eps, 1 - eps]`` if ``eps`` is given."""
     x = real("logit_cpu", input)
-    if eps is not None:
-        d = x.dtype.type
-        x = np.minimum(np.maximum(x, d(eps)), d(1 - eps))
+    x = x if eps is None else K.hardtanh(x, eps, 1 - eps)
     return np.log(x / (1 - x))
 
 
-@operator(grad=dict(input=lambda F, g, input: g * _sinc_slope(F, input)), wirtinger=True, promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * _sinc_slope(F, input)), wirtinger=True)
 def sinc(input: Array):
     """``sin(pi * input) / (pi * input)``, and 1 at zero."""
     x = input * input.dtype.type(PI)
@@ -206,17 +187,14 @@ def _sinc_slope(F: Any, input: Any) -> Any:
 # -- Bessel functions ------------------------------------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.special_i1(input)), promote="float", inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.special_i1(input)))
 def i0(input: Array):
     """Modified Bessel function of the first kind, order 0."""
     return S.i0(real("i0_vml_cpu", input))
 
 
-@special(
-    grad=dict(input=lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result)),
-    node="SpecialI0EBackward0",
-    promote="float",
-)
+@special(grad=dict(input=lambda F, g, input, result: g * (F.special_i1e(input) - F.sgn(input) * result)),
+         node="SpecialI0EBackward0")
 def special_i0e(input: Array):
     """``exp(-abs(input)) * i0(input)``."""
     return S.i0e(real("i0e_cpu", input))
@@ -239,13 +217,13 @@ def _i1e_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return g * F.where(far, F.special_i0e(safe) - result * (F.sgn(input) + F.reciprocal(safe)), 0.5)
 
 
-@special(grad=dict(input=_i1_grad), promote="float")
+@special(grad=dict(input=_i1_grad))
 def special_i1(input: Array):
     """Modified Bessel function of the first kind, order 1."""
     return S.i1(real("i1_cpu", input))
 
 
-@special(grad=dict(input=_i1e_grad), node="SpecialI1EBackward0", promote="float")
+@special(grad=dict(input=_i1e_grad), node="SpecialI1EBackward0")
 def special_i1e(input: Array):
     """``exp(-abs(input)) * i1(input)``."""
     return S.i1e(real("i1e_cpu", input))
@@ -279,7 +257,7 @@ def _declare_forward_only(name: str, function: Callable[..., Any], text: str) ->
         return function(real(f"{name}_cpu", input))
 
     forward.__doc__ = text
-    special(name=f"special_{name}", promote="float")(forward)
+    special(name=f"special_{name}")(forward)
 
 
 # name: the polynomial of degree 1; that of degree k + 1 from those of degree k (p) and k - 1 (q).
@@ -302,7 +280,7 @@ def _declare_polynomial(name: str, first: Callable[..., Any], step: Callable[...
     kind, letter = name.removeprefix("shifted_").split("_polynomial_")
     of = ", of ``2 * input - 1``" if shifted else ""
     forward.__doc__ = f"{kind.capitalize()} polynomial {letter.upper()} of degree ``n``{of}."
-    special(name=f"special_{name}", promote="float")(forward)
+    special(name=f"special_{name}")(forward)
 
 
 for _name, (_function, _text) in _FORWARD_ONLY.items():

@@ -212,7 +212,7 @@ def _copy_of(name: str) -> None:
 for _name in (
     "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose",
     "unbind", "unfold", "unsqueeze", "view",
-):  # fmt: skip
+):
     _copy_of(_name)
 
 

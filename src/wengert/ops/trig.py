@@ -13,70 +13,53 @@ from .pointwise import conjugate
 if TYPE_CHECKING:
     from .operator import Array
 
-operator, composite = family("torch", "Tensor", pointwise=True)
+operator, composite = family("torch", "Tensor", pointwise=True, promote="float", inplace=True)
+activation, _ = family("torch", "Tensor", "functional", pointwise=True, promote="float", inplace=True)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.cos(input)), promote="float", kernel=K.sin, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.cos(input)), kernel=K.sin)
 def sin(input: Array):
     """Sine, of radians."""
     return K.sin(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * -F.sin(input)), promote="float", kernel=K.cos, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * -F.sin(input)), kernel=K.cos)
 def cos(input: Array):
     """Cosine, of radians."""
     return K.cos(input)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), promote="float", kernel=K.tan, inplace=True)
+@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), kernel=K.tan)
 def tan(input: Array):
     """Tangent, of radians."""
     return np.tan(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)),
-    promote="float",
-    kernel=K.arcsin,
-    inplace=True,
-    aliases=("arcsin",),
-)
+@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)), kernel=K.arcsin, aliases=("arcsin",))
 def asin(input: Array):
     """Inverse of the sine; NaN outside [-1, 1]."""
     return np.arcsin(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)),
-    promote="float",
-    kernel=K.arccos,
-    inplace=True,
-    aliases=("arccos",),
-)
+@operator(grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)), kernel=K.arccos, aliases=("arccos",))
 def acos(input: Array):
     """Inverse of the cosine; NaN outside [-1, 1]."""
     return np.arccos(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g / (input * input + 1)),
-    promote="float",
-    kernel=K.arctan,
-    inplace=True,
-    aliases=("arctan",),
-)
+@operator(grad=dict(input=lambda F, g, input: g / (input * input + 1)), kernel=K.arctan, aliases=("arctan",))
 def atan(input: Array):
     """Inverse of the tangent, in (-pi/2, pi/2)."""
     return np.arctan(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), promote="float", kernel=K.sinh, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), kernel=K.sinh)
 def sinh(input: Array):
     """Hyperbolic sine."""
     return np.sinh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), promote="float", kernel=K.cosh, inplace=True)
+@operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), kernel=K.cosh)
 def cosh(input: Array):
     """Hyperbolic cosine."""
     return np.cosh(input)
@@ -89,27 +72,14 @@ def tanh_grad(F, g, result):
     return g * (F.conj(slope) if F.is_complex(slope) else slope)
 
 
-@operator(
-    grad=dict(input=lambda F, g, result: F.tanh_grad(g, result)),
-    wirtinger=True,
-    promote="float",
-    kernel=K.tanh,
-    inplace=True,
-    places=("torch", "Tensor", "functional"),
-)
+@activation(grad=dict(input=lambda F, g, result: F.tanh_grad(g, result)), wirtinger=True, kernel=K.tanh)
 def tanh(input: Array):
     """Hyperbolic tangent."""
     return np.tanh(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * conjugate(F, F.rsqrt(input * input + 1))),
-    wirtinger=True,
-    promote="float",
-    kernel=K.arcsinh,
-    inplace=True,
-    aliases=("arcsinh",),
-)
+@operator(grad=dict(input=lambda F, g, input: g * conjugate(F, F.rsqrt(input * input + 1))), wirtinger=True,
+          kernel=K.arcsinh, aliases=("arcsinh",))
 def asinh(input: Array):
     """Inverse of the hyperbolic sine."""
     return np.arcsinh(input)
@@ -121,26 +91,13 @@ def _acosh_grad(F: Any, g: Any, input: Any) -> Any:
     return g * F.rsqrt(input * input - 1)
 
 
-@operator(
-    grad=dict(input=_acosh_grad),
-    wirtinger=True,
-    promote="float",
-    kernel=K.arccosh,
-    inplace=True,
-    aliases=("arccosh",),
-)
+@operator(grad=dict(input=_acosh_grad), wirtinger=True, kernel=K.arccosh, aliases=("arccosh",))
 def acosh(input: Array):
     """Inverse of the hyperbolic cosine; NaN below 1."""
     return np.arccosh(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g / (1 - input * input)),
-    promote="float",
-    kernel=K.arctanh,
-    inplace=True,
-    aliases=("arctanh",),
-)
+@operator(grad=dict(input=lambda F, g, input: g / (1 - input * input)), kernel=K.arctanh, aliases=("arctanh",))
 def atanh(input: Array):
     """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
     return np.arctanh(input)
@@ -153,13 +110,7 @@ def sigmoid_grad(F, g, result):
     return g * (F.conj(slope) if F.is_complex(slope) else slope)
 
 
-@operator(
-    grad=dict(input=lambda F, g, result: F.sigmoid_grad(g, result)),
-    wirtinger=True,
-    promote="float",
-    inplace=True,
-    places=("torch", "Tensor", "functional"),
-)
+@activation(grad=dict(input=lambda F, g, result: F.sigmoid_grad(g, result)), wirtinger=True)
 def sigmoid(input: Array):
     """The logistic function ``1 / (1 + exp(-input))``.
 

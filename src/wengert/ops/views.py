@@ -258,7 +258,7 @@ def squeeze(input: Array, dim=None):
 for _name, _node in (
     ("basic_index", "SliceBackward0"), ("select_index", "SelectBackward0"), ("unsqueeze_index", "UnsqueezeBackward0"),
     ("alias_index", "AliasBackward0"),
-):  # fmt: skip
+):
 
     @operator(
         grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True, node=_node, name=_name, places=()
@@ -278,7 +278,7 @@ def basic_scatter(input: Array, shape, key):
 @operator(
     grad=dict(input=lambda F, g, indices, input_shape, exact: F.index_put(F.zeros(input_shape, F.dtype_of(g)), indices, g, not exact)),
     places=(), linear=True,
-)  # fmt: skip
+)
 def index(input: Array, indices: Arrays | None, exact=False):
     """Values at index arrays (None: a whole dimension). ``exact``: no place occurs twice."""
     key = index_key(indices)
@@ -321,7 +321,7 @@ def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
 @operator(
     grad=dict(input=_put_input, values=lambda F, g, indices, values_shape: F.index(g, indices)),
     promoted=("values",), inplace=True, layout="first",
-)  # fmt: skip
+)
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
     if values.dtype != input.dtype:
         raise RuntimeError(
@@ -373,7 +373,7 @@ def imag(input: Array):
 @operator(
     grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",), linear=True,
     layout="elementwise",
-)  # fmt: skip
+)
 def complex(real: Array, imag: Array):
     check_parts(real, imag)
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype.itemsize == 4 else np.complex128)
@@ -424,7 +424,7 @@ def _overwritten(F: Any, g: Any) -> Any:
 
 @operator(
     grad=dict(input=_overwritten, src=lambda F, g: g), inplace=True, pointwise=True, node="CopyBackwards", places=(), promoted=(), scalars=("src",),
-)  # fmt: skip
+)
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
     if src.dtype != input.dtype:
@@ -443,14 +443,19 @@ def copy(input: Array, src: Array, non_blocking=False):
         ) from None
 
 
-@operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(), scalars=("value",), pointwise=True,
-          inplace_node="FillBackward3", node="FillBackward1", without=dict(value="FillBackward0"))
-def fill(input: Array, value: Array):
+def _single(value: Any, d: Any) -> Any:
     value = np.asarray(value)
     if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-    refuse_overflow(value.item(), input.dtype)
-    return np.broadcast_to(value.astype(input.dtype), input.shape)
+    refuse_overflow(value.item(), d)
+    return value.astype(d)
+
+
+@operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(),
+          scalars=("value",), pointwise=True, inplace_node="FillBackward3", node="FillBackward1",
+          without=dict(value="FillBackward0"))
+def fill(input: Array, value: Array):
+    return np.broadcast_to(_single(value, input.dtype), input.shape)
 
 
 _called = dict(places=(), shows=("label",), naming=lambda node: node.remembered("label"))
@@ -474,7 +479,7 @@ def drawn_from(input: Array, array, label):
 
 @operator(
     grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape), std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_called,
-)  # fmt: skip
+)
 def drawn_from_two(mean: Array, std: Array, array, label):
     """Random numbers whose distribution depends on two tensors."""
     return array

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays.errors import warn
-from .activation import unsupported
 from .operator import family
 from .pooling import along
+from .refusals import unsupported
 
 operator, composite = family("functional")
 
@@ -87,7 +87,7 @@ _MODES: dict[str, Any] = dict.fromkeys(("nearest", "nearest-exact", "area")) | d
 def _resampler(
     y: Any, input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
     recompute_scale_factor: Any = None, antialias: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """The name of PyTorch's node for ``interpolate``, and what it shows."""
     n = y.ndim - 2
     if mode == "area":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.activation import unsupported
+from ..ops.refusals import unsupported
 from . import call
 from .errors import warn
 from .functions import function, inplace_function
