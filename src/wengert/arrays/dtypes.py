@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .ghost import Ghost
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -221,7 +223,7 @@ def result(arrays: Iterable[Any]) -> np.dtype | None:
     zero: np.dtype | None = None
     number: np.dtype | None = None
     for x in arrays:
-        if type(x) is np.ndarray:
+        if type(x) is np.ndarray or type(x) is Ghost:
             d = x.dtype
             if x.ndim:
                 dims = d if dims is None else promote(dims, d)

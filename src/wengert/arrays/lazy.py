@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .ghost import Ghost
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -143,7 +145,7 @@ def plain(a: Any) -> Any:
 
 def window(a: Any) -> Any:
     """The piece of memory that ``a`` looks at, whatever it makes of its numbers."""
-    return a.window if type(a) is Lazy else a
+    return a.window if type(a) is Lazy or type(a) is Ghost else a
 
 
 def address(a: Any) -> int:

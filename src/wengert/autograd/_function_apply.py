@@ -59,6 +59,9 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
         set_modes(m)
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
+    if live and operators.DISPATCHING and any(type(a) in operators.DISPATCHING for a in args):
+        node.__dict__["keeps_tensors"] = True
+        operators.RECORDING_TENSORS[:] = [True]
     if live:
         node.places, node.count, node.edges, node.seq = places, len(args), edges, next_sequence()
         if anomaly.current is not None:

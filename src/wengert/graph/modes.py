@@ -20,18 +20,19 @@ class Modes:
     """One state of the recording machinery. Never changed: ``with_(name=value)`` gives the state beside it.
 
     ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded; ``willing``:
-    but for that, operations would be. ``packing``: the innermost
+    but for that (or for ``below``), operations would be. ``packing``: the innermost
     saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
     ``functions``: function modes, asked before anybody else. ``observers``: called around every operation (profilers,
     autocast). ``dispatch``: dispatch modes, called around every forward below the tape.
     ``levels``: the transformations in force, outermost first (forward-mode differentiation); each sees the operators
     that concern it, the innermost first. ``original_views``: views whose base was written to are recorded by the steps
     that made them, not by where they lie in memory. ``bare``: subclasses of Tensor are taken for plain ones.
-    ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``).
+    ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``). ``below``: this is code below
+    the tape, the handler of a dispatch mode or of a tensor that dispatches: nothing is recorded, whatever grad mode it asks for.
     """
 
     __slots__ = (
-        "bare", "dispatch", "functions", "grad", "inference", "levels", "mutation", "no_packing", "observers", "original_views", "packing",
+        "bare", "below", "dispatch", "functions", "grad", "inference", "levels", "mutation", "no_packing", "observers", "original_views", "packing",
         "willing",
     )  # fmt: skip
 
@@ -44,7 +45,7 @@ class Modes:
         self.dispatch: tuple[Any, ...] = ()
         self.levels: tuple[Any, ...] = ()
         self.original_views = False
-        self.bare = False
+        self.bare = self.below = False
         self.mutation: Any = None
 
     def with_(self, **changes: Any) -> Modes:
@@ -52,11 +53,11 @@ class Modes:
         new = Modes.__new__(Modes)
         for name in Modes.__slots__:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        if new.inference or self.willing:
-            wanted = changes.get("grad", self.asked)
-            new.grad, new.willing = wanted and not new.inference, wanted and new.inference
+        if new.inference or new.below or self.willing:
+            wanted, may = changes.get("grad", self.asked), not (new.inference or new.below)
+            new.grad, new.willing = wanted and may, wanted and not may
         further = new.packing or new.no_packing or new.functions or new.observers or new.dispatch or new.levels
-        plain = not (further or new.original_views or new.bare or new.mutation)
+        plain = not (further or new.original_views or new.bare or new.mutation or new.below)
         if plain:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.willing else new if new.inference else _PLAIN[new.grad]
         return new

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.lazy import address
+from ..arrays.lazy import address, window
 from .operator import family
 from .views import axis
 
@@ -29,7 +29,7 @@ def memory_of(a: Any) -> Any:
 
 def start_of(a: Any) -> int:
     """Where ``a`` begins in its memory, in bytes."""
-    return address(a) - address(memory_of(a))
+    return address(a) - address(memory_of(window(a)))
 
 
 def look(a: Any, shape: Any, strides: Any, start: int) -> Any:

@@ -43,7 +43,16 @@ def counter(value: float, fused: bool = False) -> Tensor:
 
 def zeros_like(p: Tensor) -> Tensor:
     """Fresh state of the shape, dtype and memory layout of ``p``."""
-    return wrap(np.zeros_like(p._data))
+    return filled_like(p, 0)
+
+
+def filled_like(p: Tensor, value: Any) -> Tensor:
+    """``zeros_like`` with another number; of a class that dispatches it is one of that class."""
+    if p._dispatches:
+        from wengert.tensor.creation import full_like
+
+        return full_like(p.detach(), value)  # type: ignore[no-any-return]
+    return wrap(np.full_like(p._data, value) if value else np.zeros_like(p._data))
 
 
 def check_lr(lr: Any) -> None:
@@ -140,7 +149,8 @@ class PerParameter(Optimizer):
             if group.get("differentiable"):
                 with set_grad_enabled(self.defaults["differentiable"]):
                     self._step_recorded(group)
-            elif DISPATCHING and any(type(p) in DISPATCHING for p in group["params"]):  # their arrays mean nothing
+            elif DISPATCHING and any(p._dispatches or (p._meta is not None and p._meta.grad is not None and p._meta.grad._dispatches)
+                                     for p in group["params"]):  # their classes do it  # fmt: skip
                 with set_grad_enabled(False):
                     self._step_recorded(group)
             else:
@@ -185,7 +195,7 @@ class PerParameter(Optimizer):
             grad = p.grad
             if grad is None:
                 continue
-            if group.get("foreach"):
+            if group.get("foreach") and group.get("differentiable"):
                 raise AssertionError("_foreach ops don't support autograd")
             if grad.is_sparse:
                 self._update_sparse(group, p, grad)

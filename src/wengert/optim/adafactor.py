@@ -10,7 +10,7 @@ from wengert.arrays.optim_factored import adafactor_update
 from wengert.graph import enable_grad
 from wengert.tensor import Tensor, wrap
 
-from ._per_parameter import counter, number
+from ._per_parameter import counter, number, zeros_like
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Adafactor(Optimizer):
     def _begin(grad: Tensor) -> dict[str, Any]:
         shape = grad._data.shape
         if len(shape) <= 1:
-            return {"step": counter(0.0), "variance": wrap(np.zeros_like(grad._data))}
+            return {"step": counter(0.0), "variance": zeros_like(grad)}
         rows, cols = (*shape[:-1], 1), (*shape[:-2], 1, shape[-1])
         return {
             "step": counter(0.0),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from wengert.arrays import optim_factored, optim_kernels
-from wengert.tensor import Tensor, wrap
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_lr, counter, decayed, number, places, scalar
+from ._per_parameter import PerParameter, check_at_least_zero, check_lr, counter, decayed, filled_like, number, places, scalar
 
 if TYPE_CHECKING:
+    from wengert.tensor import Tensor
+
     from ._per_parameter import Arrays
     from .optimizer import ParamsT
 
@@ -70,8 +69,8 @@ class Adagrad(PerParameter):
 
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         start = self.defaults["initial_accumulator_value"]
-        total = np.full_like(p._data, complex(start, start) if p.is_complex() else start)
-        return {"step": counter(0.0, bool(group["fused"])), "sum": wrap(total)}
+        total = filled_like(p, complex(start, start) if p.is_complex() else start)
+        return {"step": counter(0.0, bool(group["fused"])), "sum": total}
 
     def share_memory(self) -> None:
         """Move the sums to memory that other processes can share."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from wengert.arrays import optim_kernels
-from wengert.tensor import wrap
 
-from ._per_parameter import PerParameter, check_lr, counter, number, zeros_like
+from ._per_parameter import PerParameter, check_lr, counter, filled_like, number, zeros_like
 
 if TYPE_CHECKING:
     from wengert.tensor import Tensor
@@ -66,8 +63,8 @@ class Rprop(PerParameter):
 
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         lr = number(group["lr"])
-        size = np.full_like(p._data, complex(lr, lr) if p.is_complex() else lr)  # real and imaginary parts step alike
-        return {"step": counter(0.0), "prev": zeros_like(p), "step_size": wrap(size)}
+        size = filled_like(p, complex(lr, lr) if p.is_complex() else lr)  # real and imaginary parts step alike
+        return {"step": counter(0.0), "prev": zeros_like(p), "step_size": size}
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
         (eta_minus, eta_plus), (step_min, step_max) = group["etas"], group["step_sizes"]

@@ -10,7 +10,7 @@ from wengert.arrays import optim_factored, optim_kernels
 from wengert.graph import no_grad
 from wengert.tensor import Tensor, wrap
 
-from ._per_parameter import PerParameter, check_at_least_zero, check_fused, check_lr, decayed, number, places, scalar
+from ._per_parameter import PerParameter, check_at_least_zero, check_fused, check_lr, decayed, number, places, scalar, zeros_like
 
 if TYPE_CHECKING:
     from ._per_parameter import Arrays
@@ -81,7 +81,7 @@ class SGD(PerParameter):
         state = self.state[p]
         first = state.get("momentum_buffer") is None
         if first:
-            state["momentum_buffer"] = wrap(np.empty_like(p._data))
+            state["momentum_buffer"] = zeros_like(p) if p._dispatches else wrap(np.empty_like(p._data))
         return state, (first,)
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:

@@ -86,7 +86,7 @@ def backward(
     if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     tensors = _row(tensors)
-    in_tensors = _in_tensors(create_graph, None, tensors)
+    in_tensors = _in_tensors(create_graph, None, tensors) or _dispatches(grad_tensors)
     edges = _roots(tensors, _seeds(tensors, grad_tensors, in_tensors))
     if create_graph:
         warn_once(
@@ -224,7 +224,14 @@ def _in_tensors(create_graph: bool, vectors: Any, roots: Any) -> bool:
     m = modes()
     if create_graph or m.levels or m.dispatch or (call.RECORDING_TENSORS and _keeps_tensors(roots)):
         return True
+    if call.DISPATCHING and _dispatches(vectors):
+        return True
     return call.Batched_ is not None and vectors is not None and any(type(v) is call.Batched_ for v in vectors)
+
+
+def _dispatches(vectors: Any) -> bool:
+    """Whether some gradient to begin with is of a class that dispatches."""
+    return vectors is not None and any(type(v) in call.DISPATCHING for v in ((vectors,) if isinstance(vectors, Tensor_) else vectors))
 
 
 def _keeps_tensors(roots: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.ghost import Ghost
 from ..arrays.layouts import in_order_of
 from ..arrays.lazy import Lazy, plain, put, through
 from ..graph.modes import Modes, modes, set_modes
@@ -84,6 +85,11 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         return seen_as(inputs["input"], raw, op, m)
     early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
     own = DISPATCHING and _dispatching(args)
+    if out is not None and (m.dispatch or own or (DISPATCHING and _dispatching((out,)))):
+        from .dispatch import dispatched_into
+
+        refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), inputs, m)
+        return dispatched_into(op, args, out, m)
     if m.dispatch or own:
         from .dispatch import dispatched
 
@@ -111,7 +117,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     layout = op.layout if op.layout in ("rows", "elementwise") and given is None else None
     results = []
     for i, a in enumerate(arrays):
-        if type(a) is not np.ndarray and type(a) is not Lazy:
+        if type(a) is not np.ndarray and type(a) is not Lazy and type(a) is not Ghost:
             a = np.asarray(a)
         if layout and type(a) is not Lazy and not (layout == "rows" and a.flags.c_contiguous):
             a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
@@ -139,7 +145,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             if own:
                 from .wrappers import record_tensors
 
-                node = record_tensors(op, inputs, values, live, results, m)
+                more = dict(zip(op.aux, given[len(op.outputs) :])) if op.aux else {}  # type: ignore[arg-type,index]
+                node = record_tensors(op, inputs, values, live, results, m, more)
             else:
                 node = record(op, inputs, values, live, m)
             if node is not None:
@@ -156,6 +163,17 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if len(results) == 1:
         return results[0]
     return named(op, results)
+
+
+def again(t: Any) -> Any:
+    """The same tensor as another object, without history; of a class that dispatches it stays one of that class."""
+    if type(t) in DISPATCHING:
+        from .wrappers import alias
+
+        return alias(t)
+    found = fresh(t._data, modes())
+    found._vc = t._vc
+    return found
 
 
 def _dispatching(args: tuple[Any, ...]) -> bool:
@@ -332,11 +350,11 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
     for p in op.promoted:
         v = raw[p]
         if type(v) is list:
-            raw[p] = [x if x is None or x.dtype is d else x.astype(d) for x in v]
+            raw[p] = [x if x is None or x.dtype is d or type(x) is Ghost else x.astype(d) for x in v]
         elif type(v) is np.ndarray:
             if v.dtype is not d:
                 raw[p] = v.astype(d if v.ndim else number)
-        elif v is not None:
+        elif v is not None and type(v) is not Ghost:  # (what has no numbers is the class's to convert)
             raw[p] = scalar(v, number)
 
 
@@ -399,14 +417,7 @@ def overridden(name: str, args: Any, kwargs: Any) -> Any:
 def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: Modes) -> Any:
     """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
     targets = list(out) if isinstance(out, (tuple, list)) else [out]
-    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
-    for t in targets:
-        if not isinstance(t, Tensor_):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
-    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
+    flat = refuse_recorded(op, targets, inputs, m)
     from .outs import check_memory, check_type
 
     for a, t in zip(arrays, targets):
@@ -427,6 +438,19 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
         put(t._data, a)
         bump(t)
     return out
+
+
+def refuse_recorded(op: Any, targets: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:
+    """Refuse ``out=`` that is no tensor, or where a gradient would be asked for; gives the tensors among the inputs."""
+    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
+    for t in targets:
+        if not isinstance(t, Tensor_):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+    return flat
 
 
 def bump(t: Tensor) -> None:
@@ -497,15 +521,16 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         for name, value in zip(op.aux, y[1:]):
             raw[name] = value
         y = y[0]
-    y = np.asarray(y)
+    if y is not a:
+        y = np.asarray(y)
     check_cast(y.dtype, a.dtype)
     check_shape(y.shape, a.shape)
     node = None
     if recording:
-        raw["result"] = a if type(a) is not Lazy else y.astype(a.dtype)
+        raw["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
         first = op.params[0]
         if first in op.saved:  # some rule needs the value that is about to be overwritten
-            raw[first] = a.copy()
+            raw[first] = a if own else a.copy()  # (tensors that dispatch copy themselves)
         if own:
             from .wrappers import record_write
 

@@ -297,6 +297,30 @@ def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     return _array(answer), [answer]
 
 
+def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
+    """The form of ``op`` that writes to ``out``, run by the innermost mode or by its arguments."""
+    from .lowering import LOWER
+
+    if op.name in LOWER:  # whose parts are asked; the last would write
+        out.copy_(general_path.compute(op, args, None, m))
+        return out
+    func = named(op, args)
+    overload = _OUT.get((func._opname, func._overloadname)) or _OUT.get(func._overloadname) or f"{func._overloadname}_out"
+    row, kwargs = as_called(op, args)
+    ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
+    for t in out if isinstance(out, (tuple, list)) else (out,):
+        if type(t) in general_path.DISPATCHING:
+            general_path.bump(t)
+    return out
+
+
+# overloads that write to ``out=``, by the overload that does not: of some operators, and of all others
+_OUT: dict[Any, str] = {
+    ("max", "dim"): "dim_max", ("min", "dim"): "dim_min", ("median", "dim"): "dim_values", ("nanmedian", "dim"): "dim_values", ("mean", "dim"): "out",
+    **{(n, "default"): "values" for n in ("sort", "topk", "kthvalue", "mode")}, "Tensor": "out", "default": "out", "dim_IntList": "IntList_out",
+}  # fmt: skip
+
+
 def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
     """The in-place form of ``op``, run by the innermost mode."""
     run(op, args, m, True)
@@ -391,7 +415,7 @@ _asked = _Asked()  # what modes have been asked to run in this thread, and are s
 
 
 def _below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
-    return m.with_(grad=False, packing=None, functions=(), observers=(), dispatch=dispatch)
+    return m.with_(below=True, packing=None, functions=(), observers=(), dispatch=dispatch)
 
 
 def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -408,12 +432,13 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
     """Run our operator with the arguments that a mode passes on."""
     if not isinstance(op, Operator):
         return op(*args, **kwargs)
+    out = kwargs.pop("out", None) if "out" in kwargs and "out" not in op.params else None
     given = op.defaults | dict(zip(op.params, args)) | kwargs
     row = tuple(given[p] for p in op.params)
     if inplace:
         return general_path.inplace(op, row)
-    if not op.aux:
-        return general_path.general(op, row)
+    if not op.aux or out is not None:
+        return general_path.general(op, row, out)
     m = modes()  # with the values that only its gradient needs, which PyTorch's operators give too
     if m.dispatch:
         values, _ = dispatched(op, row, m)

@@ -46,6 +46,10 @@ def _new(args: Any, kwargs: Any) -> Any:
     return "default", (args[0], _size(args[1:], kwargs)), kwargs
 
 
+def _new_strided(args: Any, kwargs: Any) -> Any:
+    return "default", (args[0], list(args[1]), list(args[2]), *args[3:]), kwargs
+
+
 def _random_integers(args: Any, kwargs: Any) -> Any:
     low = len(args) > 2 or "low" in kwargs
     return "low" if low else "default", args, kwargs
@@ -69,11 +73,12 @@ _NAMED: dict[str, tuple[str, Any]] = {
     "eye": ("eye", _counted("default", "m")), "randint": ("randint", _random_integers), "normal": ("normal", _normal),
     "bernoulli_": ("bernoulli_", lambda args, kwargs: (
         "Tensor" if isinstance((*args, 0.5)[1], general_path.Tensor_) else "float", args if len(args) > 1 or kwargs else (*args, 0.5), kwargs)),
+    "new_empty_strided": ("new_empty_strided", _new_strided),
     "random_": ("random_", _counted("default", "to", "from")), "item": ("_local_scalar_dense", _as_given("default")),
 }  # fmt: skip
 _PLACED = frozenset((
     "ones", "zeros", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "eye", "linspace", "logspace", "empty_strided", "normal",
-    "scalar_tensor", "tril_indices", "triu_indices", "new_zeros", "new_ones", "new_empty", "new_full", "empty_permuted",
+    "scalar_tensor", "tril_indices", "triu_indices", "new_zeros", "new_ones", "new_empty", "new_full", "empty_permuted", "new_empty_strided",
 ))  # fmt: skip
 _LIFTED = frozenset(("tensor", "as_tensor", "from_numpy", "new_tensor"))
 

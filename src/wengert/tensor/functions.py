@@ -16,6 +16,7 @@ from ..arrays.layouts import lay
 from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
+from . import call as call_module
 from .call import DISPATCHING, KNOWN, PLAIN
 from .record import rename, told
 from .spaces import RECORDED
@@ -101,7 +102,7 @@ def _composite(op: Composite) -> Callable[..., Any]:
             from .dispatch import dispatching
             from .lowering import BACKWARD, backward
 
-            if op.name in BACKWARD and (m.dispatch or dispatching(args)):
+            if op.name in BACKWARD and (m.dispatch or dispatching(args)) and not any(type(v) is call_module.Batched_ for v in args):
                 return backward(op, args)
         out = kwargs.pop("out", None)
         observers = m.observers
@@ -205,6 +206,10 @@ def _write(answer: Any, out: Any, name: str) -> Any:
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
+    if DISPATCHING and any(type(t) in DISPATCHING for t in (*results, *targets)):
+        for r, t in zip(results, targets):
+            t.copy_(r)
+        return out
     shim = type("op", (), {"name": name})
     into(shim, [r._data for r in results], targets, {}, modes())  # type: ignore[arg-type]
     return out

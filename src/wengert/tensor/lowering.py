@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.lazy import window
 from ..graph.modes import modes
 from ..ops.views import as_view, resolve_shape
 from .dispatch import ask, aten
@@ -86,7 +87,7 @@ def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
 
 def _reshape(x: Any, shape: Any = ()) -> Any:
     shape = resolve_shape(shape, x.numel())
-    if as_view(x._data, shape) is not None:
+    if as_view(window(x._data), shape) is not None:
         return function("view")(x, shape)
     return _asked(aten._unsafe_view.default, function("view"), x.clone(memory_format=contiguous_format), list(shape))
 

@@ -19,7 +19,7 @@ from ..arrays.lazy import Lazy, address, marks, through
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, next_sequence
-from .spaces import RAW, RECORDED, sole, sole_sparse
+from .spaces import RAW, RECORDED, alone, sole, sole_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -336,6 +336,8 @@ class AccumulateGrad(Node):
                 elif type(old._data) is Lazy:
                     old._data[...] = old._data + g
                     old._vc[0] += 1
+                elif old._dispatches:  # its class does it
+                    old.add_(RAW.wrap(g))
                 elif old.is_sparse and type(g) is not np.ndarray:
                     old._data = old._data + g
                     old._vc[0] += 1
@@ -365,7 +367,10 @@ class AccumulateGrad(Node):
         while True:
             old = meta.grad
             if old is None:
-                new = self._first(g)
+                new = g.detach() if type(g)._dispatches and self._takes(g) else self._first(g)
+            elif (old._dispatches or g._dispatches) and not modes().grad and not old.is_sparse:
+                new = old
+                old.add_(g)
             else:
                 new = g + old if old.is_sparse and not g.is_sparse else old + g
             with _leaf_lock:
@@ -376,13 +381,19 @@ class AccumulateGrad(Node):
             tell(meta.post_hooks, self.variable)
         return ()
 
+    def _takes(self, g: Any) -> bool:
+        """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is laid out as the leaf."""
+        return not modes().grad and alone(g) and g._data.strides == self.variable._data.strides
 
     def _first(self, g: Any) -> Any:
         """A copy of the first gradient, laid out as the leaf is."""
         array = self.variable._data
         if type(g._data) is not np.ndarray or type(g) is not self.variable._plain_class or self.dtype is None or not _dense(array):
+            if type(g)._dispatches and not modes().grad and _dense(array) and g._data.strides != array.strides:
+                steps = [s // array.itemsize for s in array.strides]
+                return g.new_empty_strided(array.shape, steps).copy_(g)  # their class lays it out
             new = g.clone()
-            if new._data.strides != array.strides and type(new._data) is np.ndarray and not _laid_out_as(new._data, array):
+            if new._data.strides != array.strides and type(new._data) is type(array) is np.ndarray and not _laid_out_as(new._data, array):
                 new._data = _copied(new._data, array)
             return new
         new = RECORDED.copy(RAW.wrap(array), g) if modes().grad else g.detach()  # either is still the memory of g

@@ -344,7 +344,7 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
             f"weight tensor of shape: {list(weight.shape)}"
         )
     _class_shapes(input, target)
-    if call.Batched_ is not None and any(type(x) is call.Batched_ for x in (input, target, weight)):
+    if any(x is not None and (type(x) is call.Batched_ or x._dispatches) for x in (target, weight)) or type(input) is call.Batched_:
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     w = None if weight is None else weight._data
     labels = target._data
@@ -356,7 +356,7 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
 
 
 def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
-    """The same in a mapped function, out of operators that know what a batch is."""
+    """The same in a mapped function, or where classes or weights dispatch: out of operators that know what they do."""
     dim = 1 if input.ndim > 1 else 0
     log_p = input if op == "nll" else function("log_softmax")(input, dim)
     if input.ndim == 1:
@@ -460,8 +460,8 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
     check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
-    given = [x for x in (input, running_mean, running_var, weight, bias) if type(x) is call.Batched_ and x is not None]
-    if given:
+    given = (input, running_mean, running_var, weight, bias)
+    if any(x is not None and (type(x) is call.Batched_ or x._dispatches) for x in given):
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         mean, var = running_mean._data, running_var._data
@@ -477,11 +477,11 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 
 
 def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
-    """The same in a mapped function, out of operators that know what a batch is."""
+    """The same in a mapped function, or of tensors that dispatch: out of operators that know what they do."""
     shape = (1, -1, *[1] * (input.ndim - 2))
     if training:
         running = [r for r in (running_mean, running_var) if r is not None]
-        if any(type(r) is not call.Batched_ for r in running):
+        if type(input) is call.Batched_ and any(type(r) is not call.Batched_ for r in running):
             raise RuntimeError(
                 "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not "
                 "batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be False.If you are using a "
@@ -521,10 +521,15 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
     if size == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     rows = input.reshape(1, n * c, *input.shape[2:])
-    means = [None if r is None else type(input)._wrap(np.tile(r._data, n)) for r in (running_mean, running_var)]
+    means = [
+        None if r is None else r.repeat(n) if r._dispatches else type(input)._wrap(np.tile(r._data, n)) for r in (running_mean, running_var)
+    ]
     out = batch_norm(rows, *means, None, None, True, momentum, eps).reshape(input.shape)
     for running, repeated in zip((running_mean, running_var), means):
         if running is not None and repeated is not None:
+            if running._dispatches:
+                running.copy_(repeated.reshape(n, c).mean(0))
+                continue
             running._data[...] = repeated._data.reshape(n, c).mean(0)
             running._vc[0] += 1
     shape = (1, -1) + (1,) * (input.ndim - 2)

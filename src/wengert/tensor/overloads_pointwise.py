@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
+from ..graph.modes import modes
 from . import call
 from .functions import dunder, function, inplace_function
 from .overloads import FUNCTIONS, METHODS, overload
@@ -168,6 +169,11 @@ def equal(input: Any, other: Any) -> bool:
     _tensors("equal", input=input, other=other)
     if call.Batched_ in (type(input), type(other)):
         raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
+    if call.DISPATCHING or modes().dispatch:
+        from .dispatch import ask, aten, dispatching
+
+        if modes().dispatch or dispatching((input, other)):
+            return ask(aten.equal.default, equal, False, (input, other), {}, modes())  # type: ignore[no-any-return]
     return np.array_equal(input._data, other._data)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arrays.dtypes import scalar_name
+from ..arrays.ghost import Ghost
 from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
@@ -82,7 +83,7 @@ class OpNode(Node):
             tensor = self._unpacked(array, name, index)
             if space.raw:
                 return plain(tensor._data)
-            return None if name in self.op.aux and tensor._data.dtype.kind in "fcV" else tensor
+            return None if name in self.op.aux and tensor._data.dtype.kind in "fcV" and _rather_computed() else tensor
         return array if space.raw else self._rebuild(name, array, counter, index)
 
     def _edge_to(self, name: str, index: int = 0) -> Any:
@@ -105,7 +106,7 @@ class OpNode(Node):
                 return array
             array = np.asarray(array)
         if name in self.op.aux:
-            return None if array.dtype.kind in "fcV" else RAW.wrap(array)
+            return None if array.dtype.kind in "fcV" and (not modes().dispatch or _rather_computed()) else RAW.wrap(array)
         edge = self._edge_to(name, index)
         variable = getattr(edge[0], "variable", None) if edge is not None else None
         if variable is not None and variable._data is array:
@@ -219,6 +220,12 @@ class OpNode(Node):
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
         return self._gradients(RECORDED, g, self.wanted if needs is None else needs)
+
+
+def _rather_computed() -> bool:
+    """Whether a rule shall compute anew what the forward computed beside its result: where that is to be differentiated itself."""
+    m = modes()
+    return m.grad or bool(m.levels)
 
 
 def _flat(grads: Any) -> list[Any]:
@@ -400,7 +407,8 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
         tensor = inputs.get(name)
         counter = _UNVERSIONED if tensor is None or name == private else tensor._vc
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
-        if m.packing is not None and (type(value) is np.ndarray or hasattr(value, "coalesce")) and not number and not _is_result(op, name):
+        held = type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
+        if m.packing is not None and held and not number and not _is_result(op, name):
             memory += packed(value, m.packing, tensor)  # results are packed when they are written, see version_results
         else:
             memory += (value, counter, counter[0])

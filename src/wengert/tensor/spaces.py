@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain
 from ..arrays.reduce import sum_to
 from ..ops.operator import TABLE, Composite
@@ -47,6 +48,11 @@ _POPPED, _LOCAL = _baseline(), _baseline_local()
 def sole(g: np.ndarray) -> bool:
     """Whether the array's memory is seen only by the engine's step that is running (then it can be kept uncopied)."""
     return g.base is None and sys.getrefcount(g) <= _LOCAL and g.flags.writeable
+
+
+def alone(g: Any) -> bool:
+    """Whether a gradient that is a tensor is held only by the engine's step, a method of it deep."""
+    return sys.getrefcount(g) <= _LOCAL + 1
 
 
 def sole_sparse(g: Any) -> bool:
@@ -129,7 +135,7 @@ class RawSpace:
                 from .sparse import SparseTensor
 
                 return SparseTensor._wrap(g)
-            g = g if type(g) is Lazy else np.asarray(g)
+            g = g if type(g) is Lazy or type(g) is Ghost else np.asarray(g)
         return Tensor._wrap(g)
 
     @staticmethod
@@ -225,7 +231,7 @@ class RecordedSpace:
     def every(x: Any) -> bool:
         while hasattr(x, "level"):  # in a mapped function: of all examples
             x = x.value
-        return bool(x._data.all())
+        return bool(x.all() if x._dispatches else x._data.all())
 
 
 RAW, RECORDED = RawSpace(), RecordedSpace()

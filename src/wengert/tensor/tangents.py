@@ -96,7 +96,10 @@ class Level:
             return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level])), t.level)
         result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
         if not modes().inference:
-            alike = tangent.stride() == t.stride() if type(tangent) is call.Batched_ else _alike(t._data, tangent._data)
+            if type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
+                alike = tangent.stride() == t.stride()
+            else:
+                alike = _alike(t._data, tangent._data)
             self.attach(result, tangent if alike else _laid_out_as(t, tangent))
         return result
 
@@ -104,7 +107,7 @@ class Level:
         """The tensor without its tangent at this level: the same memory and history."""
         if type(t) is call.Batched_:
             return batching().wrapped(self.primal(t.value), t.level)
-        found = RAW.wrap(t._data)
+        found = call.again(t)
         found._vc, found._edge = t._vc, edge_of(t)
         others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
         if others:
@@ -125,7 +128,7 @@ class Level:
             if view is None:
                 self.attach(t, new)
                 return
-            whole = RAW.wrap(np.zeros_like(view.base._data))
+            whole = _zeros(view.base)
             self.attach(view.base, whole)
             old = self.tangent(t)
         old.copy_(new)  # type: ignore[union-attr]
@@ -138,7 +141,7 @@ class Level:
         root = t if view is None else view.base
         whole = self.tangent(root)
         if whole is None:
-            whole = RAW.wrap(np.zeros_like(root._data))
+            whole = _zeros(root)
         if any(x not in b.decomposed(whole)[1] for x in levels):
             self.attach(root, b.raised(b.lowered(whole, levels).clone(), levels))
             if view is not None and t._meta is not None and t._meta.tangents is not None:
@@ -242,7 +245,7 @@ class Level:
     @staticmethod
     def _zeros_for(x: Any) -> Tensor | None:
         """The tangent, for ``jvp``, of an argument that carries none; None for what cannot carry any."""
-        return RAW.wrap(np.zeros_like(x._data)) if hasattr(x, "_data") and x._data.dtype.kind in "fcV" else None
+        return _zeros(x) if hasattr(x, "_data") and x._data.dtype.kind in "fcV" else None
 
     def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """A linear operator's tangent: the operator of the tangents."""
@@ -264,7 +267,7 @@ class Level:
         if x is None:
             return None
         tangent = self.tangent(x)
-        return RAW.wrap(np.zeros_like(x._data)) if tangent is None else tangent
+        return _zeros(x) if tangent is None else tangent
 
     def _with_node(self, op: Operator, args: Any, tensors: list[Any], tangents: list[Any]) -> tuple[Any, OpNode | None]:
         """The answer, and a node that remembers what the rule needs for every argument with a tangent."""
@@ -324,7 +327,7 @@ class Level:
         outputs = _differentiable(op, answer)
         set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
-            seeds = [RAW.wrap(np.ones_like(o._data)).requires_grad_() for o in outputs]
+            seeds = [RAW.wrap(np.ones(o._data.shape, o._data.dtype)).requires_grad_() for o in outputs]
             found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
             pairs = []
             for x, t, g in zip(tensors, tangents, found):
@@ -334,7 +337,7 @@ class Level:
         finally:
             set_modes(m)
         if not pairs:
-            return [RAW.wrap(np.zeros_like(o._data)) for o in outputs]
+            return [_zeros(o) for o in outputs]
         rows = grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, materialize_grads=True)
         return list(rows)
 
@@ -362,6 +365,15 @@ def batching() -> Any:
     from . import batching
 
     return batching
+
+
+def _zeros(t: Any) -> Any:
+    """A tangent of zeros for ``t``."""
+    if type(t) in call.DISPATCHING:
+        from .creation import zeros_like
+
+        return zeros_like(t)
+    return RAW.wrap(np.zeros_like(t._data))
 
 
 def _outside(level: Level, f: Any, *args: Any) -> Any:
@@ -394,7 +406,7 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
     """The tangent in memory of its own that is laid out as that of ``t``."""
-    if type(tangent) is call.Batched_:
+    if type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
         order = sorted(range(t.dim()), key=t.stride, reverse=True)
         return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
     storage, offset, strides = look(t._data)
@@ -476,7 +488,7 @@ def _node_of(op: Operator, answer: Any) -> Any:
 
 def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
     """The same memory and the same tangents, as a leaf of a graph of its own."""
-    t = x.detach()
+    t = call.again(x)
     if not isinstance(t._vc, list):  # an inference tensor
         t._vc = [0]
     if x._meta is not None and x._meta.tangents:
@@ -491,7 +503,7 @@ def _unrecorded(answer: Any, m: Modes) -> Any:
         return type(answer)(*rows) if hasattr(answer, "_fields") else tuple(rows)
     if type(answer) is call.Batched_:
         return batching().wrapped(_unrecorded(answer.value, m), answer.level)
-    t = call.fresh(answer._data, m)
+    t = call.again(answer) if type(answer) in call.DISPATCHING else call.fresh(answer._data, m)
     if answer._meta is not None and answer._meta.tangents:
         meta_of(t).tangents = {level: _unrecorded(x, m) for level, x in answer._meta.tangents.items()}
     return t

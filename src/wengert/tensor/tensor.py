@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
-from ..arrays.lazy import Lazy, address, marks, plain
+from ..arrays.lazy import Lazy, address, marks, plain, window
 from ..graph.modes import RECORD, modes
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
@@ -51,6 +51,7 @@ class Tensor(Methods):
     _vc: list[int]
 
     _plain_class: Any = None
+    _dispatches = False  # whether the class has a ``__torch_dispatch__``
     layout = strided
     is_xla = is_ipu = is_maia = False
     is_sparse_csr = False
@@ -184,7 +185,7 @@ class Tensor(Methods):
 
     def storage_offset(self) -> int:
         """Where this tensor begins in its memory, in elements."""
-        a, b = self._data, self._data
+        a = b = window(self._data)
         while isinstance(b.base, np.ndarray):
             b = b.base
         return (address(a) - address(b)) // a.itemsize

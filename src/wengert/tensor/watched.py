@@ -15,6 +15,7 @@ from ..arrays.random import generator
 from ..graph.modes import modes
 from . import call as general_path
 from . import conversion, creation, random, ranges
+from .overloads import METHODS
 from .tensor import Tensor
 
 _lock = threading.Lock()
@@ -33,6 +34,7 @@ def _functions() -> dict[str, FunctionType]:
     for table in (creation.METHODS, random.FUNCTIONS, random.METHODS):
         rows.update(table)
     rows.update({name: conversion.METHODS[name] for name in _CONVERSION})
+    rows["new_empty_strided"] = METHODS["new_empty_strided"]
     rows.update({name: getattr(Tensor, name) for name in _METHODS})
     found = {f"aten::{name}": f for name, f in rows.items() if name not in _SILENT and isinstance(f, FunctionType)}
     found["aten::empty "] = generator.empty  # type: ignore[assignment]  # the memory that random numbers are drawn into

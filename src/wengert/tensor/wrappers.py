@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.ghost import Ghost
 from ..graph.modes import modes, set_modes
 from . import call
 from .dispatch import ask, aten, dispatching
@@ -22,6 +23,8 @@ from .tensor import Parameter, Tensor
 from .watched import watch_forever
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
@@ -35,21 +38,11 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
     kind = dt.default_float() if dtype is None else dtype.np
     if kind.kind not in "fcV" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    made = Tensor._from.__func__(cls, _ghost(tuple(int(n) for n in size), strides, int(offset or 0), kind))  # type: ignore[attr-defined]
+    steps = None if strides is None else tuple(int(s) for s in strides)
+    made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind))  # type: ignore[attr-defined]
     if requires_grad:
         meta_of(made).requires_grad = True
     return made  # type: ignore[no-any-return]
-
-
-def _ghost(shape: tuple[int, ...], strides: Any, offset: int, kind: np.dtype) -> np.ndarray:
-    """An array with this geometry; the system gives its memory when it is written to, which is never."""
-    if 0 in shape:
-        return np.zeros(shape, kind)
-    if strides is None:
-        return np.zeros((offset + int(np.prod(shape, dtype=np.int64)),), kind)[offset:].reshape(shape)
-    steps = tuple(int(s) for s in strides)
-    memory = np.zeros((offset + 1 + sum((n - 1) * s for n, s in zip(shape, steps)),), kind)
-    return np.lib.stride_tricks.as_strided(memory[offset:], shape, tuple(s * kind.itemsize for s in steps))
 
 
 def prepare(cls: Any) -> None:
@@ -59,7 +52,7 @@ def prepare(cls: Any) -> None:
     call.DISPATCHING.add(cls)
     cls._dispatches = True
     watch_forever()
-    if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and cls.__torch_function__.__func__ is _ASKING:
+    if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and getattr(cls.__torch_function__, "__func__", None) is _ASKING:
         cls.__torch_function__ = disabled  # one of the two is enough
     for name, method in _METHODS.items():
         if not any(name in vars(c) for c in _own_bases(cls)):
@@ -93,8 +86,33 @@ def _number(self: Any) -> Any:
     return ask(aten._local_scalar_dense.default, Tensor.item, False, (self,), {}, modes())
 
 
-def _refused(self: Any, *args: Any, **kwargs: Any) -> Any:
-    raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+def _numpy(self: Any, *, force: bool = False) -> Any:
+    if not dispatching((self,)):
+        return Tensor.numpy(self, force=force)
+    raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+
+def _list(self: Any) -> Any:
+    if not dispatching((self,)):
+        return Tensor.tolist(self)
+    raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
+
+
+def _address(self: Any) -> int:
+    return 0 if type(self._data) is Ghost else Tensor.data_ptr(self)
+
+
+def _index(self: Any) -> int:
+    if self._data.size != 1 or self._data.dtype.kind not in "iub":
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(_number(self))
+
+
+def numbers(t: Any) -> np.ndarray:
+    """The elements of a tensor that dispatches, as its class tells them: for checks and tests, it asks for one after the other."""
+    t = t.detach()
+    kind = t._data.dtype if t._data.dtype.kind != "V" else np.float32
+    return np.array([e.item() for e in t.reshape(-1).unbind()], kind).reshape(t.shape)
 
 
 def _deep_copy(self: Any, memo: Any) -> Any:
@@ -114,6 +132,7 @@ def _deep_copy(self: Any, memo: Any) -> Any:
 
 _METHODS: dict[str, Any] = {
     "detach": _detach, "item": _number, "__bool__": lambda self: bool(_number(self)), "__deepcopy__": _deep_copy,
+    "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index,
     "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
 }  # fmt: skip
 
@@ -147,8 +166,14 @@ def _same(t: Any) -> Any:
     return t
 
 
-def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...], results: list[Any], m: Modes) -> Any:
-    """``record`` of an operator that dispatched: the node keeps tensors."""
+_NOTHING: dict[str, Any] = {}
+
+
+def record_tensors(
+    op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...], results: list[Any], m: Modes,
+    aux: Mapping[str, Any] = _NOTHING,
+) -> Any:  # fmt: skip
+    """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the results."""
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
         values[p] = [None if x is None else x._data for x in t] if type(t) is list else t._data
     early = values.pop(PACKED, None)
@@ -157,6 +182,10 @@ def record_tensors(op: Operator, inputs: dict[str, Any], values: dict[str, Any],
         values[PACKED] = early
     node = record(op, inputs, values, live, packing)
     if node is not None:
+        for i, name in enumerate(op.saved):  # what only the gradient needs
+            t = aux.get(name)
+            if isinstance(t, Tensor) and node.saved[3 * i] is not None:
+                node.saved = (*node.saved[: 3 * i], Packed(t, _same, None), [0], 0, *node.saved[3 * i + 3 :])
         call.RECORDING_TENSORS[:] = [True]
         node.__dict__["keeps_tensors"] = True
         if m.packing is None:

@@ -256,8 +256,9 @@ def _array(t: Tensor) -> np.ndarray:
     """The values, half precision kept in float32 (NumPy does not compute with bfloat16)."""
     t = t.detach()
     if type(t) in DISPATCHING:  # only its class knows its numbers
-        d = t.dtype.np
-        a = np.array([e.item() for e in t.reshape(-1).unbind()], np.float32 if d.kind == "V" else d).reshape(t.shape)
+        from ..tensor.wrappers import numbers
+
+        a = numbers(t)
     else:
         a = t._data
     return a.astype(np.float32) if a.dtype.kind == "V" else a

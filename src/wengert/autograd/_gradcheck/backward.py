@@ -15,7 +15,7 @@ from ...tensor.backward import grad
 from ...tensor.functions import function
 from ...tensor.random import get_rng_state, randn_like
 from .error import BATCHED, OF_UNDEFINED, RANDOM, UNDEFINED_IS_CHECKED, GradcheckError
-from .problem import Move, Problem, close, dense, differentiable, direction, is_sparse, same, spread, stored
+from .problem import Move, Problem, close, dense, differentiable, direction, is_sparse, like, same, spread, stored
 from .report import mismatch
 
 
@@ -68,7 +68,7 @@ def rows(output: Any, inputs: list[Any], imaginary: bool = False, dtypes: bool =
 
 def vjp(output: Any, inputs: list[Any], seed: np.ndarray) -> Any:
     """The gradients of all inputs for the gradient ``seed`` of one output."""
-    return grad(output, inputs, wrap(seed), retain_graph=True, allow_unused=True)
+    return grad(output, inputs, like(output, seed), retain_graph=True, allow_unused=True)
 
 
 def _fitting(g: Any, x: Any, dtypes: bool) -> np.ndarray:
@@ -145,7 +145,7 @@ def batched(problem: Problem) -> None:
     """``is_grads_batched`` gives what one vector after another gives."""
     for i, output in enumerate(problem.outputs):
         seeds = [randn_like(output.detach()) for _ in range(2)]
-        one_by_one = [vjp(output, problem.wanted, s._data) for s in seeds]
+        one_by_one = [vjp(output, problem.wanted, dense(s)) for s in seeds]
         before = get_rng_state()
         try:
             together = grad(
@@ -161,7 +161,7 @@ def batched(problem: Problem) -> None:
             if got is None:
                 continue
             want = np.stack([_fitting(g[j], problem.wanted[j], False).reshape(got.shape[1:]) for g in one_by_one])
-            if not close(got._data, want, 1e-8, 1e-5):
+            if not close(dense(got), want, 1e-8, 1e-5):
                 raise GradcheckError(f"For output {i} and input {j}:\n\n{BATCHED}\n\nGot:\n{got}\n\nExpected:\n{wrap(want)}")
 
 
@@ -169,7 +169,7 @@ def proportional(problem: Problem) -> None:
     """A gradient of zero gives zeros, of the input's kind."""
     if not problem.outputs:
         return
-    seeds = [wrap(np.zeros_like(o._data)) for o in problem.outputs]
+    seeds = [like(o, np.zeros(o._data.shape, o._data.dtype)) for o in problem.outputs]
     for g, x in zip(grad(problem.outputs, problem.wanted, seeds, allow_unused=True), problem.wanted):
         if g is None:
             continue
@@ -197,7 +197,7 @@ def undefined(problem: Problem) -> None:
     for only in (None, *(range(count) if count > 1 else ())):
         answer = differentiable(problem.func(*problem.inputs))
         outputs = [without(o) if only in (None, k) else o for k, o in enumerate(answer)]
-        seeds = [wrap(np.zeros_like(o._data)) for o in outputs]
+        seeds = [like(o, np.zeros(o._data.shape, o._data.dtype)) for o in outputs]
         try:
             grads = grad(outputs, problem.wanted, seeds, allow_unused=True)
         except RuntimeError as error:

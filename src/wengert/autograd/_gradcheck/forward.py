@@ -15,7 +15,7 @@ from ...tensor import Tensor, wrap
 from ...tensor.functions import function
 from ...tensor.random import get_rng_state, randn_like
 from .error import BATCHED_FORWARD, RANDOM, GradcheckError
-from .problem import Move, Problem, close, direction, row, stored
+from .problem import Move, Problem, close, dense, direction, like, row, stored
 from .report import mismatch
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _jacobians(problem: Problem, j: int, unit: Any) -> list[np.ndarray]:
 def _only(problem: Problem, j: int, seed: Any) -> list[Any]:
     """Tangents of zero for all inputs but ``j``."""
     return [
-        wrap(np.asarray(seed, x._data.dtype)) if k == j else wrap(np.zeros(x._data.shape, x._data.dtype))
+        like(x, np.asarray(seed, x._data.dtype)) if k == j else like(x, np.zeros(x._data.shape, x._data.dtype))
         for k, x in enumerate(problem.wanted)
     ]
 
@@ -82,7 +82,7 @@ def jvp(problem: Problem, tangents: Sequence[Any]) -> list[np.ndarray]:
             continue
         if problem.dtypes and primal.is_complex() != tangent.is_complex():
             raise GradcheckError("Forward AD gradient has dtype mismatch.")
-        answer.append(np.ravel(tangent._data))
+        answer.append(np.ravel(dense(tangent)))
     return answer
 
 
@@ -113,13 +113,13 @@ def _mismatch(problem: Problem, i: int, j: int, a: Any, n: Any, unit: Any, fast:
 def undefined(problem: Problem) -> None:
     """An input without a tangent counts as one whose tangent is zero."""
     random = np.random.default_rng(2147483647)
-    vectors = {i: wrap(np.asarray(direction(random, x), x._data.dtype)) for i, x in zip(problem.where, problem.wanted)}
+    vectors = {i: like(x, np.asarray(direction(random, x), x._data.dtype)) for i, x in zip(problem.where, problem.wanted)}
     for i, x in zip(problem.where, problem.wanted):
-        zero = wrap(np.zeros(x._data.shape, x._data.dtype))
+        zero = like(x, np.zeros(x._data.shape, x._data.dtype))
         with_zero = _unpacked(problem, {**vectors, i: zero})
         without = _unpacked(problem, {k: v for k, v in vectors.items() if k != i})
         for nr, ((_, a), (_, b)) in enumerate(zip(with_zero, without)):
-            if a is not None and b is not None and not close(a._data, b._data, 1e-8, 1e-5):
+            if a is not None and b is not None and not close(dense(a), dense(b), 1e-8, 1e-5):
                 raise GradcheckError(
                     f"Mismatch in tangent values for output with index: {nr} when input: {x} has an undefined tangent value.  "
                     f"Got: {a} but expected: {b}"
@@ -145,7 +145,7 @@ def batched(problem: Problem) -> None:
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}") from error
         for nr, (got, want) in enumerate(zip(together, expected[0])):
-            if not close(got._data[0], want._data, 1e-8, 1e-5):
+            if not close(dense(got)[0], dense(want), 1e-8, 1e-5):
                 raise GradcheckError(f"For output {nr} and input {nr}:\n\n{BATCHED_FORWARD}\n\nGot:\n{got[0]}\n\nExpected:\n{want}")
 
 

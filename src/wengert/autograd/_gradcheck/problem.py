@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...tensor import Tensor, wrap
+from ...tensor.creation import zeros_like
 from ...tensor.types import strided
+from ...tensor.wrappers import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,13 +38,42 @@ def is_sparse(t: Any) -> bool:
 
 
 def dense(t: Any) -> np.ndarray:
-    """The array of a tensor, with its zeros if it is sparse."""
+    """The array of a tensor, with its zeros if it is sparse, as its class tells it if that dispatches."""
+    if t._dispatches:
+        return numbers(t)
     return t._data.dense() if is_sparse(t) else t._data  # type: ignore[no-any-return]
 
 
-def stored(t: Any) -> np.ndarray:
+def stored(t: Any) -> Any:
     """The memory of a tensor: of a sparse one, its values."""
-    return t._data.values if is_sparse(t) else t._data  # type: ignore[no-any-return]
+    if t._dispatches:
+        return Remote(t.data)
+    return t._data.values if is_sparse(t) else t._data
+
+
+def like(t: Any, array: np.ndarray) -> Any:
+    """``array`` as a tensor of the class of ``t``, if that dispatches, else as a plain one."""
+    return zeros_like(t.detach()).copy_(wrap(array)) if t._dispatches else wrap(array)
+
+
+class Remote:
+    """The memory of a tensor whose class dispatches: read and written through it."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+    shape = property(lambda self: self.tensor._data.shape)
+    strides = property(lambda self: self.tensor._data.strides)
+    size = property(lambda self: self.tensor._data.size)
+    dtype = property(lambda self: self.tensor._data.dtype)
+
+    def __getitem__(self, at: Any) -> np.ndarray:
+        return numbers(self.tensor[at])
+
+    def __setitem__(self, at: Any, value: Any) -> None:
+        self.tensor[at] = wrap(np.asarray(value, self.dtype))
 
 
 def filled(x: Any) -> Any:
