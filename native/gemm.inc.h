@@ -86,29 +86,32 @@ static void F(gemm_pack_rows)(REAL *restrict to, const REAL *restrict from, size
             for (size j = j0; j < j0 + GEMM_COLUMNS; j++) *to++ = j < columns ? from[p * row + j * column] : 0;
 }
 
+/* One panel of b: c = a b, or c += a b, for the n columns of c that it stands for. */
+static void F(gemm_panel)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, size a_step, const REAL *restrict panel,
+                          size rows, size n, size depth, int add)
+{
+    for (size i = 0, count; i < rows; i += count, c += count * c_row, a += count * a_row) {
+        count = i + GEMM_ROWS <= rows ? GEMM_ROWS : i + GEMM_ROWS / 2 <= rows ? GEMM_ROWS / 2 : 1;
+        REAL edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)];
+        REAL *to = n == GEMM_COLUMNS ? c : edge;
+        const size step = n == GEMM_COLUMNS ? c_row : GEMM_COLUMNS;
+        if (to == edge && add)
+            for (size r = 0; r < count; r++)
+                for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? c[r * c_row + k] : 0;
+        if (count == GEMM_ROWS) F(gemm_tile)(to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
+        else if (count == 1) F(gemm_row)(to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
+        else F(gemm_half)(to, step, a, a_row, a_step, panel, GEMM_COLUMNS, depth, add);
+        if (to == edge)
+            for (size r = 0; r < count; r++) memcpy(c + r * c_row, edge + r * GEMM_COLUMNS, n * sizeof(REAL));
+    }
+}
+
 /* c += a b, b in panels. */
 static void F(gemm_packed)(REAL *restrict c, size c_row, const REAL *restrict a, size a_row, const REAL *restrict packed,
                            size rows, size columns, size depth)
 {
-    for (size j = 0; j < columns; j += GEMM_COLUMNS, packed += depth * GEMM_COLUMNS) {
-        const size n = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS;
-        for (size i = 0; i < rows;) {
-            const size count = i + GEMM_ROWS <= rows ? GEMM_ROWS : i + GEMM_ROWS / 2 <= rows ? GEMM_ROWS / 2 : 1;
-            REAL edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)];
-            REAL *to = n == GEMM_COLUMNS ? c + i * c_row + j : edge;
-            const size step = n == GEMM_COLUMNS ? c_row : GEMM_COLUMNS;
-            if (to == edge)
-                for (size r = 0; r < count; r++)
-                    for (size k = 0; k < GEMM_COLUMNS; k++) edge[r * GEMM_COLUMNS + k] = k < n ? c[(i + r) * c_row + j + k] : 0;
-            if (count == 1) F(gemm_row)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
-            else if (count < GEMM_ROWS) F(gemm_half)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
-            else F(gemm_tile)(to, step, a + i * a_row, a_row, 1, packed, GEMM_COLUMNS, depth, 1);
-            if (to == edge)
-                for (size r = 0; r < count; r++)
-                    for (size k = 0; k < n; k++) c[(i + r) * c_row + j + k] = edge[r * GEMM_COLUMNS + k];
-            i += count;
-        }
-    }
+    for (size j = 0; j < columns; j += GEMM_COLUMNS, packed += depth * GEMM_COLUMNS)
+        F(gemm_panel)(c + j, c_row, a, a_row, 1, packed, rows, columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS, depth, 1);
 }
 
 /* A part of a matrix as panels of GEMM_ROWS rows, so that the numbers that meet one row of b lie side by side. */
@@ -139,33 +142,30 @@ static void F(gemm_pack_right)(REAL *restrict to, const REAL *restrict from, siz
     }
 }
 
-/* The columns [begin, end) of c = a b, any strides of a and b. Blocks of b stay in the second cache, a panel of one in the
- * first, so that the tile runs at the speed of the arithmetic; what does not fill a tile is computed beside it. */
-static void F(product)(const struct product *v, size begin, size end, void *work)
+/* c = a b, any strides of a and b. Blocks of b stay in the second cache. Those of a are packed for the first where enough
+ * columns meet them; few take them from where they lie. */
+static void F(product)(const struct product *v, void *work)
 {
     REAL *const right = work, *const left = right + PRODUCT_DEPTH * PRODUCT_COLUMNS;
+    const int direct = v->columns <= 4 * GEMM_COLUMNS && (v->a_row == 1 || v->a_column == 1);
     for (size p = 0; p < v->depth; p += PRODUCT_DEPTH) {
         const size depth = v->depth - p < PRODUCT_DEPTH ? v->depth - p : PRODUCT_DEPTH;
-        for (size j0 = begin; j0 < end; j0 += PRODUCT_COLUMNS) {
-            const size columns = end - j0 < PRODUCT_COLUMNS ? end - j0 : PRODUCT_COLUMNS;
+        for (size j0 = 0; j0 < v->columns; j0 += PRODUCT_COLUMNS) {
+            const size columns = v->columns - j0 < PRODUCT_COLUMNS ? v->columns - j0 : PRODUCT_COLUMNS;
             F(gemm_pack_right)(right, (const REAL *)v->b + p * v->b_row + j0 * v->b_column, v->b_row, v->b_column, depth, columns);
-            for (size i0 = 0; i0 < v->rows; i0 += PRODUCT_ROWS) {
-                const size rows = v->rows - i0 < PRODUCT_ROWS ? v->rows - i0 : PRODUCT_ROWS;
-                F(gemm_pack_left)(left, (const REAL *)v->a + i0 * v->a_row + p * v->a_column, v->a_row, v->a_column, rows, depth);
-                const REAL *panel = right;
+            const size block = direct ? GEMM_ROWS : PRODUCT_ROWS;
+            for (size i0 = 0; i0 < v->rows; i0 += block) {
+                const size rows = v->rows - i0 < block ? v->rows - i0 : block;
+                const REAL *a = (const REAL *)v->a + i0 * v->a_row + p * v->a_column, *panel = right;
+                REAL *c = (REAL *)v->c + i0 * v->c_row + j0;
+                if (!direct) F(gemm_pack_left)(left, a, v->a_row, v->a_column, rows, depth);
                 for (size j = 0; j < columns; j += GEMM_COLUMNS, panel += GEMM_COLUMNS * depth) {
                     const size wide = columns - j < GEMM_COLUMNS ? columns - j : GEMM_COLUMNS;
-                    for (size i = 0; i < rows; i += GEMM_ROWS) {
-                        REAL *c = (REAL *)v->c + (i0 + i) * v->c_row + j0 + j, edge[GEMM_ROWS * 2 * VECTOR_BYTES / sizeof(REAL)] = {0};
-                        const size high = rows - i < GEMM_ROWS ? rows - i : GEMM_ROWS;
-                        if (wide == GEMM_COLUMNS && high == GEMM_ROWS) {
-                            F(gemm_tile)(c, v->c_row, left + i * depth, 1, GEMM_ROWS, panel, GEMM_COLUMNS, depth, p > 0);
-                            continue;
-                        }
-                        for (size r = 0; p && r < high; r++) memcpy(edge + r * GEMM_COLUMNS, c + r * v->c_row, wide * sizeof(REAL));
-                        F(gemm_tile)(edge, GEMM_COLUMNS, left + i * depth, 1, GEMM_ROWS, panel, GEMM_COLUMNS, depth, p > 0);
-                        for (size r = 0; r < high; r++) memcpy(c + r * v->c_row, edge + r * GEMM_COLUMNS, wide * sizeof(REAL));
-                    }
+                    if (direct) F(gemm_panel)(c + j, v->c_row, a, v->a_row, v->a_column, panel, rows, wide, depth, p > 0);
+                    else
+                        for (size i = 0; i < rows; i += GEMM_ROWS)
+                            F(gemm_panel)(c + i * v->c_row + j, v->c_row, left + i * depth, 1, GEMM_ROWS, panel,
+                                          rows - i < GEMM_ROWS ? rows - i : GEMM_ROWS, wide, depth, p > 0);
                 }
             }
         }

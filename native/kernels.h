@@ -203,7 +203,7 @@ struct kernels {
 #define DECLARE_ATTENTION(name) void (*name##_f32)(const struct attention_head *h), (*name##_f64)(const struct attention_head *h);
     ATTENTION_KERNELS(DECLARE_ATTENTION)
 #undef DECLARE_ATTENTION
-#define DECLARE_PRODUCT(name) void (*name##_f32)(const struct product *, size, size, void *), (*name##_f64)(const struct product *, size, size, void *);
+#define DECLARE_PRODUCT(name) void (*name##_f32)(const struct product *, void *), (*name##_f64)(const struct product *, void *);
     PRODUCT_KERNELS(DECLARE_PRODUCT)
 #undef DECLARE_PRODUCT
 #define REAL float

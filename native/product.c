@@ -58,24 +58,36 @@ static int blas_is_narrow(void)
 }
 #endif
 
-/* Below so many rows or columns a product is limited by memory, or by what does not fill a tile. */
-static const size THIN = 24, SHALLOW = 16;
+/* With fewer rows or columns a product is limited by memory, or by what does not fill a tile; with few rows also by the time
+ * that packing a transposed matrix takes. All others are ours, small ones too: after a product on several threads those of
+ * OpenBLAS keep turning on their processors for tens of milliseconds, where ours then have to wait. */
+static const size THIN = 10, THIN_AND_TRANSPOSED = 16, SHALLOW = 8;
 
 struct product_job {
     struct product v;
-    size tiles, tile; /* of columns: what the threads share out */
+    int by_rows; /* what the threads share out: the rows, or the columns, by tiles */
+    size tile;
     char *work;
-    size work_bytes;
-    int single;
+    size work_bytes, width;
 };
 
-static void some_columns(void *context, size begin, size end, int chunk)
+static void some_tiles(void *context, size begin, size end, int chunk)
 {
     const struct product_job *job = context;
-    const size stop = end * job->tile < job->v.columns ? end * job->tile : job->v.columns;
+    struct product part = job->v;
+    const size first = begin * job->tile, last = end * job->tile;
+    if (job->by_rows) {
+        part.rows = (last < part.rows ? last : part.rows) - first;
+        part.a = (const char *)part.a + first * part.a_row * job->width;
+        part.c = (char *)part.c + first * part.c_row * job->width;
+    } else {
+        part.columns = (last < part.columns ? last : part.columns) - first;
+        part.b = (const char *)part.b + first * part.b_column * job->width;
+        part.c = (char *)part.c + first * job->width;
+    }
     char *work = job->work + chunk * job->work_bytes;
-    if (job->single) kernels->product_f32(&job->v, begin * job->tile, stop, work);
-    else kernels->product_f64(&job->v, begin * job->tile, stop, work);
+    if (job->width == sizeof(float)) kernels->product_f32(&part, work);
+    else kernels->product_f64(&part, work);
 }
 
 static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
@@ -89,17 +101,19 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
     struct product_job job = {.v = {rows, columns, depth, PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA(out), PyArray_STRIDE(a, 0) / width,
                                PyArray_STRIDE(a, 1) / width, PyArray_STRIDE(b, 0) / width, PyArray_STRIDE(b, 1) / width,
                                PyArray_STRIDE(out, 0) / width}};
-    job.single = width == sizeof(float);
-    job.tile = kernels->gemm_columns_bytes / width;
-    job.tiles = (columns + job.tile - 1) / job.tile;
+    job.width = width;
+    job.by_rows = rows > columns; /* each thread packs the whole of the other side */
+    const size high = kernels->gemm_rows, wide = kernels->gemm_columns_bytes / width;
+    const size down = (rows + high - 1) / high, across = (columns + wide - 1) / wide, tiles = job.by_rows ? down : across;
+    job.tile = job.by_rows ? high : wide;
     job.work_bytes = (PRODUCT_ROWS + PRODUCT_COLUMNS) * PRODUCT_DEPTH * width;
-    int chunks = pool_chunks(job.tiles, (double)rows * depth * job.tile * (job.single ? 0.01 : 0.02));
+    int chunks = pool_chunks(tiles, (double)down * high * across * wide * depth / tiles * (width == sizeof(float) ? 0.01 : 0.02));
     if (chunks > pool_get_threads()) chunks = pool_get_threads();
     PyArrayObject *memory = scratch(job.work_bytes / width * chunks, width);
     if (!memory) return -1;
     job.work = PyArray_BYTES(memory);
     Py_BEGIN_ALLOW_THREADS
-    pool_run(some_columns, &job, job.tiles, chunks);
+    pool_run(some_tiles, &job, tiles, chunks);
     Py_END_ALLOW_THREADS
     Py_DECREF(memory);
     return 1;
@@ -107,7 +121,8 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
 
 int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
 {
-    if (PyArray_DIM(a, 0) < THIN || PyArray_DIM(b, 1) < THIN || PyArray_DIM(a, 1) < SHALLOW || !blas_is_narrow()) return 0;
+    const size few = PyArray_STRIDE(b, 1) == PyArray_ITEMSIZE(b) ? THIN : THIN_AND_TRANSPOSED;
+    if (PyArray_DIM(a, 0) < few || PyArray_DIM(b, 1) < THIN || PyArray_DIM(a, 1) < SHALLOW || !blas_is_narrow()) return 0;
     return by_tiles(out, a, b);
 }
 
