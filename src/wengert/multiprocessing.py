@@ -37,7 +37,7 @@ _COPYING = "file_system"  # the name, of PyTorch's two, of the strategy that hol
 
 def _rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> _Tensor:
     tensor = _wrap(array)
-    return _Parameter(tensor, requires_grad) if is_parameter else tensor.requires_grad_(requires_grad)
+    return _Parameter(tensor, requires_grad) if is_parameter else tensor._require(requires_grad)
 
 
 def _reduce(tensor: _Tensor) -> tuple[Any, ...]:

@@ -99,6 +99,43 @@ def test_files_that_pytorch_cuts_otherwise(run):
     assert run(program) == "True True True True True True"
 
 
+def test_functorch_of_old(run):
+    program = """
+        import warnings
+        warnings.simplefilter("ignore", FutureWarning)
+        import torch
+        from torch._functorch.make_functional import functional_init, functional_init_with_buffers
+        from torch._functorch.eager_transforms import _slice_argnums, jacfwd
+        import functorch, functorch.experimental, torch._functorch.vmap
+        from functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
+
+        assert vmap is torch.vmap is torch.func.vmap and grad is torch.func.grad and jacfwd is functorch.jacfwd
+        assert _slice_argnums((1, 2, 3), (-1, 0)) == (3, 1) and _slice_argnums((1, 2), 1) == (2,) and _slice_argnums((1, 2), 1, False) == 2
+        x = torch.randn(5, 2)
+
+        layer = torch.nn.Linear(2, 3)
+        f, (weight, bias) = make_functional(layer)
+        assert weight.requires_grad and weight is not layer.weight and f((weight, bias), x).equal(layer(x))
+        assert not make_functional(layer, disable_autograd_tracking=True)[1][0].requires_grad
+        norm = torch.nn.BatchNorm1d(2).eval()
+        f, params, buffers = make_functional_with_buffers(norm)
+        assert f(params, buffers, x).equal(norm(x)) and len(params) == 2 and len(buffers) == 3
+        try:
+            make_functional(norm)
+        except RuntimeError as error:
+            assert "`model` has buffers" in str(error)
+
+        models = [torch.nn.Linear(2, 3) for _ in range(4)]
+        f, params, buffers = combine_state_for_ensemble(models)
+        found = vmap(f, in_dims=(0, 0, None))(params, buffers, x)
+        assert torch.allclose(found, torch.stack([m(x) for m in models])) and params[0].is_leaf
+        weights, call, names = functional_init(torch.nn.Linear, (4,))(2, 3)
+        assert vmap(call, in_dims=(0, None))(weights, (x,)).shape == (4, 5, 3) and names == ("weight", "bias")
+        print(len(functional_init_with_buffers(torch.nn.BatchNorm1d)(2)))
+    """
+    assert run(program) == "5"
+
+
 def test_the_version_can_be_parsed_and_compared(run):
     program = """
         import torch, importlib.metadata

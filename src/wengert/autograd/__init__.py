@@ -65,7 +65,7 @@ class Variable(metaclass=_VariableMeta):
         if requires_grad and data is not None and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t = Tensor() if data is None else data.detach()
-        return t.requires_grad_(requires_grad)
+        return t._require(requires_grad)
 
 
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from ..graph import anomaly
-from ..graph.modes import modes, set_modes
+from ..graph.modes import modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
 from ..tensor import call as operators
@@ -16,10 +16,18 @@ from ..tensor.meta import INFERENCE_VERSION, edge_of, rebase, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_node import SavedTensor
 
+_OURS = __name__.partition(".")[0] + "."
+NO_SETUP = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
+    "staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+)
+
 
 def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -> Any:
     """Run ``cls.forward`` on ``args`` and record it. ``separate``: the context goes to ``setup_context`` alone."""
     m = modes()
+    if not separate and transforms.get()[0] and not cls.__module__.startswith(_OURS):
+        raise RuntimeError(NO_SETUP)
     if operators.mapping is not None and operators.mapping.holds_batched(args):
         from ._function_mapped import mapped
 

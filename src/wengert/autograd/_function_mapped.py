@@ -5,11 +5,13 @@ from __future__ import annotations
 import weakref
 from typing import Any, NamedTuple
 
+from ..func.trees import filled, leaves, shape, spread
 from ..graph.modes import map_levels
 from ..tensor.batching import Batched, Level, decomposed, lowered, raised, wrapped
 from ..tensor.batching.batched import settled
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
+from ._function_apply import NO_SETUP
 from .function import Function
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
@@ -39,10 +41,7 @@ class _Below:
 def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     """``cls.apply(*args)`` where some argument is batched."""
     if not separate:
-        raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
-            f"staticmethod. {_MORE}"
-        )
+        raise RuntimeError(NO_SETUP)
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
         raise RuntimeError(
@@ -56,8 +55,12 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
         )
     level = max((x.level for x in _leaves(args) if type(x) is Batched), key=lambda x: x.number)
     args = tuple(settled(x, level) for x in args)
-    operands = _each(args, lambda x: x.value if _at(x, level) else x)
-    in_dims = _each(args, lambda x: 0 if _at(x, level) else None)
+    if own:  # which is shown the arguments of the map as they were given, with the batch where it was
+        operands = _each(args, lambda x: (x.given or (x.value,))[0] if _at(x, level) else x)
+        in_dims = _each(args, lambda x: (x.given or (x, 0))[1] if _at(x, level) else None)
+    else:
+        operands = _each(args, lambda x: x.value if _at(x, level) else x)
+        in_dims = _each(args, lambda x: 0 if _at(x, level) else None)
     with _Below(level):
         if not own:
             return _generated(cls, in_dims, level, operands)
@@ -69,15 +72,14 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
             f"Got {found}"
         )
     output, dims = answer
-    if not isinstance(output, (tuple, list)):
-        return _out(output, dims, level)
-    row = [dims] * len(output) if isinstance(dims, int) or dims is None else list(dims)
-    if len(row) != len(output):
+    row = spread(dims, output)
+    if row is None:
         raise RuntimeError(
-            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
-            f"Got {len(output)} outputs and {len(row)} out_dims"
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={dims} to be compatible with the structure of `output`. out_dims has structure {shape(dims)} but output has structure "
+            f"{shape(output)}. {_MORE}"
         )
-    return type(output)(_out(x, d, level) for x, d in zip(output, row))
+    return filled(output, [_out(x, d, level) for x, d in zip(leaves(output), row)])
 
 
 def _at(x: Any, level: Level) -> bool:

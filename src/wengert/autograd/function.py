@@ -153,7 +153,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         row = outputs if isinstance(outputs, tuple) else (outputs,)
         if not all(o is None or isinstance(o, Tensor) for o in row):
             return outputs  # refused by whoever asked
-        leaves = tuple(None if o is None else o.detach().requires_grad_() for o in row)
+        leaves = tuple(None if o is None else o.detach()._require() for o in row)
         marked = delayed("trying to differentiate twice a function that was marked with @once_differentiable", leaves)
         return marked if isinstance(outputs, tuple) else marked[0]
 

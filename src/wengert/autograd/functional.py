@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import enable_grad, is_grad_enabled, set_grad_enabled
+from ..graph.modes import NO_REQUIRES_GRAD, enable_grad, is_grad_enabled, set_grad_enabled, transforms
 from ..tensor import Tensor, tangents
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
@@ -281,6 +281,8 @@ class _Call:
     several_out: bool
 
     def __init__(self, func: Any, inputs: Any, name: str, create_graph: bool, strict: bool) -> None:
+        if transforms.get()[0]:
+            raise RuntimeError(NO_REQUIRES_GRAD)
         self.func, self.name, self.create_graph, self.strict = func, name, create_graph, strict
         self.several_in, given = _row(inputs, "inputs", name)
         # New tensors in any case, so that the same ones used inside func from outside count as constants.

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from ..graph import node as graph_node
 from ..graph.engine import current_walk
 from ..graph.handles import RemovableHandle
-from ..graph.modes import _Mode, change, modes, set_modes
+from ..graph.modes import NO_HOOKS, _Mode, change, modes, set_modes, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
 from ._engine import ImperativeEngine
@@ -124,6 +124,8 @@ class saved_tensors_hooks:
     tensor([2., 4.])
     """
 
+    _everywhere = False  # whether also where a gradient of torch.func is being taken
+
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
         self._before: list[Any] = []  # one for each time it was entered
@@ -134,6 +136,8 @@ class saved_tensors_hooks:
         m = modes()
         if m.no_packing is not None:
             raise RuntimeError(m.no_packing)
+        if transforms.get()[1] and not self._everywhere:
+            raise RuntimeError(NO_HOOKS)
         self._before.append(m.packing)
         set_modes(m.with_(packing=(self.pack_hook, self.unpack_hook)))
 

@@ -23,15 +23,17 @@ THEIRS = "torch"
 # PyTorch's source is cut into other files than ours. A module that is asked for by a name on the left, or below it, is
 # the module on the right, which has the same public names.
 HOMES = {
-    "_functorch": "func",
-    "_functorch.apis": "func",
-    "_functorch.eager_transforms": "func",
-    "_functorch.functional_call": "func",
-    "_functorch.vmap": "func.mapping",
+    "_functorch.apis": "func.functorch",
+    "_functorch.batch_norm_replacement": "func.functorch",
+    "_functorch.eager_transforms": "func.functorch",
+    "_functorch.functional_call": "func.functorch",
+    "_functorch.make_functional": "func.functorch",
+    "_functorch.vmap": "func.functorch",
     "autograd.profiler_legacy": "autograd.profiler",
     "autograd.variable": "autograd",
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
+    "func.functorch.experimental": "func.functorch",
     "nn.modules": "nn",
     "nn.parameter": "nn",
     "optim.adadelta": "optim",
@@ -73,7 +75,7 @@ def install() -> None:
 def uninstall() -> None:
     """Undo ``install``: forget the ``torch`` modules and let the next ``import torch`` look for PyTorch."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TorchFinder)]
-    for name in [n for n in sys.modules if n == THEIRS or n.startswith(THEIRS + ".")]:
+    for name in [n for n in sys.modules if n.partition(".")[0] in (THEIRS, "functorch")]:
         del sys.modules[name]
     _swap_version("_version")
 
@@ -99,7 +101,9 @@ class TorchFinder:
             ModuleNotFoundError: a ``torch`` module that does not exist here; it says what does.
         """
         top, _, rest = fullname.partition(".")
-        if top != THEIRS:
+        if top == "functorch":  # which comes with PyTorch
+            rest = f"func.functorch.{rest}".rstrip(".")
+        elif top != THEIRS:
             return None
         module = _resolve(rest)
         if module is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..graph.engine import below
-from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes
+from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, transforming
 from ..tensor import Tensor, batching
 from ..tensor.backward import grad as _grad
 from ..tensor.creation import ones_like, zeros_like
@@ -29,7 +29,7 @@ class Level:
     """
 
     def __init__(self) -> None:
-        self.recording = is_grad_enabled()  # whether somebody outside may differentiate the answers
+        self.recording = is_grad_enabled()  # whether somebody outside may differentiate the output
         self.own: set[int] = set()
         self.maps = list(map_levels.get())
         self.inputs: list[Tensor] = []
@@ -42,8 +42,8 @@ class Level:
         if not isinstance(x, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
         below = batching.plain(self.entire(x))
-        outside = self.recording and below.requires_grad
-        fresh = below.view_as(below) if outside else unrecorded(below).requires_grad_()
+        outside = below.requires_grad
+        fresh = below.view_as(below) if outside else unrecorded(below)._require()
         if not outside:
             self.own.add(id(fresh))
         self.inputs.append(fresh)
@@ -53,25 +53,38 @@ class Level:
         """``t`` as a batched tensor of every map around this level."""
         return batching.raised(batching.lowered(t, self.maps), self.maps) if self.maps else t
 
-    def foreign(self, tensors: Iterable[Any]) -> bool:
-        """Whether the history of ``tensors`` leads to a leaf that this level has not made."""
+    def foreign(self, tensors: Iterable[Any], recording: bool | None = None) -> bool:
+        """Whether the history of ``tensors`` leads to a leaf that this level has not made, and somebody wants to know.
+
+        ``recording``: whether gradients are enabled where the tensors go.
+        """
+        if not (self.recording if recording is None else recording):
+            return False
         plain = [batching.plain(t) for t in tensors if isinstance(t, Tensor)]
         edges = [edge_of(t) for t in plain if t.requires_grad]
         nodes = below([e for e in edges if e is not None])
-        return self.recording and any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own for n in nodes)
+        return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own for n in nodes)
 
-    def leave(self, tree: Any) -> Any:
+    def leave(self, tree: Any, recording: bool | None = None) -> Any:
         """Answers as the caller gets them: without what is inside this level's history only."""
-        return trees.mapped(lambda t: unrecorded(t) if isinstance(t, Tensor) and t.requires_grad and not self.foreign([t]) else t, tree)
 
-    def pull(self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None) -> list[Tensor]:
+        def left(t: Any) -> Any:
+            own = isinstance(t, Tensor) and t.requires_grad and not self.foreign([t], recording)
+            return unrecorded(t) if own else t
+
+        return trees.mapped(left, tree)
+
+    def pull(
+        self, outputs: list[Any], vectors: Any, retain: bool = False, create_graph: bool | None = None, recording: bool | None = None
+    ) -> list[Tensor]:  # fmt: skip
         """The gradients of this level's inputs."""
         maps = self.maps
         pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
         if not pairs:
             return [batching.raised(zeros_like(x.detach()), maps) for x in self.inputs]
         if create_graph is None:
-            create_graph = self.recording and (self.foreign(outputs) or any(v is not None and v.requires_grad for v in vectors))
+            recording = self.recording if recording is None else recording
+            create_graph = recording and (self.foreign(outputs, True) or any(v is not None and v.requires_grad for v in vectors))
         roots = [batching.lowered(o, maps) for o, _ in pairs]
         seeds = [ones_like(r.detach()) if v is None else batching.lowered(v, maps) for r, (_, v) in zip(roots, pairs)]
         found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
@@ -102,9 +115,10 @@ def selected(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
             raise RuntimeError(f"argnum must be int, got: {type(n)}")
         if not -len(args) <= n < len(args):
             raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
-    if len(set(row)) != len(row):
+    found = tuple(n % len(args) for n in row)
+    if len(set(found)) != len(found):
         raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return tuple(n % len(args) for n in row)
+    return found
 
 
 def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...]) -> list[Any]:
@@ -117,9 +131,9 @@ def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...]) -> li
 
 def tensors_of(inside: Any, api: str) -> list[Tensor]:
     """The outputs of the user's function, which must be tensors, and some."""
-    outputs = trees.leaves(inside)
+    outputs = [] if inside is None else trees.leaves(inside)
     if not outputs:
-        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {outputs})")
+        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {inside})")
     for o in outputs:
         if not isinstance(o, Tensor):
             raise RuntimeError(f"{api}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
@@ -132,6 +146,9 @@ def split_aux(answer: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
         return answer, None
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    for x in trees.leaves(answer[1]):
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
     return answer
 
 
@@ -152,7 +169,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = selected(argnums, args)
         level = Level()
-        with enable_grad():
+        with transforming(True), enable_grad():
             given = entered(level, args, numbers)
             output, aux = split_aux(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
@@ -198,7 +215,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (tensor([1.0000, 0.5403]),)
     """
     level = Level()
-    with enable_grad():
+    with transforming(True), enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
     outputs = tensors_of(inside, "vjp(f, *primals)")
@@ -212,8 +229,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                 f"cotangents: {trees.shape(cotangents)}, primal output: {trees.shape(inside)}"
             )
-        found = level.pull(outputs, trees.leaves(cotangents), retain_graph, create_graph)
-        return trees.filled(tuple(given), found if create_graph else [level.leave(g) for g in found])
+        recording = is_grad_enabled()  # here and now: the output may have been computed under no_grad
+        found = level.pull(outputs, trees.leaves(cotangents), retain_graph, create_graph, recording)
+        return trees.filled(tuple(given), found if create_graph else [level.leave(g, recording) for g in found])
 
     output = level.leave(inside)
     return (output, pull, level.leave(aux)) if has_aux else (output, pull)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph.modes import enable_grad
+from ..graph.modes import enable_grad, transforming
 from ..tensor import Tensor, batching, tangents, wrap
 from ..tensor.backward import grad as _grad
 from ..tensor.creation import zeros_like
@@ -54,7 +54,7 @@ def _pushed(
 ) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
-    with tangents.Level() as level:
+    with transforming(), tangents.Level() as level:
         row = list(args)
         for n in numbers:
             row[n] = trees.mapped(lambda x: _dual(level, x, next(supply)), row[n])
@@ -95,12 +95,12 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     level = Level()
     maps = level.maps
-    with enable_grad():
+    with transforming(), enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside = func(*given)
         outputs = tensors_of(inside, "linearize(f, *primals)")
         roots = [batching.lowered(o, maps) for o in outputs if o.requires_grad]
-        seeds = [zeros_like(r.detach()).requires_grad_() for r in roots]
+        seeds = [zeros_like(r.detach())._require() for r in roots]
         level.own.update(map(id, seeds))
         rows = _grad(roots, level.inputs, seeds, create_graph=True, allow_unused=True) if roots else (None,) * len(level.inputs)
 
@@ -163,7 +163,7 @@ def jacrev(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = selected(argnums, args)
         level = Level()
-        with enable_grad():
+        with transforming(True), enable_grad():
             given = entered(level, args, numbers)
             inside, aux = split_aux(func(*given, **kwargs), has_aux, "jacrev(f)(*args)")
             outputs = tensors_of(inside, "vjp(f, *primals)")

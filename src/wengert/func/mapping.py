@@ -6,8 +6,10 @@ in it does the whole batch at once, whatever the nesting of maps and gradients.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ..graph.modes import transforming
 from ..tensor import Tensor
 from ..tensor.batching import Batched, Level, expanded, wrapped
 from ..tensor.functions import function
@@ -36,6 +38,14 @@ def vmap(
     >>> torch.vmap(torch.dot, in_dims=(0, None))(a, b)
     tensor([21., 43.])
     """
+    return _mapped(func, in_dims, out_dims, randomness, chunk_size, transforming)
+
+
+def _mapped(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunk_size: int | None = None,
+    around: Any = nullcontext,
+) -> Callable[..., Any]:  # fmt: skip
+    """``vmap`` for our own use, where the user has transformed nothing."""
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
@@ -51,12 +61,14 @@ def vmap(
         flat = trees.leaves(args)
         fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
         if chunk_size is None or chunk_size >= size:
-            return _once(func, args, fronts, dims, size, kwargs, out_dims, randomness)
+            with around():
+                return _once(func, args, fronts, dims, size, kwargs, out_dims, randomness)
         pieces = []
         for at in range(0, size, chunk_size):
             n = min(chunk_size, size - at)
             part = [x if d is None else function("narrow")(x, 0, at, n) for x, d in zip(fronts, dims)]
-            pieces.append(_once(func, args, part, dims, n, kwargs, out_dims, randomness))
+            with around():
+                pieces.append(_once(func, args, part, dims, n, kwargs, out_dims, randomness))
         return _joined(func, pieces, out_dims)
 
     if hasattr(func, "__name__"):
@@ -80,7 +92,7 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
 
     def wrapper(*args: Any) -> Any:
         del holes[:]
-        answer = vmap(none_aside, in_dims, out_dims, randomness="different")(*args)
+        answer = _mapped(none_aside, in_dims, out_dims, "different")(*args)
         if not any(holes):
             return answer
         rest = iter(answer)
@@ -92,7 +104,11 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
 def _once(func: Any, args: Any, fronts: Any, dims: Any, size: int, kwargs: Any, out_dims: Any, randomness: str) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
     with Level(size, randomness) as level:
-        given = trees.filled(args, [x if d is None else wrapped(x, level) for x, d in zip(fronts, dims)])
+        row = [x if d is None else wrapped(x, level) for x, d in zip(fronts, dims)]
+        for x, d, t in zip(row, dims, trees.leaves(args)):
+            if d and t.shape[d] == size:
+                x.given = (t, d)
+        given = trees.filled(args, row)
         return _collected(func, func(*given, **kwargs), out_dims, level)
 
 

@@ -82,6 +82,44 @@ set_modes = _modes.set
 # the work on the tensors below them stays on the fast path. Only what has no such argument asks (random numbers, ``vmap``).
 map_levels: ContextVar[tuple[Any, ...]] = ContextVar("wengert_map_levels", default=())
 
+# The transformations of ``torch.func`` whose functions are running: their number, and that of those (gradients) inside of
+# which saved tensors cannot be hooked. What the user may not do inside of them asks here.
+transforms: ContextVar[tuple[int, int]] = ContextVar("wengert_transforms", default=(0, 0))
+
+
+class transforming:
+    """Inside, a function runs that is transformed by ``torch.func``. ``reverse``: by one that takes gradients.
+
+    Raises:
+        RuntimeError: saved tensors are hooked, and gradients would be taken.
+    """
+
+    __slots__ = ("before", "reverse")
+
+    def __init__(self, reverse: bool = False) -> None:
+        self.reverse = reverse
+
+    def __enter__(self) -> None:
+        if self.reverse and modes().packing is not None:
+            raise RuntimeError(NO_HOOKS)
+        self.before = transforms.get()
+        transforms.set((self.before[0] + 1, self.before[1] + self.reverse))
+
+    def __exit__(self, *exc: object) -> None:
+        transforms.set(self.before)
+
+
+NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
+_INSTEAD = (
+    "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms "
+    "(e.g. grad, vjp, jacrev, jacfwd, hessian) or call"
+)
+NO_REQUIRES_GRAD = (
+    f"You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) {_INSTEAD} requires_grad_() "
+    "outside of a function being transformed instead."
+)
+NO_RETAIN_GRAD = f"You are attempting to call Tensor.retain_grad() {_INSTEAD} retain_grad() outside of a function being transformed instead."
+
 
 def change(**changes: Any) -> Modes:
     """Switch modes for this thread or task; gives the record that was in force."""

@@ -214,7 +214,7 @@ _forms("ihfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, no
 def _frequencies(F: Any, values: Any, dtype: Any, requires_grad: bool) -> Any:
     d = dt.default_float() if dtype is None else dtype.np if isinstance(dtype, dt.dtype) else dtype
     t = F.constant(values.astype(d))
-    return t.requires_grad_() if requires_grad else t
+    return t._require() if requires_grad else t
 
 
 @composite

@@ -48,4 +48,4 @@ def rebuild_tensor(
         tensor = Tensor._make_subclass(cls, tensor)
     if state:
         tensor.__dict__.update(state)
-    return tensor.requires_grad_(requires_grad)
+    return tensor._require(requires_grad)

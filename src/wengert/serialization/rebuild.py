@@ -37,7 +37,7 @@ def from_parts(
     if type(storage) is not UntypedStorage:
         raise RuntimeError(f"a tensor is rebuilt from a storage, got {type(storage).__name__}")
     tensor = wrap(look_at(storage, offset, tuple(size), tuple(stride), dtype))
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor._require() if requires_grad else tensor
 
 
 def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Tensor:
@@ -117,7 +117,7 @@ def _with_attributes(tensor: Any, state: Any) -> Any:
 
 def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
     """A tensor of a device whose memory files do not hold."""
-    return data.to(dtype=dtype, device=device).requires_grad_(bool(requires_grad))
+    return data.to(dtype=dtype, device=device)._require(bool(requires_grad))
 
 
 def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:

@@ -207,7 +207,7 @@ def _zeros(t: Any, create_graph: bool) -> Tensor_:
     if isinstance(t, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
     zeros = Tensor_._wrap(np.zeros(t._data.shape, t._data.dtype))
-    return zeros.requires_grad_() if create_graph else zeros
+    return zeros._require() if create_graph else zeros
 
 
 def _place_of(t: Any) -> tuple[Any, Any]:

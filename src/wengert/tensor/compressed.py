@@ -210,7 +210,7 @@ class CompressedTensor(Tensor):
         if self._edge is not None:
             return Tensor.__deepcopy__(self, memo)
         if id(self) not in memo:
-            memo[id(self)] = CompressedTensor._wrap(self._data.copy()).requires_grad_(requires_grad(self))
+            memo[id(self)] = CompressedTensor._wrap(self._data.copy())._require(requires_grad(self))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -222,7 +222,7 @@ CompressedTensor.__module__ = "torch"
 
 
 def _rebuilt(name: str, starts: Tensor, others: Tensor, values: Tensor, size: tuple[int, ...], wants: bool) -> Any:
-    return CompressedTensor._wrap(Compressed(name, starts._data, others._data, values._data, size)).requires_grad_(wants)
+    return CompressedTensor._wrap(Compressed(name, starts._data, others._data, values._data, size))._require(wants)
 
 
 # -- between the layouts ------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any
     if check:
         _check(name, s, o, v, size, block)
     t = compressed_made(v.reshape(-1, *dense), Compressed(name, s, o, v._data, size))
-    return t.requires_grad_(True) if wants else t
+    return t._require(True) if wants else t
 
 
 def _check(name: str, s: np.ndarray, o: np.ndarray, v: Tensor, size: tuple[int, ...], block: Any) -> None:

@@ -48,7 +48,7 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
     new._data, new._edge, new._meta, new._vc = array, None, None, [0]
     memo[id(t)] = new
     if requires_grad(t):
-        new.requires_grad_(True)
+        new._require(True)
     if t._meta is not None and t._meta.grad is not None:
         new.grad = copy.deepcopy(t._meta.grad, memo)
     if t.__dict__:

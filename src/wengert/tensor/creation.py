@@ -196,7 +196,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         raise ValueError("can't alias the object with a different dtype or device without a copy")
     if copy and shares:
         t = t.clone()
-    return t.requires_grad_(True) if requires_grad else t
+    return t._require(True) if requires_grad else t
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -320,7 +320,7 @@ def _nothing_stored(name: str, shape: tuple[int, ...], layout: Any, dtype: Any, 
         if layout.name in ("sparse_bsr", "sparse_bsc"):
             raise RuntimeError(f"empty_sparse_compressed: {layout} needs the size of its blocks; see Tensor.to_sparse")
         nothing = CompressedTensor._wrap(pressed(nothing._data, layout.name))
-    return nothing.requires_grad_(requires_grad)
+    return nothing._require(requires_grad)
 
 
 def _only_strided(name: str) -> RuntimeError:
@@ -364,7 +364,7 @@ def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = F
     else:
         out._data = array.astype(out._data.dtype)
     call.bump(out)
-    return out.requires_grad_() if requires_grad else out
+    return out._require() if requires_grad else out
 
 
 zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")

@@ -98,7 +98,7 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
         if any(made is v for v in args):
             return made
         answer = ask(aten.lift_fresh.default, _same, False, (made,), {}, m)
-        return answer.requires_grad_() if wanted else answer
+        return answer._require() if wanted else answer
     found = _NAMED.get(name)
     if found is None:
         return NotImplemented
@@ -111,7 +111,7 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
     elif name.endswith("_like"):
         kwargs = {"pin_memory": False} | kwargs
     answer = ask(getattr(getattr(aten, theirs), overload), call, False, args, kwargs, m)
-    return answer.requires_grad_() if wanted else answer
+    return answer._require() if wanted else answer
 
 
 def _same(made: Any) -> Any:

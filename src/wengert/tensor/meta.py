@@ -228,7 +228,7 @@ def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | Non
     steps = tuple(s // item for s in strides)
     values = {"input": base._data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item, "source": source}
     wanted = requires_grad(base)
-    node = record(TABLE["as_strided"], {"input": base if wanted else base.detach().requires_grad_()}, values, (t,), modes())  # type: ignore[arg-type]
+    node = record(TABLE["as_strided"], {"input": base if wanted else base.detach()._require()}, values, (t,), modes())  # type: ignore[arg-type]
     if node is None:
         return None
     if not wanted:  # a view that required a gradient still does, though what was written has none

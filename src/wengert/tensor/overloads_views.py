@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
+from . import call as operators
 from . import types
 from .call import bump, check_normal, check_writable
 from .functions import function
@@ -32,6 +33,11 @@ def _in_place(name: str) -> Any:
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:
         m = modes()
+        if operators.mapping is not None and operators.mapping.holds_batched((self,)):
+            seen = op(self, *args, **kwargs)
+            bump(self)
+            self.value, self._data, self.given = seen.value, seen._data, None
+            return self
         meta = self._meta
         recording = m.grad and requires_grad(self)
         check_normal(self, m)

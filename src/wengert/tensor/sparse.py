@@ -223,7 +223,7 @@ class SparseTensor(Tensor):
         if self._edge is not None:
             return Tensor.__deepcopy__(self, memo)
         if id(self) not in memo:
-            memo[id(self)] = SparseTensor._wrap(self._data.copy()).requires_grad_(requires_grad(self))
+            memo[id(self)] = SparseTensor._wrap(self._data.copy())._require(requires_grad(self))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -235,7 +235,7 @@ SparseTensor.__module__ = "torch"
 
 
 def _rebuilt(indices: Tensor, values: Tensor, size: tuple[int, ...], coalesced: bool, wants: bool) -> Any:
-    return SparseTensor._wrap(Coo(indices._data, values._data, size, coalesced)).requires_grad_(wants)
+    return SparseTensor._wrap(Coo(indices._data, values._data, size, coalesced))._require(wants)
 
 
 # -- the declared operators, recorded -----------------------------------------------------------------------------------
@@ -329,14 +329,14 @@ def sparse_coo_tensor(
         if at[d].max() >= size[d]:
             raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {int(at[d].max())}")
     t = made(v, at, size, bool(coalesced))
-    return t.requires_grad_(True) if requires_grad else t
+    return t._require(True) if requires_grad else t
 
 
 def empty(size: Any, dtype: Any, requires_grad: bool) -> Any:
     """A sparse tensor of zeros: nothing is stored."""
     shape = shape_of((size,))
     a = Coo(np.zeros((len(shape), 0), np.int64), np.zeros(0, dt.default_float() if dtype is None else dtype.np), shape)
-    return SparseTensor._wrap(a).requires_grad_(requires_grad)
+    return SparseTensor._wrap(a)._require(requires_grad)
 
 
 def found(x: Tensor, sparse_dim: int | None) -> Any:

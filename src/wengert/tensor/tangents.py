@@ -327,7 +327,7 @@ class Level:
         outputs = _differentiable(op, answer)
         set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
-            seeds = [RAW.wrap(np.ones(o._data.shape, o._data.dtype)).requires_grad_() for o in outputs]
+            seeds = [RAW.wrap(np.ones(o._data.shape, o._data.dtype))._require() for o in outputs]
             found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
             pairs = []
             for x, t, g in zip(tensors, tangents, found):
@@ -493,7 +493,7 @@ def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
         t._vc = [0]
     if x._meta is not None and x._meta.tangents:
         meta_of(t).tangents = dict(x._meta.tangents)
-    return t.requires_grad_() if differentiated else t
+    return t._require() if differentiated else t
 
 
 def _unrecorded(answer: Any, m: Modes) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
 from ..arrays.lazy import Lazy, address, marks, plain, window
-from ..graph.modes import RECORD, modes
+from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
 from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
@@ -103,7 +103,7 @@ class Tensor(Methods):
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
         if require_grad:
-            t.requires_grad_(True)
+            t._require(True)
         return t
 
     def as_subclass(self, cls: Any) -> Any:
@@ -276,7 +276,7 @@ class Tensor(Methods):
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self._data.dtype.kind not in "fcV":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        self.requires_grad_(value)
+        self._require(value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -288,6 +288,12 @@ class Tensor(Methods):
             raise TypeError(
                 f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}"
             )
+        if transforms.get()[0]:
+            raise RuntimeError(NO_REQUIRES_GRAD)
+        return self._require(requires_grad)
+
+    def _require(self, requires_grad: bool = True) -> Any:
+        """``requires_grad_`` for our own use, which may also come from within ``torch.func``."""
         if self._edge is not None:
             if requires_grad:
                 return self
@@ -529,6 +535,8 @@ class Tensor(Methods):
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in its ``.grad`` during ``backward()``."""
+        if transforms.get()[0]:
+            raise RuntimeError(NO_RETAIN_GRAD)
         if not requires_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         edge_of(self)
@@ -782,12 +790,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             t = data.detach()
             t = t.as_subclass(type(data)) if type(t) is not type(data) else t
             t.__dict__["_is_param"] = True
-            t.requires_grad_(requires_grad)
+            t._require(requires_grad)
             return t
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
         if requires_grad:
-            t.requires_grad_(True)
+            t._require(True)
         return t
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:

@@ -126,7 +126,7 @@ def _deep_copy(self: Any, memo: Any) -> Any:
         found = self.clone()
     finally:
         set_modes(before)
-    memo[id(self)] = found.requires_grad_(self.requires_grad)
+    memo[id(self)] = found._require(self.requires_grad)
     return found
 
 

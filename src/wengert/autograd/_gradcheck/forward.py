@@ -131,7 +131,7 @@ def batched(problem: Problem) -> None:
 
     ``vmap`` takes the examples one by one, so that a batch of one shows all that can go wrong.
     """
-    from ...func.mapping import vmap
+    from ...func.mapping import _mapped as vmap
 
     for i, x in zip(problem.where, problem.wanted):
         tangents = [randn_like(x.detach()) for _ in range(2)]

@@ -88,7 +88,7 @@ def wrapped(value: Any, level: Level) -> Batched:
     t: Batched = object.__new__(Batched)
     t._data, t._edge, t._meta = ghost(a.shape[1:], a.dtype), None, None
     t._vc = value._vc
-    t.value, t.level = value, level
+    t.value, t.level, t.given = value, level, None
     return t
 
 
@@ -194,10 +194,11 @@ def _refused(text: str, kind: type[Exception] = RuntimeError) -> Any:
 class Batched(Tensor):
     """A tensor inside a mapped function: see the module's text."""
 
-    __slots__ = ("level", "value")
+    __slots__ = ("given", "level", "value")
 
     value: Any
     level: Level
+    given: Any  # None, or the argument of the map and the dimension of its batch, of which this one has it in front
 
     __torch_function__ = disabled  # type: ignore[assignment]
     __hash__ = Tensor.__hash__

@@ -19,6 +19,12 @@ from ...tensor.tensor import Tensor
 from .state import Surroundings
 
 
+class _Hooks(saved_tensors_hooks):
+    """Hooks that leave every value as it is, which gradients of ``torch.func`` have nothing against."""
+
+    _everywhere = True
+
+
 class CheckpointError(RuntimeError):
     """The second run did not do what the first did."""
 
@@ -131,7 +137,7 @@ class Frame:
             self.facts.append(_facts(t) if self.check else None)
             return holder
 
-        return saved_tensors_hooks(pack, self.unpack if self.complain is None else self.unpack_or_complain)
+        return _Hooks(pack, self.unpack if self.complain is None else self.unpack_or_complain)
 
     def unpack_or_complain(self, holder: _Holder) -> Any:
         try:
@@ -185,7 +191,7 @@ class Frame:
                 raise _EnoughError
             return kept
 
-        with self.surroundings.again(), enable_grad(), saved_tensors_hooks(pack, _same), self.context:
+        with self.surroundings.again(), enable_grad(), _Hooks(pack, _same), self.context:
             try:
                 self.function(*args, **self.kwargs)
             except _EnoughError:

@@ -1,0 +1,1 @@
+"""``torch._functorch``: a package of modules whose names are all in ``func.functorch`` (see ``cli.alias``)."""

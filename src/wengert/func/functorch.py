@@ -1,0 +1,156 @@
+"""What ``functorch`` was before it became ``torch.func``: the same transformations, and modules taken apart.
+
+Programs of that time, and PyTorch's own tests, import this as ``functorch`` or ``torch._functorch``.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..nn.modules.module import Module
+from ..tensor.functions import function
+from .gradients import debug_unwrap, functionalize, grad, grad_and_value, selected, vjp
+from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
+from .mapping import vmap
+from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = [
+    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "debug_unwrap", "functional_call", "functional_init",
+    "functional_init_with_buffers", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "make_functional", "make_functional_with_buffers", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip
+
+
+def _slice_argnums(args: tuple[Any, ...], argnums: Any, as_tuple: bool = True) -> Any:
+    """The arguments with these numbers, as a tuple; one by itself if ``as_tuple`` is false."""
+    numbers = selected(argnums, args)
+    if isinstance(argnums, int):
+        return (args[numbers[0]],) if as_tuple else args[numbers[0]]
+    return tuple(args[n] for n in numbers)
+
+
+class FunctionalModuleWithBuffers(Module):
+    """A module without its state: called with the parameters, the buffers and the arguments."""
+
+    def __init__(self, stateless_model: Module, param_names: Sequence[str], buffer_names: Sequence[str]) -> None:
+        super().__init__()
+        self.stateless_model = stateless_model
+        self.param_names, self.buffer_names = tuple(param_names), tuple(buffer_names)
+
+    def forward(self, params: Sequence[Any], buffers: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """What the module makes of the arguments with this state."""
+        state = dict(zip((*self.param_names, *self.buffer_names), (*params, *buffers)))
+        return functional_call(self.stateless_model, state, args, kwargs)
+
+
+class FunctionalModule(FunctionalModuleWithBuffers):
+    """A module without its parameters: called with them and the arguments."""
+
+    def forward(self, params: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+        """What the module makes of the arguments with these parameters."""
+        return super().forward(params, (), *args, **kwargs)
+
+
+def _taken_apart(kind: Any, model: Module, detached: bool) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    model = copy.deepcopy(model)
+    params, buffers = dict(model.named_parameters()), dict(model.named_buffers())
+    made = kind(model, params, buffers)
+    values = tuple(p.detach() if detached else p for p in params.values())
+    return made, values, tuple(buffers.values())
+
+
+def _deprecated(name: str, instead: str) -> None:
+    warnings.warn(
+        f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is deprecated as of PyTorch 2.0 "
+        f"and will be deleted in a future version of PyTorch >= 2.3. Please use `{instead}` instead; see the PyTorch 2.0 release notes and/or "
+        "the `torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
+    """``(function, parameters)``, with ``function(parameters, *args)`` what ``model(*args)`` gives. ``torch.func.functional_call`` does this.
+
+    >>> import wengert as torch
+    >>> from wengert.func.functorch import make_functional
+    >>> call, parameters = make_functional(torch.nn.Linear(2, 3))
+    >>> call(parameters, torch.ones(5, 2)).shape
+    torch.Size([5, 3])
+    """
+    _deprecated("make_functional", "torch.func.functional_call")
+    if dict(model.named_buffers()):
+        raise RuntimeError("make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead.")
+    made, params, _ = _taken_apart(FunctionalModule, model, disable_autograd_tracking)
+    return made, params
+
+
+def make_functional_with_buffers(
+    model: Module, disable_autograd_tracking: bool = False
+) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:
+    """``(function, parameters, buffers)``, with ``function(parameters, buffers, *args)`` what ``model(*args)`` gives."""
+    _deprecated("make_functional_with_buffers", "torch.func.functional_call")
+    return _taken_apart(FunctionalModuleWithBuffers, model, disable_autograd_tracking)
+
+
+def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:
+    """``(function, parameters, buffers)`` of models of one class, each stacked along a new first dimension and detached, for ``vmap``.
+
+    Raises:
+        RuntimeError: no model, models of several classes, or some in training mode and some not.
+    """
+    _deprecated("combine_state_for_ensemble", "torch.func.stack_module_state")
+    if len(models) == 0:
+        raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
+    if len({m.training for m in models}) > 1:
+        raise RuntimeError("combine_state_for_ensemble: Expected all models to have the same training/eval mode.")
+    if len({type(m) for m in models}) > 1:
+        raise RuntimeError("combine_state_for_ensemble: Expected all models to be of the same class.")
+    parts = [_taken_apart(FunctionalModuleWithBuffers, m, False) for m in models]
+    _, params, buffers = zip(*parts)
+    return parts[0][0], _stacked(params), _stacked(buffers)
+
+
+def _stacked(rows: Any) -> tuple[Any, ...]:
+    """For each tensor of a state, those of all states along a new first dimension."""
+    return tuple(function("stack")([t.detach() for t in column]) for column in zip(*rows))
+
+
+def _initialised(kind: Any, model_class: Any, ensemble_shape: Any, device: Any, args: Any, kwargs: Any) -> Any:
+    if len(ensemble_shape) > 1:
+        raise ValueError("NYI: ensemble_shape with more than 1 element")
+    if ensemble_shape and ensemble_shape[0] <= 0:
+        raise ValueError(f"num_models {ensemble_shape[0]} should be > 0")
+    parts = [_taken_apart(kind, model_class(*args, **kwargs).to(device), False) for _ in range(ensemble_shape[0] if ensemble_shape else 1)]
+    made, params, buffers = parts[0]
+    if ensemble_shape:
+        params, buffers = _stacked([p for _, p, _ in parts]), _stacked([b for _, _, b in parts])
+    return made, params, buffers
+
+
+def functional_init(model_class: Any, ensemble_shape: tuple[int, ...] = (), device: Any = "cpu") -> Callable[..., Any]:
+    """A function that makes ``(parameters, function, names)`` of ``model_class(*args)``; ``ensemble_shape``: of so many, stacked.
+
+    Here ``function(parameters, args)`` takes the arguments as a tuple.
+    """
+
+    def make(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        made, params, _ = _initialised(FunctionalModule, model_class, ensemble_shape, device, args, kwargs)
+        return params, lambda params, data: made(params, *data), made.param_names
+
+    return make
+
+
+def functional_init_with_buffers(model_class: Any, ensemble_shape: tuple[int, ...] = (), device: Any = "cpu") -> Callable[..., Any]:
+    """A function that makes ``(parameters, buffers, function, names, names of buffers)`` of ``model_class(*args)``."""
+
+    def make(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        made, params, buffers = _initialised(FunctionalModuleWithBuffers, model_class, ensemble_shape, device, args, kwargs)
+        return params, buffers, lambda params, buffers, data: made(params, buffers, *data), made.param_names, made.buffer_names
+
+    return make
