@@ -7,19 +7,17 @@ more than that is done in coordinates, see ``coo``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .sparse import Coo, _Flags, unsupported
-
-if TYPE_CHECKING:
-    from typing import NoReturn
+from .sparse import Coo
+from .stand_ins import Scattered, unsupported
 
 BY_ROW, BLOCKED = frozenset(("sparse_csr", "sparse_bsr")), frozenset(("sparse_bsr", "sparse_bsc"))
 
 
-class Compressed:
+class Compressed(Scattered):
     """An array of ``shape``, ``(*batch, rows, columns, *dense)``, in one of the four layouts.
 
     ``starts``: ``(*batch, rows + 1)``, ``others``: ``(*batch, n)``, ``values``: ``(*batch, n, *block, *dense)``.
@@ -29,39 +27,16 @@ class Compressed:
            [2., 0., 3.]])
     """
 
-    __slots__ = ("_at", "layout", "others", "shape", "starts", "values")
-    flags = _Flags
-    strides = None
+    __slots__ = ("_at", "layout", "others", "starts")
 
     def __init__(self, layout: str, starts: np.ndarray, others: np.ndarray, values: np.ndarray, shape: tuple[int, ...], at: Any = None) -> None:
         self.layout, self.starts, self.others, self.values, self.shape, self._at = layout, starts, others, values, shape, at
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.values.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return self.values.itemsize
 
     @property
     def block(self) -> tuple[int, ...]:
         """The shape of a block; empty where single elements are stored."""
         first = self.others.ndim
         return self.values.shape[first : first + 2] if self.layout in BLOCKED else ()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise unsupported(name)
 
     @property
     def indices(self) -> np.ndarray:

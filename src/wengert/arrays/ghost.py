@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .stand_ins import Window
+
 if TYPE_CHECKING:
     from typing import NoReturn
 
 
-class Ghost(np.lib.mixins.NDArrayOperatorsMixin):
+class Ghost(Window):
     """An array without numbers. ``window``: an array with its geometry, whose memory is never touched.
 
     >>> a = Ghost.of((2, 3), None, 0, np.dtype(np.float32))
@@ -29,9 +31,8 @@ class Ghost(np.lib.mixins.NDArrayOperatorsMixin):
     RuntimeError: Cannot access data pointer of Tensor that doesn't have storage: ...
     """
 
-    __slots__ = ("__weakref__", "window")
+    __slots__ = ("__weakref__",)
 
-    window: np.ndarray
     base = None
 
     def __init__(self, window: np.ndarray) -> None:
@@ -47,18 +48,6 @@ class Ghost(np.lib.mixins.NDArrayOperatorsMixin):
         item = dtype.itemsize
         memory = np.zeros((offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides)),), dtype)  # the system gives it when it is written to
         return cls(np.ndarray(shape, dtype, memory, offset * item, tuple(s * item for s in strides)))
-
-    shape = property(lambda self: self.window.shape)
-    strides = property(lambda self: self.window.strides)
-    dtype = property(lambda self: self.window.dtype)
-    ndim = property(lambda self: self.window.ndim)
-    size = property(lambda self: self.window.size)
-    itemsize = property(lambda self: self.window.itemsize)
-    nbytes = property(lambda self: self.window.nbytes)
-    flags = property(lambda self: self.window.flags)
-
-    def __len__(self) -> int:
-        return len(self.window)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .ghost import Ghost
+from .stand_ins import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Lazy(np.lib.mixins.NDArrayOperatorsMixin):
+class Lazy(Window):
     """``window``, conjugated and (or) with the other sign.
 
     >>> import numpy as np
@@ -32,9 +32,8 @@ class Lazy(np.lib.mixins.NDArrayOperatorsMixin):
     (array([3.+4.j]), array([3.-4.j]))
     """
 
-    __slots__ = ("conjugated", "negated", "window")
+    __slots__ = ("conjugated", "negated")
 
-    window: np.ndarray
     conjugated: bool
     negated: bool
 
@@ -42,19 +41,7 @@ class Lazy(np.lib.mixins.NDArrayOperatorsMixin):
         self.window = window if window.base is not None else window[...]  # so that ``base`` is who owns the memory, as of every view
         self.conjugated, self.negated = conjugated, negated
 
-    # the geometry is that of the window
-    shape = property(lambda self: self.window.shape)
-    strides = property(lambda self: self.window.strides)
-    dtype = property(lambda self: self.window.dtype)
-    ndim = property(lambda self: self.window.ndim)
-    size = property(lambda self: self.window.size)
-    itemsize = property(lambda self: self.window.itemsize)
-    nbytes = property(lambda self: self.window.nbytes)
-    flags = property(lambda self: self.window.flags)
     base = property(lambda self: self.window.base)
-
-    def __len__(self) -> int:
-        return len(self.window)
 
     def turn(self, numbers: Any) -> Any:
         """What stands in memory for these numbers, and the other way round."""
@@ -145,7 +132,7 @@ def plain(a: Any) -> Any:
 
 def window(a: Any) -> Any:
     """The piece of memory that ``a`` looks at, whatever it makes of its numbers."""
-    return a.window if type(a) is Lazy or type(a) is Ghost else a
+    return a.window if isinstance(a, Window) else a
 
 
 def address(a: Any) -> int:

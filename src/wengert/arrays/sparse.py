@@ -6,30 +6,14 @@ to dense arrays (in place too) and to its like and takes factors; whatever would
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from typing import NoReturn
+from .stand_ins import Scattered, unsupported
 
 
-def unsupported(name: str) -> NotImplementedError:
-    """The complaint about an operator that sparse arrays do not have."""
-    return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: the operator is not there for sparse tensors. "
-        "Use Tensor.to_dense() first."
-    )
-
-
-class _Flags:
-    """What an array says of its memory: there is none that could be written to element by element."""
-
-    writeable = c_contiguous = False
-
-
-class Coo:
+class Coo(Scattered):
     """An array of ``shape`` that is zero but for ``values`` at ``indices``.
 
     ``indices``: int64, ``(sparse dimensions, n)``. ``values``: ``(n, *the other dimensions)``. A place may occur more
@@ -39,33 +23,10 @@ class Coo:
     array([4., 0., 2.])
     """
 
-    __slots__ = ("coalesced", "indices", "shape", "values")
-    flags = _Flags
-    strides = None
+    __slots__ = ("coalesced", "indices")
 
     def __init__(self, indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...], coalesced: bool = False) -> None:
         self.indices, self.values, self.shape, self.coalesced = indices, values, shape, coalesced
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.values.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def itemsize(self) -> int:
-        return self.values.itemsize
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise unsupported(name)
 
     def with_values(self, values: np.ndarray) -> Coo:
         """Other values at the same places."""
@@ -140,9 +101,6 @@ class Coo:
         return both.coalesce() if self.coalesced and other.coalesced else both
 
     # -- arithmetic, as NumPy's operators and ufuncs ask for it ---------------------------------------------------------
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         run = _UFUNCS.get(ufunc.__name__)

@@ -52,7 +52,41 @@ def factor_of_inverse(precision: Any) -> Any:
     return linalg.solve_triangular(reversed_factor, eye(precision.shape[-1], dtype=precision.dtype), upper=False)
 
 
-class MultivariateNormal(Distribution):
+class OfCovariance(Distribution):
+    """What is told by a matrix of covariance: by itself, by its inverse, or by its lower Cholesky factor, which is what is kept."""
+
+    _unbroadcasted_scale_tril: Tensor
+
+    def _take(self, name: str, matrix: Any) -> None:
+        """Keep the factor of the matrix that is called ``name``."""
+        factor: Any = {"scale_tril": lambda m: m, "covariance_matrix": linalg.cholesky, "precision_matrix": factor_of_inverse}[name]
+        self._unbroadcasted_scale_tril = factor(matrix)
+
+    def _over_batch(self, matrix: Any) -> Any:
+        return matrix.expand(self._batch_shape + self._event_shape[-1:] * 2)
+
+    @lazy_property
+    def scale_tril(self) -> Any:
+        return self._over_batch(self._unbroadcasted_scale_tril)
+
+    @lazy_property
+    def covariance_matrix(self) -> Any:
+        return self._over_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
+
+    @lazy_property
+    def precision_matrix(self) -> Any:
+        return self._over_batch(cholesky_inverse(self._unbroadcasted_scale_tril))
+
+
+def only_one(refusal: type[Exception], **matrices: Any) -> tuple[str, Any]:
+    """The matrix that was given, and its name; ``refusal`` unless it is one."""
+    given = [(name, m) for name, m in matrices.items() if m is not None]
+    if len(given) != 1:
+        raise refusal("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+    return given[0]
+
+
+class MultivariateNormal(OfCovariance):
     """Vectors of mean ``loc`` and the given ``covariance_matrix``, or its inverse, or its lower Cholesky factor ``scale_tril``.
 
     ``ValueError`` unless exactly one of the three is given; the factor is the fastest.
@@ -76,10 +110,7 @@ class MultivariateNormal(Distribution):
                  validate_args: bool | None = None) -> None:  # fmt: skip
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = [(n, m) for n, m in zip(_MATRICES, (covariance_matrix, precision_matrix, scale_tril)) if m is not None]
-        if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given
+        name, matrix = only_one(ValueError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
         if matrix.dim() < 2:
             called = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(f"{called} must be at least two-dimensional, with optional leading batch dimensions")
@@ -87,23 +118,7 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         self.loc = loc.expand((*batch, -1))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        factor: Any = {"scale_tril": lambda m: m, "covariance_matrix": linalg.cholesky, "precision_matrix": factor_of_inverse}[name]
-        self._unbroadcasted_scale_tril = factor(matrix)
-
-    def _over_batch(self, matrix: Any) -> Any:
-        return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        return self._over_batch(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        return self._over_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
-
-    @lazy_property
-    def precision_matrix(self) -> Any:
-        return self._over_batch(cholesky_inverse(self._unbroadcasted_scale_tril))
+        self._take(name, matrix)
 
     mean = mode = property(lambda self: self.loc)  # type: ignore[assignment]
 

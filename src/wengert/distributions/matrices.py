@@ -12,7 +12,7 @@ from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
-from .gaussian import factor_of_inverse, log_diagonal
+from .gaussian import OfCovariance, log_diagonal, only_one
 from .positive import Chi2
 from .simplex import Beta
 from .utils import Number, broadcast_all, lazy_property
@@ -66,7 +66,7 @@ class LKJCholesky(Distribution):
         return density - (0.5 * less * math.log(math.pi) + mvlgamma(alpha - 0.5, less) - alpha.lgamma() * less)
 
 
-class Wishart(ExponentialFamily):
+class Wishart(OfCovariance, ExponentialFamily):
     """Sums of ``df`` squares of normal vectors of the given covariance, its inverse, or its Cholesky factor; ``df`` need not be whole."""
 
     support: Any = constraints.positive_definite
@@ -88,11 +88,7 @@ class Wishart(ExponentialFamily):
 
     def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None,
                  validate_args: bool | None = None) -> None:  # fmt: skip
-        names = ("covariance_matrix", "precision_matrix", "scale_tril")
-        given = [(n, m) for n, m in zip(names, (covariance_matrix, precision_matrix, scale_tril)) if m is not None]
-        if len(given) != 1:
-            raise AssertionError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
-        ((name, matrix),) = given
+        name, matrix = only_one(AssertionError, covariance_matrix=covariance_matrix, precision_matrix=precision_matrix, scale_tril=scale_tril)
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading batch dimensions")
         size = matrix.shape[-1]
@@ -106,8 +102,7 @@ class Wishart(ExponentialFamily):
         if (self.df < size).any():
             warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.", stacklevel=2)
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
-        factor: Any = {"scale_tril": lambda m: m, "covariance_matrix": linalg.cholesky, "precision_matrix": factor_of_inverse}[name]
-        self._unbroadcasted_scale_tril = factor(matrix)
+        self._take(name, matrix)
         self._start()
 
     def _start(self) -> None:
@@ -120,17 +115,6 @@ class Wishart(ExponentialFamily):
         new = super().expand(batch_shape, _instance)
         new._start()
         return new
-
-    def _over_batch(self, matrix: Any) -> Any:
-        return matrix.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def scale_tril(self) -> Any:
-        return self._over_batch(self._unbroadcasted_scale_tril)
-
-    @lazy_property
-    def covariance_matrix(self) -> Any:
-        return self._over_batch(self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT)
 
     @lazy_property
     def precision_matrix(self) -> Any:

@@ -22,18 +22,12 @@ __all__ = ["Cauchy", "GeneralizedPareto", "Laplace", "Normal", "StudentT", "Unif
 _LOCATED = {"loc": constraints.real, "scale": constraints.positive}
 
 
-class Normal(ExponentialFamily):
-    """The normal distribution of mean ``loc`` and standard deviation ``scale``.
-
-    >>> import wengert as torch
-    >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
-    tensor(-0.9189)
-    """
+class _Located(Distribution):
+    """A distribution moved by ``loc`` and stretched by ``scale``; it is highest at ``loc``."""
 
     arg_constraints: Any = _LOCATED
     support: Any = constraints.real
     has_rsample = True
-    _mean_carrier_measure = 0  # type: ignore[assignment]
     _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0}
     loc: Tensor
     scale: Tensor
@@ -41,7 +35,20 @@ class Normal(ExponentialFamily):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self._begin(validate_args, loc=loc, scale=scale)
 
-    mean = mode = property(lambda self: self.loc)  # type: ignore[assignment]
+    mode = property(lambda self: self.loc)  # type: ignore[assignment]
+
+
+class Normal(_Located, ExponentialFamily):
+    """The normal distribution of mean ``loc`` and standard deviation ``scale``.
+
+    >>> import wengert as torch
+    >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor(0.0))
+    tensor(-0.9189)
+    """
+
+    _mean_carrier_measure = 0  # type: ignore[assignment]
+
+    mean = property(lambda self: self.loc)  # type: ignore[assignment]
     stddev = property(lambda self: self.scale)  # type: ignore[assignment]
     variance = property(lambda self: self.stddev.pow(2))  # type: ignore[assignment]
 
@@ -75,21 +82,10 @@ class Normal(ExponentialFamily):
         return -0.25 * x.pow(2) / y + 0.5 * (-pi / y).log()
 
 
-class Cauchy(Distribution):
+class Cauchy(_Located):
     """The Cauchy distribution with median ``loc`` and half width ``scale`` at half height."""
 
-    arg_constraints: Any = _LOCATED
-    support: Any = constraints.real
-    has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0}
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale)
-
     mean = property(lambda self: self.loc.new_full(self._extended_shape(), nan))  # type: ignore[assignment]
-    mode = property(lambda self: self.loc)  # type: ignore[assignment]
     variance = property(lambda self: self.loc.new_full(self._extended_shape(), inf))  # type: ignore[assignment]
 
     def rsample(self, sample_shape: Any = Size()) -> Any:  # noqa: B008
@@ -110,20 +106,10 @@ class Cauchy(Distribution):
         return math.log(4 * pi) + self.scale.log()
 
 
-class Laplace(Distribution):
+class Laplace(_Located):
     """The two-sided exponential distribution around ``loc``."""
 
-    arg_constraints: Any = _LOCATED
-    support: Any = constraints.real
-    has_rsample = True
-    _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0}
-    loc: Tensor
-    scale: Tensor
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self._begin(validate_args, loc=loc, scale=scale)
-
-    mean = mode = property(lambda self: self.loc)  # type: ignore[assignment]
+    mean = property(lambda self: self.loc)  # type: ignore[assignment]
     variance = property(lambda self: 2 * self.scale.pow(2))  # type: ignore[assignment]
     stddev = property(lambda self: 2**0.5 * self.scale)  # type: ignore[assignment]
 
@@ -150,17 +136,13 @@ class Laplace(Distribution):
         return 1 + (2 * self.scale).log()
 
 
-class StudentT(Distribution):
+class StudentT(_Located):
     """Student's distribution of ``df`` degrees of freedom, shifted and scaled."""
 
     arg_constraints: Any = {"df": constraints.positive, **_LOCATED}
-    support: Any = constraints.real
-    has_rsample = True
     _fields: ClassVar[dict[str, int]] = {"df": 0, "loc": 0, "scale": 0}
     _inner = ("_chi2",)
     df: Tensor
-    loc: Tensor
-    scale: Tensor
 
     def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None) -> None:
         self._begin(validate_args, df=df, loc=loc, scale=scale)
@@ -169,8 +151,6 @@ class StudentT(Distribution):
     @property
     def mean(self) -> Any:
         return where(self.df <= 1, nan, self.loc)
-
-    mode = property(lambda self: self.loc)  # type: ignore[assignment]
 
     @property
     def variance(self) -> Any:
@@ -243,14 +223,11 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class GeneralizedPareto(Distribution):
+class GeneralizedPareto(_Located):
     """The distribution of what exceeds a threshold ``loc``; ``concentration`` 0 is exponential, below 0 it has an upper end."""
 
     arg_constraints: Any = {**_LOCATED, "concentration": constraints.real}
-    has_rsample = True
     _fields: ClassVar[dict[str, int]] = {"loc": 0, "scale": 0, "concentration": 0}
-    loc: Tensor
-    scale: Tensor
     concentration: Tensor
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
@@ -304,10 +281,8 @@ class GeneralizedPareto(Distribution):
     def entropy(self) -> Any:
         return (self.scale.log() + self.concentration + 1).broadcast_to(self._batch_shape)
 
-    mode = property(lambda self: self.loc)  # type: ignore[assignment]
-
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:
+    def support(self) -> Any:  # type: ignore[override]
         return constraints.interval(self.loc, where(self.concentration < 0, self.loc - self.scale / self.concentration, inf))
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.compressed import BLOCKED, BY_ROW, Compressed, pressed
-from ..arrays.sparse import Coo, unsupported
+from ..arrays.sparse import Coo
+from ..arrays.stand_ins import unsupported
 from ..ops import compressed as declared
 from . import sparse as S
 from .creation import as_tensor

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.sparse import Coo, unsupported
+from ..arrays.sparse import Coo
+from ..arrays.stand_ins import unsupported
 from ..graph.modes import modes
 from ..ops import sparse as declared
 from .call import check_writable, convert, positional

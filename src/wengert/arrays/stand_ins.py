@@ -1,0 +1,73 @@
+"""What a tensor may hold in the place of an array: bases for those that know their geometry and have no plain numbers to show.
+
+``Window``: an array lies behind, whose geometry is theirs (``lazy.Lazy``, ``ghost.Ghost``). ``Scattered``: there are values for some of
+the places only (``sparse.Coo``, ``compressed.Compressed``). None is an ``ndarray``, so short cuts, which ask for one, do not see them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+
+class Window(np.lib.mixins.NDArrayOperatorsMixin):
+    """Something with the geometry of an array, ``window``."""
+
+    __slots__ = ("window",)
+
+    window: np.ndarray
+
+    shape = property(lambda self: self.window.shape)
+    strides = property(lambda self: self.window.strides)
+    dtype = property(lambda self: self.window.dtype)
+    ndim = property(lambda self: self.window.ndim)
+    size = property(lambda self: self.window.size)
+    itemsize = property(lambda self: self.window.itemsize)
+    nbytes = property(lambda self: self.window.nbytes)
+    flags = property(lambda self: self.window.flags)
+
+    def __len__(self) -> int:
+        return len(self.window)
+
+
+def unsupported(name: str) -> NotImplementedError:
+    """The complaint about an operator that sparse arrays do not have."""
+    return NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: the operator is not there for sparse tensors. "
+        "Use Tensor.to_dense() first."
+    )
+
+
+class _Flags:
+    """What an array says of its memory: there is none that could be written to element by element."""
+
+    writeable = c_contiguous = False
+
+
+class Scattered:
+    """Something of ``shape`` with ``values`` at some places; what would need every element is refused."""
+
+    __slots__ = ("shape", "values")
+
+    shape: tuple[int, ...]
+    values: np.ndarray
+    flags = _Flags
+    strides = None
+
+    dtype = property(lambda self: self.values.dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+    itemsize = property(lambda self: self.values.itemsize)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unsupported(name)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
