@@ -1,4 +1,4 @@
-/* Loops of our own for functions of NumPy that it computes one number at a time, put in the place of NumPy's (fast.c).
+/* Loops of our own for functions of NumPy that it computes one number at a time or less exactly, put in the place of NumPy's (fast.c).
  * Where a kernel does not hold (huge quotients and angles), NumPy's loop does that block. */
 #include "wengert.h"
 
@@ -51,6 +51,9 @@ void arithmetic_replace(const char *name, struct loop *single, struct loop *twic
 #define ENTRY(name, nin) {#name, nin, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
         ARITHMETIC_KERNELS(ENTRY)
 #undef ENTRY
+#define ENTRY(name) {#name, 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
+        SINGLE_KERNELS(ENTRY)
+#undef ENTRY
         {"sin", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
         {"cos", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
     };
@@ -59,6 +62,9 @@ void arithmetic_replace(const char *name, struct loop *single, struct loop *twic
         int at = 0;
 #define ENTRY(name, nin) owns[at].single = kernels->name##_f32, owns[at++].twice = kernels->name##_f64;
         ARITHMETIC_KERNELS(ENTRY)
+#undef ENTRY
+#define ENTRY(name) owns[at++].single = kernels->name##_f32;
+        SINGLE_KERNELS(ENTRY)
 #undef ENTRY
         owns[at++].twice = kernels->sin_f64;
         owns[at++].twice = kernels->cos_f64;
@@ -72,6 +78,7 @@ void arithmetic_replace(const char *name, struct loop *single, struct loop *twic
             if (!strcmp(name, "remainder") || !strcmp(name, "fmod") || !strcmp(name, "floor_divide"))
                 own->tame_single = kernels->tame_quotients_f32, own->tame_twice = kernels->tame_quotients_f64;
             if (!own->single) own->tame_twice = kernels->tame_angles_f64;
+            if (!strcmp(name, "tan")) own->tame_single = kernels->tame_angles_f32;
         }
         if (own->single) *single = (struct loop){loop_single, own, NPY_FLOAT};
         if (own->twice) *twice = (struct loop){loop_twice, own, NPY_DOUBLE};

@@ -36,26 +36,12 @@ static inline REAL F(clamp_normal)(REAL x)
     const REAL far = sizeof(REAL) == 4 ? (REAL)18.76 : (REAL)53.26;
     return a > far ? far : a;
 }
-/* factor times the probability of a normal number beyond the clamped magnitude a */
-static inline REAL F(normal_tail)(REAL a, REAL factor)
-{
-    return F(exp_minus_square)(a, HALF, factor * (HALF * F(erfcx_bounded)(a * SQRT1_2)));
-}
-/* Distribution function of the standard normal; around zero from the odd series, whose error is small beside 1/2. */
-static inline REAL F(ndtr)(REAL x)
-{
-    REAL a = F(clamp_normal)(x), z = x * SQRT1_2, tail = F(normal_tail)(a, ONE), far = x < 0 ? tail : ONE - tail;
-    return a < (REAL)0.6 ? HALF + HALF * (z + z * F(erf_poly)(z * z)) : far;
-}
-static inline REAL F(gelu)(REAL x)
-{
-    REAL tail = F(normal_tail)(F(clamp_normal)(x), x < 0 ? x : ONE);
-    return x < 0 ? tail : x * (ONE - tail);
-}
+/* Both parts of the slope, probability and density, share the exponential. */
 static inline REAL F(gelu_slope)(REAL x)
 {
-    REAL a = F(clamp_normal)(x), tail = F(normal_tail)(a, ONE);
-    return (x < 0 ? tail : ONE - tail) + F(exp_minus_square)(a, HALF, x * INV_SQRT_2PI);
+    REAL a = F(clamp_normal)(x), part = HALF * F(erfcx_bounded)(a * SQRT1_2) - F(abs)(x) * INV_SQRT_2PI;
+    REAL small = F(exp_minus_square)(a, HALF, part);
+    return x < 0 ? small : ONE - small;
 }
 static inline REAL F(gelu_tanh_slope)(REAL x)
 {
@@ -63,22 +49,10 @@ static inline REAL F(gelu_tanh_slope)(REAL x)
     REAL s = F(sigmoid)((REAL)2 * SQRT_2_OVER_PI * x * (ONE + GELU_CUBIC * square));
     return s + x * (REAL)2 * s * (ONE - s) * SQRT_2_OVER_PI * (ONE + (REAL)3 * GELU_CUBIC * square);
 }
-static inline REAL F(silu)(REAL x)
-{
-    REAL product, e = F(exp_minus_times)(F(abs)(x), x, &product);
-    return (x < 0 ? product : x) / (ONE + e);
-}
 static inline REAL F(silu_slope)(REAL x)
 {
     REAL s = F(sigmoid)(x);
     return s * (ONE + x * (ONE - s));
-}
-/* tanh(log(1 + e^x)) = e(e + 2) / (e(e + 2) + 2); beyond 40 it is 1. */
-static inline REAL F(mish)(REAL x)
-{
-    REAL product, e = F(exp_minus_times)(x > (REAL)40 ? (REAL)-40 : -x, x, &product);
-    REAL gate = (x < 0 ? product : e) * (e + (REAL)2) / (e * (e + (REAL)2) + (REAL)2);
-    return x < 0 ? gate : x * gate;
 }
 static inline REAL F(mish_slope)(REAL x)
 {
@@ -94,20 +68,59 @@ static inline REAL F(hard_gate)(REAL x)
     return (y > (REAL)6 ? (REAL)6 : y) / (REAL)6;
 }
 
+/* The functions themselves: of float32 those of wide.h. */
+#if SINGLE
+#define OWN(name) name##_wide
+#else
+#define OWN(name) name##_f64
+/* factor times the probability of a normal number beyond the clamped magnitude a */
+static inline double normal_tail(double a, double factor)
+{
+    return exp_minus_square_f64(a, HALF, factor * (HALF * erfcx_bounded_f64(a * SQRT1_2)));
+}
+/* Distribution function of the standard normal; around zero from the odd series, whose error is small beside 1/2. */
+static inline double ndtr_f64(double x)
+{
+    double a = clamp_normal_f64(x), z = x * SQRT1_2, tail = normal_tail(a, 1.0), far = x < 0 ? tail : 1.0 - tail;
+    return a < 0.6 ? HALF + HALF * (z + z * erf_poly_f64(z * z)) : far;
+}
+static inline double gelu_f64(double x)
+{
+    double tail = normal_tail(clamp_normal_f64(x), x < 0 ? x : 1.0);
+    return x < 0 ? tail : x * (1.0 - tail);
+}
+static inline double gelu_tanh_f64(double x)
+{
+    return x * sigmoid_f64(2.0 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x));
+}
+static inline double silu_f64(double x)
+{
+    double product, e = exp_minus_times_f64(abs_f64(x), x, &product);
+    return (x < 0 ? product : x) / (1.0 + e);
+}
+/* tanh(log(1 + e^x)) = e(e + 2) / (e(e + 2) + 2); beyond 40 it is 1. */
+static inline double mish_f64(double x)
+{
+    double product, e = exp_minus_times_f64(x > 40.0 ? -40.0 : -x, x, &product);
+    double gate = (x < 0 ? product : e) * (e + 2.0) / (e * (e + 2.0) + 2.0);
+    return x < 0 ? gate : x * gate;
+}
+#endif
+
 UNARY(relu, x <= 0 ? (REAL)0 : x)
 BINARY(relu_grad, x <= 0 ? (REAL)0 : g)
 UNARY(sigmoid, F(sigmoid)(x))
 BINARY(sigmoid_grad, g * (x * (ONE - x)))
 BINARY(tanh_grad, g * ((ONE - x) * (ONE + x)))
-UNARY(gelu, F(gelu)(x))
+UNARY(gelu, OWN(gelu)(x))
 BINARY(gelu_grad, g *F(gelu_slope)(x))
-UNARY(gelu_tanh, x *F(sigmoid)((REAL)2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x)))
+UNARY(gelu_tanh, OWN(gelu_tanh)(x))
 BINARY(gelu_tanh_grad, g *F(gelu_tanh_slope)(x))
-UNARY(silu, F(silu)(x))
+UNARY(silu, OWN(silu)(x))
 BINARY(silu_grad, g *F(silu_slope)(x))
 UNARY(log_sigmoid, (x < 0 ? x : 0) - F(log1p)(F(exp_minus)(F(abs)(x))))
 BINARY(log_sigmoid_grad, g *F(sigmoid)(-x))
-UNARY(mish, F(mish)(x))
+UNARY(mish, OWN(mish)(x))
 BINARY(mish_grad, g *F(mish_slope)(x))
 UNARY(hardsigmoid, F(hard_gate)(x))
 BINARY(hardsigmoid_grad, (x > (REAL)-3) & (x < (REAL)3) ? g * (REAL)(1.0 / 6) : (REAL)0)
@@ -117,8 +130,8 @@ UNARY(rsqrt, ONE / (REAL)(sizeof(REAL) == 4 ? __builtin_sqrtf((float)x) : __buil
 UNARY(cube, x * x * x)
 BINARY(square_difference, (g - x) * (g - x))
 UNARY(erf, F(erf)(x))
-UNARY(erfc, F(erfc)(x))
-UNARY(ndtr, F(ndtr)(x))
+UNARY(erfc, OWN(erfc)(x))
+UNARY(ndtr, OWN(ndtr)(x))
 UNARY(erfinv, (REAL)special_erfinv(x))
 UNARY(erfcx, (REAL)special_erfcx(x))
 UNARY(lgamma, (REAL)special_lgamma(x))
@@ -251,6 +264,18 @@ BINARY(hypot, F(hypotenuse)(g, x))
 UNARY(exp2, F(exp2)(x))
 UNARY(sign, x != x ? x : (REAL)(x > 0) - (REAL)(x < 0))
 UNARY(reciprocal, ONE / x)
+#if SINGLE
+UNARY(exp, exp_f32(x))
+UNARY(expm1, expm1_wide(x))
+UNARY(cosh, cosh_wide(x))
+UNARY(log, log_wide(x))
+UNARY(log2, log2_wide(x))
+UNARY(log10, log10_wide(x))
+UNARY(arcsin, arcsin_wide(x))
+UNARY(arccos, arccos_wide(x))
+UNARY(arctan, arctan_wide(x))
+UNARY(tan, tan_wide(x))
+#endif
 static void F(fmod_loop)(REAL *out, const REAL *const *in, size n)
 {
     const REAL *a = in[0], *b = in[1];
@@ -263,3 +288,4 @@ static int F(tame_quotients)(const REAL *const *in, size n)
     for (size i = 0; i < n; i++) tame &= F(tame_quotient)(a[i], b[i]);
     return tame;
 }
+#undef OWN

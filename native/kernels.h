@@ -66,6 +66,9 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(sign, 1)                \
     X(reciprocal, 1)
 
+/* What NumPy has less exact in float32, by up to 4 ulp; all have one input. */
+#define SINGLE_KERNELS(X) X(exp) X(expm1) X(cosh) X(log) X(log2) X(log10) X(arcsin) X(arccos) X(arctan) X(tan)
+
 /* How many columns of a matrix the kernels that go down columns take at a time. */
 enum { COLUMNS = 512 };
 
@@ -193,9 +196,13 @@ struct kernels {
     ELEMENTWISE_KERNELS(DECLARE_ELEMENTWISE)
 #define DECLARE_ARITHMETIC(name, nin) DECLARE_ELEMENTWISE(name, nin, 0)
     ARITHMETIC_KERNELS(DECLARE_ARITHMETIC)
+#define DECLARE_SINGLE(name) void (*name##_f32)(float *out, const float *const *in, size n);
+    SINGLE_KERNELS(DECLARE_SINGLE)
+#undef DECLARE_SINGLE
     void (*sin_f64)(double *out, const double *const *in, size n), (*cos_f64)(double *out, const double *const *in, size n);
     /* whether the kernels hold for all n arguments */
     int (*tame_quotients_f32)(const float *const *in, size n), (*tame_quotients_f64)(const double *const *in, size n);
+    int (*tame_angles_f32)(const float *const *in, size n);
     int (*tame_angles_f64)(const double *const *in, size n);
 #define DECLARE_CAST(name, arguments) void(*name) arguments;
     CAST_KERNELS(DECLARE_CAST)

@@ -2,6 +2,7 @@
 #include "kernels.h"
 #include "special.h"
 #include "vecmath.h"
+#include "wide.h"
 
 #ifndef VECTOR_BYTES
 #define VECTOR_BYTES 16
@@ -12,6 +13,7 @@
 
 #define REAL float
 #define F(name) name##_f32
+#define SINGLE 1
 #include "elementwise.inc.h"
 #include "rows.inc.h"
 #include "optimizers.inc.h"
@@ -21,11 +23,13 @@
 #include "recurrent.inc.h"
 #undef REAL
 #undef F
+#undef SINGLE
 #undef LOAD
 #undef STORE
 
 #define REAL double
 #define F(name) name##_f64
+#define SINGLE 0
 #include "elementwise.inc.h"
 #include "rows.inc.h"
 #include "optimizers.inc.h"
@@ -35,6 +39,7 @@
 #include "recurrent.inc.h"
 #undef REAL
 #undef F
+#undef SINGLE
 #undef LOAD
 #undef STORE
 
@@ -45,6 +50,12 @@ static void sin_loop_f64(double *out, const double *const *in, size n)
 static void cos_loop_f64(double *out, const double *const *in, size n)
 {
     for (size i = 0; i < n; i++) out[i] = sine_f64(in[0][i], 1);
+}
+static int tame_angles_f32(const float *const *in, size n)
+{
+    int tame = 1;
+    for (size i = 0; i < n; i++) tame &= tame_angle_f32(in[0][i]);
+    return tame;
 }
 static int tame_angles_f64(const double *const *in, size n)
 {
@@ -67,6 +78,10 @@ const struct kernels TABLE(ISA) = {
 #define ENTRY(kernel, nin) .kernel##_f32 = kernel##_loop_f32, .kernel##_f64 = kernel##_loop_f64,
     ARITHMETIC_KERNELS(ENTRY)
 #undef ENTRY
+#define ENTRY(kernel) .kernel##_f32 = kernel##_loop_f32,
+    SINGLE_KERNELS(ENTRY)
+#undef ENTRY
+    .tame_angles_f32 = tame_angles_f32,
     .sin_f64 = sin_loop_f64, .cos_f64 = cos_loop_f64, .tame_angles_f64 = tame_angles_f64,
     .tame_quotients_f32 = tame_quotients_f32, .tame_quotients_f64 = tame_quotients_f64,
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_rows_f32, .kernel##_f64 = kernel##_rows_f64,

@@ -285,7 +285,7 @@ def test_half_precision_arithmetic_is_single_precision_rounded(name):
         args = [(rng.standard_normal((3, 700)) * 3).astype(half) for _ in range(kernel.nin)]
         args[0][0, :4] = np.array([np.nan, np.inf, 0, 6e-8]).astype(half)
         with np.errstate(all="ignore"):
-            want = getattr(np, name)(*[a.astype(np.float32) for a in args])
+            want = kernel(*[a.astype(np.float32) for a in args])
             want = want if want.dtype == bool else want.astype(half)
         if name == "nextafter":
             want = np.nextafter(*args)
@@ -819,7 +819,10 @@ def test_every_arithmetic_function(name):
         with np.errstate(all="ignore"):  # integers go NumPy's way
             got = function(*args)
         assert got.dtype == want.dtype
-        np.testing.assert_array_equal(got, want)
+        if dtype == np.float32:  # some are our own, and nearer to the exact result (test_ulp.py)
+            np.testing.assert_array_max_ulp(got, want, 4) if got.dtype == dtype else np.testing.assert_array_equal(got, want)
+        else:
+            np.testing.assert_array_equal(got, want)
 
 
 @native

@@ -1,0 +1,239 @@
+/* Elementary functions of float32 computed in double precision by short polynomials, so that little but the final rounding
+ * is left: at most 1 ulp. No branches, as in vecmath.h; the fits are of the same kind as those in polynomials.h. */
+#ifndef WENGERT_WIDE_H
+#define WENGERT_WIDE_H
+
+#include "vecmath.h"
+
+/* (exp(r) - 1) / r for |r| <= ln(2)/2; of exp to 2^-29 */
+static inline double exp_short(double x)
+{
+    double p = 0.0013843885360499397;
+    p = p * x + 0.008374215816364855;
+    p = p * x + 0.04166800103401351;
+    p = p * x + 0.1666643066118856;
+    p = p * x + 0.4999999420415272;
+    p = p * x + 1.0000000322396032;
+    return p;
+}
+
+/* the same to 2^-32 of exp(r) - 1 */
+static inline double expm1_short(double x)
+{
+    double p = 0.0001984126827690424;
+    p = p * x + 0.0013941108189339615;
+    p = p * x + 0.008333403144476175;
+    p = p * x + 0.04166635321683205;
+    p = p * x + 0.16666666247268572;
+    p = p * x + 0.5000000046925828;
+    p = p * x + 1.0000000000314353;
+    return p;
+}
+
+/* (log(1 + f) - f) / f^2 for sqrt(1/2) <= 1 + f <= sqrt(2); of the logarithm to 2^-28 */
+static inline double log_short(double x)
+{
+    double p = -0.07644994831075093;
+    p = p * x + 0.12921935155591702;
+    p = p * x - 0.13242711871290544;
+    p = p * x + 0.1417925669090577;
+    p = p * x - 0.16608797013463342;
+    p = p * x + 0.20002087793607348;
+    p = p * x - 0.25001598417800397;
+    p = p * x + 0.33333324230781214;
+    p = p * x - 0.4999998816752383;
+    return p;
+}
+
+/* (atan(x) / x - 1) / x^2 as a function of x^2 for |x| <= 1; of atan to 2^-28 */
+static inline double atan_short(double x)
+{
+    double p = -0.0018272093184483142;
+    p = p * x + 0.011064421067665404;
+    p = p * x - 0.03145565823226965;
+    p = p * x + 0.058234501101425175;
+    p = p * x - 0.08419456008386576;
+    p = p * x + 0.10957575100744545;
+    p = p * x - 0.14265245181866887;
+    p = p * x + 0.1999863860325495;
+    p = p * x - 0.33333301866058745;
+    return p;
+}
+
+/* (asin(x) / x - 1) / x^2 as a function of x^2 for |x| <= 1/2; of asin to 2^-31 */
+static inline double asin_short(double x)
+{
+    double p = 0.037565192267547114;
+    p = p * x + 0.01440260654276569;
+    p = p * x + 0.03181761185023444;
+    p = p * x + 0.04451572065291219;
+    p = p * x + 0.07500510905203268;
+    p = p * x + 0.1666665987278695;
+    return p;
+}
+
+/* (tan(x) / x - 1) / x^2 as a function of x^2 for |x| <= pi/4; of tan to 2^-29 */
+static inline double tan_short(double x)
+{
+    double p = 0.0044192625688489785;
+    p = p * x - 1.1606766383687341e-06;
+    p = p * x + 0.010910600344963621;
+    p = p * x + 0.02125186775978782;
+    p = p * x + 0.05406612700603277;
+    p = p * x + 0.13332604894422664;
+    p = p * x + 0.3333335158466261;
+    return p;
+}
+
+/* exp(a^2 / 2) (a + 4) times the probability of a normal number beyond a, 0 <= a <= 14.5, as a function of (a - 4) / (a + 4); to 2^-26 */
+static inline double tail_short(double x)
+{
+    double p = -0.00013197320949185796;
+    p = p * x + 0.00017935146641585788;
+    p = p * x + 0.0015699232191109728;
+    p = p * x - 0.003512551802027468;
+    p = p * x - 0.007525270575433739;
+    p = p * x + 0.06040383052758578;
+    p = p * x - 0.1865234416852893;
+    p = p * x + 0.3871369011630987;
+    p = p * x - 0.6078965882516556;
+    p = p * x + 0.7552851353817891;
+    return p;
+}
+
+/* exp(x) for -150 <= x <= 150, and NaN of NaN. The power of two is added to the exponent of the polynomial: the low bits of
+ * t are an integer there, and a number converted from float32 has no low bits to disturb a NaN with. */
+static inline double exp_wide(double x)
+{
+    const double magic = 6755399441055744.0;
+    double t = x * 1.4426950408889634 + magic, r = x - (t - magic) * 0.6931471805599453;
+    return double_of((int64_t)((uint64_t)bits_f64(r * exp_short(r) + 1.0) + ((uint64_t)bits_f64(t) << 52)));
+}
+static inline float within(float x, float far)
+{
+    x = x < -far ? -far : x;
+    return x > far ? far : x;
+}
+static inline float expm1_wide(float x)
+{
+    const double magic = 6755399441055744.0, y = within(x, 100);
+    double t = y * 1.4426950408889634 + magic, r = y - (t - magic) * 0.6931471805599453;
+    double scale = double_of((int64_t)(((uint64_t)bits_f64(t) << 52) + 0x3ff0000000000000u));
+    float value = (float)(scale * (r * expm1_short(r)) + (scale - 1.0));
+    return x == 0 ? x : value;
+}
+static inline float cosh_wide(float x)
+{
+    double e = exp_wide(within(x, 120));
+    return (float)(0.5 * e + 0.5 / e);
+}
+
+/* log(x) = *n log(2) + the result, for positive x */
+static inline double log_parts_wide(double x, double *n)
+{
+    /* The exponent becomes a double by its bits, as in log_f64. */
+    uint64_t biased = ((uint64_t)bits_f64(x) - 0x3fe6a09e667f3bcdu + 0x8000000000000000u) >> 52;
+    *n = double_of((int64_t)(biased | 0x4330000000000000u)) - (4503599627370496.0 + 2048.0);
+    double f = double_of((int64_t)((uint64_t)bits_f64(x) - ((biased - 2048) << 52))) - 1.0;
+    return f * f * log_short(f) + f;
+}
+static inline float log_ends(float x, float inside)
+{
+    inside = x < INFINITY ? inside : x;
+    return x > 0 ? inside : x == 0 ? -INFINITY : NAN;
+}
+static inline float log_wide(float x)
+{
+    double n, l = log_parts_wide(x, &n);
+    return log_ends(x, (float)(n * 0.6931471805599453 + l));
+}
+static inline float log2_wide(float x)
+{
+    double n, l = log_parts_wide(x, &n);
+    return log_ends(x, (float)(n + l * 1.4426950408889634));
+}
+static inline float log10_wide(float x)
+{
+    double n, l = log_parts_wide(x, &n);
+    return log_ends(x, (float)(n * 0.30102999566398120 + l * 0.43429448190325183));
+}
+
+/* The tangent of tame angles (tame_angle_f32); the multiple of pi/2 is taken off in two parts, the first of 33 bits. */
+static inline float tan_wide(float x)
+{
+    const double magic = 6755399441055744.0;
+    double t = x * 0.63661977236758134308 + magic, n = t - magic;
+    double r = x - n * 1.57079632673412561417e+00 - n * 6.07710050650619224932e-11, z = r * r, tangent = r + r * z * tan_short(z);
+    return (float)(bits_f64(t) & 1 ? -1.0 / tangent : tangent);
+}
+static inline int tame_angle_f32(float x) { return fabsf(x) < 1e5f; }
+
+/* asin of |x| up to 1/2, and half the angle to the pole beyond: asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) */
+static inline double asin_part_wide(double a)
+{
+    const int far = a > 0.5;
+    double z = far ? 0.5 * (1.0 - a) : a * a, s = far ? __builtin_sqrt(z) : a;
+    return s + s * z * asin_short(z);
+}
+static inline float arcsin_wide(float x)
+{
+    double a = abs_f32(x), p = asin_part_wide(a);
+    return sign_of_f32((float)(a > 0.5 ? 1.5707963267948966 - 2.0 * p : p), x);
+}
+static inline float arccos_wide(float x)
+{
+    double a = abs_f32(x), p = asin_part_wide(a), near = 1.5707963267948966 - (x < 0 ? -p : p);
+    double far = x < 0 ? 3.141592653589793 - 2.0 * p : 2.0 * p;
+    return (float)(a > 0.5 ? far : near);
+}
+static inline float arctan_wide(float x)
+{
+    float a = abs_f32(x);
+    const int far = a > 1.0f;
+    double t = (double)(far ? 1.0f : a) / (double)(far ? a : 1.0f), z = t * t, p = t + t * z * atan_short(z);
+    return sign_of_f32((float)(far ? 1.5707963267948966 - p : p), x);
+}
+
+/* The probability of a normal number beyond a, for a >= 0, zero beyond 14.5. */
+static inline double tail_wide(double a)
+{
+    double inverse = 1.0 / (a + 4.0);
+    return inverse * tail_short((a - 4.0) * inverse) * exp_wide(-0.5 * (a * a));
+}
+static inline float ndtr_wide(float x)
+{
+    float a = abs_f32(x);
+    double tail = tail_wide(a > 14.5f ? 14.5f : a);
+    return (float)(x < 0 ? tail : 1.0 - tail);
+}
+static inline float erfc_wide(float x)
+{
+    double a = abs_f32(x) * 1.4142135623730951, tail = 2.0 * tail_wide(a > 14.5 ? 14.5 : a);
+    return (float)(x < 0 ? 2.0 - tail : tail);
+}
+/* What of x passes through a gate whose other end is shut, the rest being a product that vanishes: NaN at minus infinity. */
+static inline float passed(float x) { return x > 0 ? x : x * 0.0f; }
+static inline float silu_wide(float x)
+{
+    float scale, a = abs_f32(x), divisor = logistic_parts_f32(a, &scale);
+    return passed(x) - (a > 120.0f ? 120.0f : a) * scale / divisor;
+}
+static inline float gelu_tanh_wide(float x)
+{
+    double a = abs_f32(x), u = a * (1.5957691216057308 + 0.07135481627260025 * (a * a));
+    double product = (a > 120.0 ? 120.0 : a) / (1.0 + exp_wide(u > 145.0 ? 145.0 : u));
+    return (float)(passed(x) - product);
+}
+static inline float gelu_wide(float x)
+{
+    float a = abs_f32(x), bound = a > 14.5f ? 14.5f : a;
+    return (float)(passed(x) - (double)bound * tail_wide(bound));
+}
+/* tanh(log(1 + e^x)) = e(e + 2) / (e(e + 2) + 2) */
+static inline float mish_wide(float x)
+{
+    double e = exp_wide(within(x, 120)), n = e * (e + 2.0);
+    return (float)((x < -120.0f ? (x - x) - 120.0f : x) * (n / (n + 2.0)));
+}
+
+#endif
