@@ -265,7 +265,7 @@ UNARY(exp2, F(exp2)(x))
 UNARY(sign, x != x ? x : (REAL)(x > 0) - (REAL)(x < 0))
 UNARY(reciprocal, ONE / x)
 #if SINGLE
-UNARY(exp, exp_f32(x))
+UNARY(exp, (float)exp_wide(within(x, 150)))
 UNARY(expm1, expm1_wide(x))
 UNARY(cosh, cosh_wide(x))
 UNARY(log, log_wide(x))
