@@ -133,7 +133,7 @@ def reciprocal(input: Array):
 @function(grad=dict(input=lambda F, g, result: g * result), kernel=K.exp)
 def exp(input: Array):
     """``e ** input``."""
-    return np.exp(input)
+    return K.exp(input)
 
 
 @special(grad=dict(input=lambda F, g, result: g * (result * LN2)), kernel=K.exp2)
@@ -145,28 +145,28 @@ def exp2(input: Array):
 @special(grad=dict(input=lambda F, g, result: g * (result + 1)), kernel=K.expm1)
 def expm1(input: Array):
     """``e ** input - 1``, exact near zero."""
-    return np.expm1(input)
+    return K.expm1(input)
 
 
 @function(grad=dict(input=lambda F, g, input: g / input), kernel=K.log)
 def log(input: Array):
     """Natural logarithm; NaN below zero, minus infinity at zero."""
-    return np.log(input)
+    return K.log(input)
 
 
 @function(grad=dict(input=lambda F, g, input: g / (input * LN2)), kernel=K.log2)
 def log2(input: Array):
     """Logarithm to base 2."""
-    return np.log2(input)
+    return K.log2(input)
 
 
 @function(grad=dict(input=lambda F, g, input: g / (input * LN10)), kernel=K.log10)
 def log10(input: Array):
     """Logarithm to base 10."""
-    return np.log10(input)
+    return K.log10(input)
 
 
 @special(grad=dict(input=lambda F, g, input: g / (input + 1)), kernel=K.log1p, node="Log1PBackward0")
 def log1p(input: Array):
     """``log(1 + input)``, exact near zero."""
-    return np.log1p(input)
+    return K.log1p(input)

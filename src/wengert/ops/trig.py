@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..arrays import kernels as K
 from .operator import family
 from .pointwise import conjugate
@@ -32,37 +30,37 @@ def cos(input: Array):
 @operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), kernel=K.tan)
 def tan(input: Array):
     """Tangent, of radians."""
-    return np.tan(input)
+    return K.tan(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)), kernel=K.arcsin, aliases=("arcsin",))
 def asin(input: Array):
     """Inverse of the sine; NaN outside [-1, 1]."""
-    return np.arcsin(input)
+    return K.arcsin(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)), kernel=K.arccos, aliases=("arccos",))
 def acos(input: Array):
     """Inverse of the cosine; NaN outside [-1, 1]."""
-    return np.arccos(input)
+    return K.arccos(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g / (input * input + 1)), kernel=K.arctan, aliases=("arctan",))
 def atan(input: Array):
     """Inverse of the tangent, in (-pi/2, pi/2)."""
-    return np.arctan(input)
+    return K.arctan(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g * F.cosh(input)), kernel=K.sinh)
 def sinh(input: Array):
     """Hyperbolic sine."""
-    return np.sinh(input)
+    return K.sinh(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g * F.sinh(input)), kernel=K.cosh)
 def cosh(input: Array):
     """Hyperbolic cosine."""
-    return np.cosh(input)
+    return K.cosh(input)
 
 
 @composite(places=(), raw=lambda g, result: K.tanh_grad(g, result))
@@ -75,14 +73,14 @@ def tanh_grad(F, g, result):
 @activation(grad=dict(input=lambda F, g, result: F.tanh_grad(g, result)), wirtinger=True, kernel=K.tanh)
 def tanh(input: Array):
     """Hyperbolic tangent."""
-    return np.tanh(input)
+    return K.tanh(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g * conjugate(F, F.rsqrt(input * input + 1))), wirtinger=True,
           kernel=K.arcsinh, aliases=("arcsinh",))
 def asinh(input: Array):
     """Inverse of the hyperbolic sine."""
-    return np.arcsinh(input)
+    return K.arcsinh(input)
 
 
 def _acosh_grad(F: Any, g: Any, input: Any) -> Any:
@@ -94,13 +92,13 @@ def _acosh_grad(F: Any, g: Any, input: Any) -> Any:
 @operator(grad=dict(input=_acosh_grad), wirtinger=True, kernel=K.arccosh, aliases=("arccosh",))
 def acosh(input: Array):
     """Inverse of the hyperbolic cosine; NaN below 1."""
-    return np.arccosh(input)
+    return K.arccosh(input)
 
 
 @operator(grad=dict(input=lambda F, g, input: g / (1 - input * input)), kernel=K.arctanh, aliases=("arctanh",))
 def atanh(input: Array):
     """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
-    return np.arctanh(input)
+    return K.arctanh(input)
 
 
 @composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result))
