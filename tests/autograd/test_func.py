@@ -211,3 +211,57 @@ def test_an_ensemble(torch):
     assert params["bias"].grad.shape == (4, 3)
     with pytest.raises(RuntimeError, match="Expected at least one model"):
         torch.func.stack_module_state([])
+
+
+@pytest.mark.parametrize("name", ["jacrev", "jacfwd"])
+def test_jacobians_are_of_real_numbers(torch, name):
+    jac = getattr(torch.func, name)
+    x, z = torch.tensor([1.0, 2.0]), torch.tensor([1 + 1j, 2 - 1j])
+    with pytest.raises(RuntimeError, match=f"{name}: Expected all inputs to be real but received complex tensor at flattened input idx: 1"):
+        jac(lambda a, b: a)(x, z)
+    with pytest.raises(RuntimeError, match=f"{name}: Expected all outputs to be real but received complex tensor at flattened input idx: 1"):
+        jac(lambda a: (a, a * (1 + 1j)))(x)
+    with pytest.raises(RuntimeError, match="function that has non-empty output"):
+        jac(lambda a: None)(x)
+
+
+def test_hessian_of_complex_numbers(torch):
+    with pytest.raises(RuntimeError, match="jacfwd: Expected all inputs to be real"):
+        torch.func.hessian(lambda a: a.abs().sum())(torch.tensor([1 + 1j]))
+
+
+def test_gradient_of_a_complex_output(torch):
+    z = torch.tensor([1 + 1j, 2 - 1j])
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for real scalar outputs but got torch.complex64"):
+        torch.func.grad(lambda a: (a * a).sum())(z)
+    assert torch.func.grad(lambda a: (a * a.conj()).real.sum())(z).tolist() == [2 + 2j, 4 - 2j]
+
+
+def test_integers_have_no_derivative(torch):
+    x, n = torch.tensor([1.0, 2.0]), torch.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="only Tensors of floating point dtype can require gradients"):
+        torch.func.jacrev(lambda a: a * 2)(n)
+    with pytest.raises(RuntimeError, match="All outputs of f must be floating-point or complex Tensors, got Tensor with dtype torch.int64"):
+        torch.func.jacrev(lambda a: (a > 1).sum())(x)
+    for f in (torch.func.jacfwd(lambda a: a * 2), torch.func.hessian(lambda a: a * 2), lambda n: torch.func.jvp(lambda a: a * 2, (n,), (n,))):
+        with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: torch.int64"):
+            f(n)
+    with pytest.raises(ValueError, match="Expected tangent to be floating point or complex, but got: torch.int64"):
+        torch.func.jvp(lambda a: a * 2, (x,), (n,))
+    with pytest.raises(ValueError, match="Expected primal to be floating point or complex"):
+        torch.func.linearize(lambda a: a * 2, n)
+
+
+def test_aux_is_made_of_tensors(torch):
+    x, func = torch.tensor([1.0, 2.0]), torch.func
+    calls = [
+        lambda f: func.grad(lambda a: (a.sum(), f(a)), has_aux=True)(x),
+        lambda f: func.vjp(lambda a: (a, f(a)), x, has_aux=True),
+        lambda f: func.jvp(lambda a: (a, f(a)), (x,), (x,), has_aux=True),
+        lambda f: func.jacrev(lambda a: (a, f(a)), has_aux=True)(x),
+        lambda f: func.jacfwd(lambda a: (a, f(a)), has_aux=True)(x),
+    ]
+    for call in calls:
+        assert call(lambda a: {"twice": [a * 2]})[-1]["twice"][0].tolist() == [2.0, 4.0]
+        with pytest.raises(RuntimeError, match="Expected tensors, got unsupported type <class 'int'>"):
+            call(lambda a: [a, 3])

@@ -235,3 +235,24 @@ def test_standard_basis(torch):
     assert [tuple(m.shape) for m in found] == [(9, 6), (9, 1), (9, 2)]
     assert [m.dtype for m in found] == [t.dtype for t in row]
     assert torch.equal(torch.cat([m.float() for m in found], 1), torch.eye(9))
+
+
+@pytest.mark.parametrize("name", ["hvp", "vhp"])
+def test_a_square_can_be_differentiated_twice_with_a_graph(torch, name):
+    x = torch.tensor([1.0, 2.0])
+    for f in (lambda x: (x**2).sum(), lambda x: x.square().sum()):
+        _, product = getattr(torch.autograd.functional, name)(f, x, x, create_graph=True, strict=True)
+        assert product.tolist() == [2.0, 4.0] and product.requires_grad
+    with pytest.raises(RuntimeError, match="independent of input 0"):
+        getattr(torch.autograd.functional, name)(lambda x: (x * x).sum(), x, x, create_graph=True, strict=True)
+
+
+def test_hessian_of_a_square_with_a_graph(torch):
+    h = torch.autograd.functional.hessian(lambda x: (x**2).sum(), torch.tensor([1.0, 2.0]), create_graph=True, strict=True)
+    assert h.tolist() == [[2.0, 0.0], [0.0, 2.0]] and h.requires_grad
+
+
+def test_a_sum_to_one_number_is_a_sum_of_all(torch):
+    x = torch.tensor([1.0, 2.0])
+    _, product = torch.autograd.functional.jvp(lambda x: (x * x).sum(), x, x, create_graph=True)
+    assert product.grad_fn.name() == "SumBackward0"

@@ -237,3 +237,27 @@ def test_enabled_gradients_record_nothing_in_inference_mode(torch):
             assert (x * 2).requires_grad
         assert torch.is_grad_enabled() and torch.is_inference_mode_enabled()
     assert torch.is_grad_enabled() and (x * 2).requires_grad
+
+
+def test_functions_are_recorded_where_gradients_are_enabled_inside(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        assert Double.apply(x).grad_fn is None
+        with torch.enable_grad():
+            y = Double.apply(x)
+            assert (x * 2).grad_fn is None  # an operator is not
+            with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+                Double.apply(y)
+    assert y.requires_grad and y.is_inference() and y.grad_fn.name() == "DoubleBackward"
+    y.backward(torch.ones(2))
+    assert x.grad.tolist() == [2.0, 2.0]

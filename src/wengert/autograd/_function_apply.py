@@ -54,7 +54,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     node.hooks, node.saved, node.edges = None, (), ()
     places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
     node.needs_input_grad = tuple(isinstance(a, Tensor) and requires_grad(a) for a in args)
-    live = m.grad and True in node.needs_input_grad
+    live = m.asked and True in node.needs_input_grad  # also in inference mode, unlike operators
     edges = tuple(edge_of(args[i]) if live and node.needs_input_grad[i] else None for i in places)
     set_modes(m.with_(grad=False))
     try:

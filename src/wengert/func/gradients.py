@@ -131,17 +131,25 @@ def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...]) -> li
 
 def tensors_of(inside: Any, api: str) -> list[Tensor]:
     """The outputs of the user's function, which must be tensors, and some."""
-    outputs = [] if inside is None else trees.leaves(inside)
-    if not outputs:
-        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {inside})")
+    outputs = trees.leaves(inside)
+    if not outputs or (len(outputs) == 1 and outputs[0] is None):
+        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got output = {outputs})")
     for o in outputs:
         if not isinstance(o, Tensor):
             raise RuntimeError(f"{api}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
     return outputs
 
 
+def of_numbers(outputs: list[Tensor]) -> list[Tensor]:
+    """The outputs, all of a type that has gradients."""
+    for o in outputs:
+        if not (o.is_floating_point() or o.is_complex()):
+            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+    return outputs
+
+
 def split_aux(answer: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
-    """``(output, aux)`` of the user's function."""
+    """``(output, aux)`` of the user's function; the leaves of aux are tensors."""
     if not has_aux:
         return answer, None
     if not (isinstance(answer, tuple) and len(answer) == 2):
@@ -179,6 +187,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                     f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with {output.dim()} dims. Maybe "
                     "you wanted to use the vjp or jacrev APIs instead?"
                 )
+            if output.is_complex():
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
             row = level.pull([output], [None], retain=True)  # aux may share the graph
             found = trees.filled(tuple(given[n] for n in numbers), [level.leave(g) for g in row])
             value = level.leave(output)
@@ -218,10 +228,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with transforming(True), enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
-    outputs = tensors_of(inside, "vjp(f, *primals)")
-    for o in outputs:
-        if not (o.is_floating_point() or o.is_complex()):
-            raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
+    outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))
 
     def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> tuple[Any, ...]:
         if trees.shape(cotangents) != trees.shape(inside):

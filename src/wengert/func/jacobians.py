@@ -16,7 +16,7 @@ from ..tensor.backward import grad as _grad
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
 from . import trees
-from .gradients import Level, _named, entered, selected, split_aux, tensors_of
+from .gradients import Level, _named, entered, of_numbers, selected, split_aux, tensors_of
 from .mapping import vmap
 
 if TYPE_CHECKING:
@@ -75,12 +75,19 @@ def _dual(level: tangents.Level, x: Any, tangent: Any) -> Tensor:
     for name, t in (("primals", x), ("tangents", tangent)):
         if not isinstance(t, Tensor):
             raise RuntimeError(f"{_JVP}: Expected {name} to only contain Tensors, got {type(t)}")
+    for name, t in (("primal", x), ("tangent", tangent)):
+        _require_numbers(name, t)
     if x.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
             f"of size {list(x.shape)} while the given forward gradient is of size {list(tangent.shape)}."
         )
     return level.dual(x, tangent)
+
+
+def _require_numbers(name: str, t: Tensor) -> None:
+    if not (t.is_floating_point() or t.is_complex()):
+        raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -93,6 +100,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     >>> push(torch.tensor(3.0))
     tensor(3.)
     """
+    for x in trees.leaves(primals):
+        if isinstance(x, Tensor):
+            _require_numbers("primal", x)
     level = Level()
     maps = level.maps
     with transforming(), enable_grad():
@@ -142,6 +152,12 @@ def _basis(like: Tensor, before: int = 0, count: int | None = None) -> Tensor:
     return wrap(a.reshape(-1, *like._data.shape) if n else a.reshape(len(a), *like._data.shape))
 
 
+def _refuse_complex(api: str, what: str, row: list[Any]) -> None:
+    for i, x in enumerate(row):
+        if isinstance(x, Tensor) and x.is_complex():
+            raise RuntimeError(f"{api}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}")
+
+
 def jacrev(
     func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
@@ -161,12 +177,14 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _refuse_complex("jacrev", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
         level = Level()
         with transforming(True), enable_grad():
             given = entered(level, args, numbers)
-            inside, aux = split_aux(func(*given, **kwargs), has_aux, "jacrev(f)(*args)")
-            outputs = tensors_of(inside, "vjp(f, *primals)")
+            inside, aux = split_aux(func(*given, **kwargs), has_aux, "vjp(f, *primals)")
+            outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))
+            _refuse_complex("jacrev", "outputs", outputs)
             argument = tuple(given[n] for n in numbers)
             inputs = trees.leaves(argument)
             table = []
@@ -196,17 +214,16 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     """
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _refuse_complex("jacfwd", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
         argument = tuple(args[n] for n in numbers)
         inputs = trees.leaves(argument)
-        for x in inputs:
-            if not isinstance(x, Tensor):
-                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
         sizes = [x.numel() for x in inputs]
         seen: list[Any] = []
 
         def push(*directions: Any) -> Any:
-            inside, pushed, aux = _pushed(func, args, numbers, list(directions), False, has_aux, "jacfwd(f)(*args)", kwargs)
+            inside, pushed, aux = _pushed(func, args, numbers, list(directions), False, has_aux, _JVP, kwargs)
+            _refuse_complex("jacfwd", "outputs", trees.leaves(inside))
             seen[:] = [inside, aux]
             return tuple(pushed), aux
 

@@ -112,7 +112,8 @@ def run(
     walk to those nodes. ``captures`` maps a node to ``{output number: None}``; the gradient that arrives there is put
     in, and the walk stops there unless the node is also in ``needed``.
 
-    A rule or a hook may call ``run`` again. What it raises ends the run; the graph can be used afterwards.
+    A rule or a hook may call ``run`` again. What it raises ends the run, when the leaves whose gradients
+    are complete have them; the graph can be used afterwards.
     """
     outer = _current.walk
     if outer is None:
@@ -190,7 +191,7 @@ def _in_own_thread(work: Callable[..., None], *args: Any) -> None:
 def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any, keys: Any = None) -> None:
     raw = space.raw
     pending: dict[Node, Any] = {}
-    heap: list[tuple[int, Node]] = []
+    heap: list[tuple[float, Node]] = []
 
     def deliver(node: Node, nr: int, g: Any) -> None:
         """The slow half of delivery: several outputs, fan-in, undefined gradients."""
@@ -209,64 +210,80 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
             pending[node] = g
             heappush(heap, (node.seq if keys is None else keys[node], node))
 
+    node: Any = None
     for (node, nr), g in roots:
         if needed is None or node in needed or (captures is not None and node in captures):
             deliver(node, nr, g)
 
-    while heap:
-        node = heappop(heap)[1]
-        g = pending.pop(node)
-        if watch is not None:
-            watch.running(node)
-        hooks = node.hooks
-        if captures is not None and node in captures:
-            g = _capture(captures, node, g, node in needed, space)
-        elif hooks is not None:
-            g = hooks.arrive(node, g, space)
-        if needed is not None and node not in needed:
-            continue
-        if hooks is not None and hooks.pre:
-            g = hooks.before(node, g, space)
-
-        if g is None and not node.wants_undefined and node.outputs == 1:
-            grads: Any = (None,) * len(node.edges)
-        elif needed is not None:
-            needs = [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]  # type: ignore[operator]
-            grads = node.partial(g, needs) if raw else node.recorded(g, needs)
-        elif raw:
-            grads = node.raw(g)
-        else:
-            grads = node.recorded(g)
-        if not retain:
-            node.release()
-        if hooks is not None and hooks.post:
-            grads = hooks.after(node, grads if node.as_returned else _conformed(node, grads, space), g, space)
-        if watch is not None:
-            watch.check(node, grads, raw)
-
-        i = -1
-        for edge in node.edges:
-            i += 1
-            if edge is None:
+    try:
+        while heap:
+            node = heappop(heap)[1]
+            g = pending.pop(node)
+            if watch is not None:
+                watch.running(node)
+            hooks = node.hooks
+            if captures is not None and node in captures:
+                g = _capture(captures, node, g, node in needed, space)
+            elif hooks is not None:
+                g = hooks.arrive(node, g, space)
+            if needed is not None and node not in needed:
                 continue
-            to, nr = edge
-            if needed is not None and to not in needed and to not in captures:  # type: ignore[operator]
-                continue
-            gi = grads[i]
-            if to.outputs == 1 and raw:
-                if gi is not None:
-                    if gi.shape != to.shape or gi.dtype is not to.dtype:
-                        gi = _conform(space, gi, to.shape, to.dtype, node, i)
-                    if to not in pending:
-                        pending[to] = gi
-                        heappush(heap, (to.seq if keys is None else keys[to], to))
-                        continue
-            elif gi is not None:
-                shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
-                if space.differs(gi, shape, dtype):
-                    gi = _conform(space, gi, shape, dtype, node, i)
-            deliver(to, nr, gi)
-        g = gi = grads = None  # nothing consumed outlives its step
+            if hooks is not None and hooks.pre:
+                g = hooks.before(node, g, space)
+
+            if g is None and not node.wants_undefined and node.outputs == 1:
+                grads: Any = (None,) * len(node.edges)
+            elif needed is not None:
+                needs = [e is not None and (e[0] in needed or e[0] in captures) for e in node.edges]  # type: ignore[operator]
+                grads = node.partial(g, needs) if raw else node.recorded(g, needs)
+            elif raw:
+                grads = node.raw(g)
+            else:
+                grads = node.recorded(g)
+            if not retain:
+                node.release()
+            if hooks is not None and hooks.post:
+                grads = hooks.after(node, grads if node.as_returned else _conformed(node, grads, space), g, space)
+            if watch is not None:
+                watch.check(node, grads, raw)
+
+            i = -1
+            for edge in node.edges:
+                i += 1
+                if edge is None:
+                    continue
+                to, nr = edge
+                if needed is not None and to not in needed and to not in captures:  # type: ignore[operator]
+                    continue
+                gi = grads[i]
+                if to.outputs == 1 and raw:
+                    if gi is not None:
+                        if gi.shape != to.shape or gi.dtype is not to.dtype:
+                            gi = _conform(space, gi, to.shape, to.dtype, node, i)
+                        if to not in pending:
+                            pending[to] = gi
+                            heappush(heap, (to.seq if keys is None else keys[to], to))
+                            continue
+                elif gi is not None:
+                    shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
+                    if space.differs(gi, shape, dtype):
+                        gi = _conform(space, gi, shape, dtype, node, i)
+                deliver(to, nr, gi)
+            g = gi = grads = None  # nothing consumed outlives its step
+    except Exception:
+        if not hasattr(node, "variable") and type(captures) is not _Inside:
+            _settle(node, pending, space, needed, captures)
+        raise
+
+
+def _settle(failed: Node, pending: dict[Node, Any], space: Any, needed: Any, captures: Any) -> None:
+    """Hand over the gradients of leaves that were complete when ``failed`` raised: in PyTorch they have arrived by then."""
+    edges = [(node, 0) for node in (failed, *pending)]
+    left = below(edges) if needed is None else below(edges) & needed
+    waiting = {e[0] for node in left for e in node.edges if e is not None}
+    ready = [((node, 0), g) for node, g in pending.items() if hasattr(node, "variable") and node not in waiting]
+    if ready:
+        _run(ready, space, True, needed, captures, None)
 
 
 class _Inside(dict["Node", dict[int, Any]]):

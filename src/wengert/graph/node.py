@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 # Counts down, so that a min-heap pops the newest node first. The counter is shared by all threads: what matters is
 # that a node's number lies below those of its inputs.
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
+_row = 1, 1  # the number drawn last for a leaf, and that of the first leaf of its row
+
+
+def leaf_sequence() -> float:
+    """A number for a leaf's accumulator. Of the leaves of one node the first is come to first, as in PyTorch."""
+    global _row
+    last, first = _row
+    number = next_sequence()
+    if number != last - 1:  # other nodes stand between
+        first = number
+    _row = number, first
+    return number if number == first else first + (first - number) * 2.0**-20
 
 
 relabelled: set[weakref.ref[Node]] = set()  # the nodes that were given another sequence number
@@ -56,7 +68,7 @@ class Node(_Fields):
     __slots__ = ("__dict__", "__weakref__")
 
     edges: tuple[Edge | None, ...]
-    seq: int
+    seq: float
     saved: Any
     shape: Any
     dtype: Any

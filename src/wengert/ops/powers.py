@@ -25,7 +25,7 @@ LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
     if not getattr(exponent, "shape", ()):  # a number, or a 0-d value: its small powers are worth a test
-        if exponent == 2:
+        if exponent == 2 and F.raw:  # recorded it is a power like others: that of 1 has a history, and so has the second derivative
             return g * (conjugate(F, input) * 2)
         if exponent == 0:
             return flat_gradient(F, g)
@@ -118,7 +118,9 @@ def rsqrt(input: Array):
     return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * (input * 2)), kernel=K.square, inplace=True, node="PowBackward0")
+@operator(
+    grad=dict(input=lambda F, g, input: g * (input * 2) if F.raw else g * (input**1 * 2)), kernel=K.square, inplace=True, node="PowBackward0",
+)  # fmt: skip
 def square(input: Array):
     """``input * input``."""
     return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)

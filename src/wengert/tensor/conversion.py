@@ -14,6 +14,7 @@ from .call import bump, check_writable
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .record import called, undifferentiable
+from .spaces import RECORDED
 from .tensor import Tensor
 from .types import contiguous_format, on_cpu, preserve_format
 from .types import device as device_type
@@ -147,7 +148,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         self = self.to(dt.int64)
     if len(shape) > self._data.ndim or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._data.shape))):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
-    return function("sum_to")(self, shape)
+    return RECORDED.sum_to(self, shape)
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:

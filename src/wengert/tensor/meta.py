@@ -18,7 +18,7 @@ from ..arrays import kernels as K
 from ..arrays.lazy import Lazy, address, marks, through
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
-from ..graph.node import HookDict, Node, NodeHooks, next_sequence
+from ..graph.node import HookDict, Node, NodeHooks, leaf_sequence, next_sequence
 from .spaces import RAW, RECORDED, alone, sole, sole_sparse
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def edge_of(t: Tensor) -> Edge | None:
     node = None if alive is None else alive()
     if node is None:
         node = AccumulateGrad()
-        node.variable, node.seq = t, next_sequence()
+        node.variable, node.seq = t, leaf_sequence()
         array = t._data
         node.shape, node.dtype = array.shape, array.dtype
         if meta.hooks is not None:

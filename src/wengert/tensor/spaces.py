@@ -196,6 +196,12 @@ class RecordedSpace:
 
     accumulate = plus
 
+    def sum_to(self, x: Any, shape: tuple[int, ...]) -> Any:
+        """The sum over what broadcasting has repeated; of everything for a single number."""
+        from .functions import function
+
+        return function("sum_to")(x, shape) if shape else self.sum_of_all(x)
+
     def sum(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
         """The sum of everything, or over dimensions: two operators, as PyTorch has it."""
         return self.sum_of_all(x, **more) if dim is None else self.sum_dim(x, dim, keepdim, **more)
