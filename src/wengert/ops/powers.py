@@ -118,9 +118,8 @@ def rsqrt(input: Array):
     return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)
 
 
-@operator(
-    grad=dict(input=lambda F, g, input: g * (input * 2) if F.raw else g * (input**1 * 2)), kernel=K.square, inplace=True, node="PowBackward0",
-)  # fmt: skip
+@operator(grad=dict(input=lambda F, g, input: g * ((input if F.raw else input**1) * 2)), kernel=K.square,
+          inplace=True, node="PowBackward0")  # fmt: skip
 def square(input: Array):
     """``input * input``."""
     return np.square(input) if input.dtype.kind != "b" else input.astype(np.int64)
