@@ -23,6 +23,7 @@ from .tensor.overrides import (
     is_tensor_like,
     owners_of,
 )
+from .tensor.tensor import members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ def _addresses() -> dict[Any, str]:
         prefix = "torch.Tensor" if place is Tensor else "torch" + place.__name__.partition("wengert")[2]
         for f in functions:
             found.setdefault(f, f"{prefix}.{f.__self__.fget.__name__}.{f.__name__}" if _of_property(f) else f"{prefix}.{f.__name__}")
-    for name, prop in vars(Tensor).items():
+    for name, prop in members().items():
         if isinstance(prop, property):
             found |= {prop.__get__: f"torch.Tensor.{name}.__get__", prop.__set__: f"torch.Tensor.{name}.__set__"}
     return found
@@ -110,7 +111,7 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
         public = {n: f for n, f in vars(place).items() if not n.startswith("_") and inspect.isfunction(f)}
         found[place] = [f for f in dict.fromkeys(public.values()) if f not in ignored]
     methods: list[Any] = []
-    for name, value in vars(Tensor).items():
+    for name, value in members().items():
         if isinstance(value, property):
             methods.append(value.__get__)
         elif inspect.isfunction(value) and value not in ignored and (not name.startswith("_") or name.endswith("__")):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..graph.node import Edge
+    from .geometry import Geometry
     from .tensor import Tensor
 
 
@@ -146,7 +147,7 @@ def meta_of(t: Tensor) -> Meta:
     return t._meta
 
 
-def requires_grad(t: Tensor) -> bool:
+def requires_grad(t: Geometry) -> bool:
     """Whether operations on ``t`` are recorded."""
     if t._edge is not None:
         return True

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import change, modes
 from . import call as _call
 from .call import KNOWN, PLAIN
-from .tensor import Parameter, Tensor
+from .tensor import Parameter, Tensor, members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,7 +236,8 @@ def _property(prop: property) -> property:
 
 def _fill() -> None:
     """Give ``Overriding`` its methods, when the first subclass is made."""
-    for name, value in list(vars(Tensor).items()):
+    own = members()
+    for name, value in own.items():
         public = not name.startswith("_") or name in _SPECIAL or name in _PUBLIC
         if not public or name in _NEVER:
             continue
@@ -245,7 +246,7 @@ def _fill() -> None:
         elif callable(value) and not isinstance(value, (type, staticmethod, classmethod)):
             if name in _SPECIAL and name in _BINARY:
                 value.__name__ = {"__rtruediv__": "__rdiv__", "__pow__": "pow"}.get(name, name)  # PyTorch's names
-            setattr(Overriding, name, _method(name, value, vars(Tensor).get(_PUBLIC.get(name, ""), value)))
+            setattr(Overriding, name, _method(name, value, own.get(_PUBLIC.get(name, ""), value)))
 
 
 def prepare(cls: Any) -> None:

@@ -1,7 +1,7 @@
 """The tensor: an array plus a place on the tape.
 
-The class body holds what is about a tensor's state: its data, its gradient, its history, its conversions. The
-operators become its methods in ``surface``, from the table.
+The class body holds what is about a tensor's history: its gradient, its place in the graph, its hooks. What it is without one is in
+``geometry``, what Python and NumPy see of it in ``exchange``; the operators become its methods in ``surface``, from the table.
 """
 
 from __future__ import annotations
@@ -11,26 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.errors import warn_once
-from ..arrays.lazy import Lazy, address, marks, plain, window
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
-from .meta import INFERENCE_VERSION, Meta, edge_of, meta_of, refresh, requires_grad, retain
+from .exchange import Exchange
+from .meta import INFERENCE_VERSION, edge_of, meta_of, refresh, requires_grad, retain
 from .record import detached, replaced
-from .types import CPU, Size, contiguous_format, strided
+from .types import CPU, Size, strided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..graph.handles import RemovableHandle
     from ..graph.node import Node
-    from ._methods import Methods
-else:
-    Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
 
 
-class Tensor(Methods):
+class Tensor(Exchange):
     """An n-dimensional array whose operations are recorded, so that gradients can flow back through them.
 
     Made by ``torch.tensor(data)``, the creation functions and every operation. ``Tensor(*sizes)`` gives uninitialised
@@ -45,19 +41,8 @@ class Tensor(Methods):
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_meta", "_vc")
 
-    _data: np.ndarray
-    _edge: tuple[Node, int] | None
-    _meta: Meta | None
-    _vc: list[int]
-
     _plain_class: Any = None
     _dispatches = False  # whether the class has a ``__torch_dispatch__``
-    layout = strided
-    is_xla = is_ipu = is_maia = False
-    is_sparse_csr = False
-    is_sparse = is_cuda = is_quantized = is_mkldnn = is_mps = is_meta = is_nested = is_xpu = False
-    is_cpu = True
-    names = property(lambda self: (None,) * self._data.ndim)
 
     def __new__(cls, *args: Any, device: Any = None) -> Any:
         if not args:
@@ -114,153 +99,6 @@ class Tensor(Methods):
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = alias._data, alias._edge, alias._meta, alias._vc
         return t
-
-    # -- what it is -----------------------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> Size:
-        return Size(self._data.shape)
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the size of one dimension."""
-        if dim is None:
-            return Size(self._data.shape)
-        n = self._data.ndim
-        if not -n <= dim < n:
-            low, high = (-1, 0) if n == 0 else (-n, n - 1)
-            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
-        return self._data.shape[dim]
-
-    @property
-    def dtype(self) -> dt.dtype:
-        return dt._OF_NUMPY.get(self._data.dtype) or dt.of(self._data.dtype)
-
-    @property
-    def device(self) -> Any:
-        return CPU
-
-    @property
-    def ndim(self) -> int:
-        return self._data.ndim
-
-    def dim(self) -> int:
-        """The number of dimensions."""
-        return self._data.ndim
-
-    ndimension = dim
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return self._data.size
-
-    nelement = numel
-
-    def element_size(self) -> int:
-        """Bytes per element."""
-        return self._data.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self._data.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self._data.nbytes
-
-    def get_device(self) -> int:
-        return -1
-
-    def stride(self, dim: int | None = None) -> Any:
-        """Steps between neighbours along each dimension, in elements."""
-        item = self._data.itemsize
-        if self._data.size == 0 or (self._data.base is None and self._data.flags.c_contiguous):
-            steps, step = [], 1
-            for n in reversed(self._data.shape):
-                steps.append(step)
-                step *= max(n, 1)
-            strides = tuple(reversed(steps))
-        else:
-            strides = tuple(s // item for s in self._data.strides)
-        return strides if dim is None else strides[dim]
-
-    def storage_offset(self) -> int:
-        """Where this tensor begins in its memory, in elements."""
-        a = b = window(self._data)
-        while isinstance(b.base, np.ndarray):
-            b = b.base
-        return (address(a) - address(b)) // a.itemsize
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return address(self._data) if self._data.size else 0
-
-    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
-        """Whether the elements lie in memory in order."""
-        if memory_format is not contiguous_format:
-            from ..arrays.layouts import is_in_format
-
-            return is_in_format(self._data, memory_format)
-        return self._data.flags.c_contiguous
-
-    def is_floating_point(self) -> bool:
-        return self._data.dtype.kind in "fV"
-
-    def is_complex(self) -> bool:
-        return self._data.dtype.kind == "c"
-
-    def is_signed(self) -> bool:
-        return self.dtype.is_signed
-
-    def is_inference(self) -> bool:
-        """Whether the tensor was made in inference mode."""
-        return self._vc is INFERENCE_VERSION
-
-    def is_conj(self) -> bool:
-        """Whether this is a view of numbers that are conjugated when they are read or written."""
-        return marks(self._data)[0]
-
-    def is_neg(self) -> bool:
-        """Whether this is a view of numbers whose sign is changed when they are read or written."""
-        return marks(self._data)[1]
-
-    @property
-    def volatile(self) -> bool:
-        """Always False, with a warning: PyTorch 0.3's word for ``no_grad``."""
-        import warnings
-
-        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
-        return False
-
-    @volatile.setter
-    def volatile(self, value: Any) -> None:
-        import warnings
-
-        warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)
-
-    def is_pinned(self, device: Any = None) -> bool:
-        return False
-
-    def is_shared(self) -> bool:
-        return False
-
-    def _is_zerotensor(self) -> bool:
-        return False
-
-    def resolve_conj(self) -> Any:
-        """The tensor itself, or a copy that is no lazy conjugate."""
-        return self.clone() if self.is_conj() else self
-
-    def resolve_neg(self) -> Any:
-        """The tensor itself, or a copy that is no lazy negative."""
-        return self.clone() if self.is_neg() else self
-
-    def is_same_size(self, other: Tensor) -> bool:
-        return self._data.shape == other._data.shape
-
-    def is_set_to(self, other: Tensor) -> bool:
-        """Whether both are the same window of the same memory."""
-        a, b = self._data, other._data
-        return a.shape == b.shape and a.strides == b.strides and address(a) == address(b) and marks(a) == marks(b)
 
     # -- the tape -------------------------------------------------------------------------------------------------
 
@@ -578,131 +416,6 @@ class Tensor(Methods):
             self._meta.accumulator = self._meta.tangents = None
         return self
 
-    # -- to Python and NumPy --------------------------------------------------------------------------------------
-
-    def item(self) -> Any:
-        """The value of a one-element tensor as a Python number."""
-        if self._data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        value = self._data.item()
-        return float(value) if self._data.dtype.kind == "V" else value
-
-    def tolist(self) -> Any:
-        """Nested lists of Python numbers (a number for a 0-d tensor)."""
-        return (self._data.astype(np.float32) if self._data.dtype.kind == "V" else self._data).tolist()
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The array itself: memory is shared. ``force=True`` detaches first.
-
-        Of a lazy conjugate or negative, whose numbers stand nowhere in memory, it is a computed array: read-only, so that
-        nothing is written in vain (PyTorch refuses; with ``force=True`` both give a copy).
-        """
-        if not force and modes().grad and requires_grad(self):
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
-            raise TypeError("Got unsupported ScalarType BFloat16")
-        found = plain(self._data)
-        if type(self._data) is Lazy and not force:
-            found.flags.writeable = False
-        return found
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        a = self.numpy()
-        if dtype is not None and a.dtype != dtype:
-            return a.astype(dtype)
-        return a.copy() if copy else a
-
-    __array_priority__ = 1000
-
-    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of bytes)."""
-        from .creation import from_numpy
-
-        return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        if requires_grad(self):
-            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        if self.is_conj():
-            raise BufferError("Can't export tensors with the conjugate bit set")
-        return self._data.__dlpack__()
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
-
-    def __bool__(self) -> bool:
-        if self._data.size == 1:
-            return bool(self._data)
-        if self._data.size == 0:
-            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
-        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-
-    def __float__(self) -> float:
-        self._warn_of_scalar()
-        return self._scalar("double").real if self._data.dtype.kind == "c" else float(self._scalar("double"))
-
-    def __int__(self) -> int:
-        return int(self._scalar("int64_t").real) if self._data.dtype.kind == "c" else int(self._scalar("int64_t"))
-
-    def __complex__(self) -> complex:
-        self._warn_of_scalar()
-        return complex(self._scalar(""))
-
-    def _warn_of_scalar(self) -> None:
-        if requires_grad(self) and modes().grad:
-            warn_once(
-                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-                "Consider using tensor.detach() first."
-            )
-
-    def _scalar(self, kind: str) -> Any:
-        """The only element, as a Python number that can become one of that kind ("" for a complex one)."""
-        if self._data.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        value = self.item()
-        if kind and type(value) is complex and value.imag:
-            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
-        return value
-
-    def __index__(self) -> int:
-        if self._data.size != 1 or self._data.dtype.kind not in "iub":
-            raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self._data.item())
-
-    def __len__(self) -> int:
-        if self._data.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return self._data.shape[0]
-
-    def __iter__(self) -> Iterator[Any]:
-        if self._data.ndim == 0:
-            raise TypeError("iteration over a 0-d tensor")
-        return iter(self.unbind(0))
-
-    def __reversed__(self) -> Any:
-        return self.flip(0) if self._data.ndim else self
-
-    def __contains__(self, element: Any) -> bool:
-        if isinstance(element, (Tensor, int, float, complex, bool)):
-            return bool((self == element).any().item())
-        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
-
-    def __format__(self, spec: str) -> str:
-        if self._data.ndim == 0 and type(self) is Tensor:
-            return self.item().__format__(spec)
-        return object.__format__(self, spec)
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .show import show
-
-        return show(self)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*dir(type(self)), *self.__dict__})
-
     # -- copies ---------------------------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -812,6 +525,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 Parameter.__module__ = "torch.nn.parameter"
 call.PLAIN.add(Parameter)
 call.KNOWN.add(Parameter)
+
+
+def members() -> dict[str, Any]:
+    """What the class Tensor defines, its parts included, by name."""
+    return {name: value for part in reversed(Tensor.__mro__[:-1]) for name, value in vars(part).items()}
 
 
 def wrap(array: np.ndarray) -> Tensor:

@@ -1,0 +1,146 @@
+"""What Python and NumPy see of a tensor: numbers, lists, arrays, truth values, text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.errors import warn_once
+from ..arrays.lazy import Lazy, plain
+from ..graph.modes import modes
+from . import call
+from .geometry import Geometry
+from .meta import requires_grad
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Exchange(Geometry):
+    """The part of ``Tensor`` that makes something else of it."""
+
+    __slots__ = ()
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number."""
+        if self._data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        value = self._data.item()
+        return float(value) if self._data.dtype.kind == "V" else value
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers (a number for a 0-d tensor)."""
+        return (self._data.astype(np.float32) if self._data.dtype.kind == "V" else self._data).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The array itself: memory is shared. ``force=True`` detaches first.
+
+        Of a lazy conjugate or negative, whose numbers stand nowhere in memory, it is a computed array: read-only, so that
+        nothing is written in vain (PyTorch refuses; with ``force=True`` both give a copy).
+        """
+        if not force and modes().grad and requires_grad(self):
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        found = plain(self._data)
+        if type(self._data) is Lazy and not force:
+            found.flags.writeable = False
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        a = self.numpy()
+        if dtype is not None and a.dtype != dtype:
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+    __array_priority__ = 1000
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of bytes)."""
+        from .creation import from_numpy
+
+        return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if requires_grad(self):
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():
+            raise BufferError("Can't export tensors with the conjugate bit set")
+        return self._data.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __bool__(self) -> bool:
+        if self._data.size == 1:
+            return bool(self._data)
+        if self._data.size == 0:
+            raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+
+    def __float__(self) -> float:
+        self._warn_of_scalar()
+        return self._scalar("double").real if self._data.dtype.kind == "c" else float(self._scalar("double"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int64_t").real) if self._data.dtype.kind == "c" else int(self._scalar("int64_t"))
+
+    def __complex__(self) -> complex:
+        self._warn_of_scalar()
+        return complex(self._scalar(""))
+
+    def _warn_of_scalar(self) -> None:
+        if requires_grad(self) and modes().grad:
+            warn_once(
+                "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+                "Consider using tensor.detach() first."
+            )
+
+    def _scalar(self, kind: str) -> Any:
+        """The only element, as a Python number that can become one of that kind ("" for a complex one)."""
+        if self._data.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        value = self.item()
+        if kind and type(value) is complex and value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value
+
+    def __index__(self) -> int:
+        if self._data.size != 1 or self._data.dtype.kind not in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._data.item())
+
+    def __len__(self) -> int:
+        if self._data.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self._data.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._data.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self._data.ndim else self
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (call.Tensor_, int, float, complex, bool)):
+            return bool((self == element).any().item())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+    def __format__(self, spec: str) -> str:
+        if self._data.ndim == 0 and type(self) is call.Tensor_:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from .show import show
+
+        return show(self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})

@@ -1,0 +1,184 @@
+"""What a tensor is without its history: shape, type, place in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.lazy import address, marks, window
+from .meta import INFERENCE_VERSION
+from .types import CPU, Size, contiguous_format, strided
+
+if TYPE_CHECKING:
+    from ..graph.node import Node
+    from ._methods import Methods
+    from .meta import Meta
+    from .tensor import Tensor
+else:
+    Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
+
+
+class Geometry(Methods):
+    """The part of ``Tensor`` that asks its array, ``_data``, what it is."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _data: np.ndarray
+        _edge: tuple[Node, int] | None
+        _meta: Meta | None
+        _vc: list[int]
+
+    layout = strided
+    is_xla = is_ipu = is_maia = False
+    is_sparse_csr = False
+    is_sparse = is_cuda = is_quantized = is_mkldnn = is_mps = is_meta = is_nested = is_xpu = False
+    is_cpu = True
+    names = property(lambda self: (None,) * self._data.ndim)
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._data.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        if dim is None:
+            return Size(self._data.shape)
+        n = self._data.ndim
+        if not -n <= dim < n:
+            low, high = (-1, 0) if n == 0 else (-n, n - 1)
+            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+        return self._data.shape[dim]
+
+    @property
+    def dtype(self) -> dt.dtype:
+        return dt._OF_NUMPY.get(self._data.dtype) or dt.of(self._data.dtype)
+
+    @property
+    def device(self) -> Any:
+        return CPU
+
+    @property
+    def ndim(self) -> int:
+        return self._data.ndim
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._data.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._data.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._data.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        return self._data.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._data.nbytes
+
+    def get_device(self) -> int:
+        return -1
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps between neighbours along each dimension, in elements."""
+        item = self._data.itemsize
+        if self._data.size == 0 or (self._data.base is None and self._data.flags.c_contiguous):
+            steps, step = [], 1
+            for n in reversed(self._data.shape):
+                steps.append(step)
+                step *= max(n, 1)
+            strides = tuple(reversed(steps))
+        else:
+            strides = tuple(s // item for s in self._data.strides)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Where this tensor begins in its memory, in elements."""
+        a = b = window(self._data)
+        while isinstance(b.base, np.ndarray):
+            b = b.base
+        return (address(a) - address(b)) // a.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return address(self._data) if self._data.size else 0
+
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        """Whether the elements lie in memory in order."""
+        if memory_format is not contiguous_format:
+            from ..arrays.layouts import is_in_format
+
+            return is_in_format(self._data, memory_format)
+        return self._data.flags.c_contiguous
+
+    def is_floating_point(self) -> bool:
+        return self._data.dtype.kind in "fV"
+
+    def is_complex(self) -> bool:
+        return self._data.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._vc is INFERENCE_VERSION
+
+    def is_conj(self) -> bool:
+        """Whether this is a view of numbers that are conjugated when they are read or written."""
+        return marks(self._data)[0]
+
+    def is_neg(self) -> bool:
+        """Whether this is a view of numbers whose sign is changed when they are read or written."""
+        return marks(self._data)[1]
+
+    @property
+    def volatile(self) -> bool:
+        """Always False, with a warning: PyTorch 0.3's word for ``no_grad``."""
+        import warnings
+
+        warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+        return False
+
+    @volatile.setter
+    def volatile(self, value: Any) -> None:
+        import warnings
+
+        warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", stacklevel=2)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        return False
+
+    def is_shared(self) -> bool:
+        return False
+
+    def _is_zerotensor(self) -> bool:
+        return False
+
+    def resolve_conj(self) -> Any:
+        """The tensor itself, or a copy that is no lazy conjugate."""
+        return self.clone() if self.is_conj() else self
+
+    def resolve_neg(self) -> Any:
+        """The tensor itself, or a copy that is no lazy negative."""
+        return self.clone() if self.is_neg() else self
+
+    def is_same_size(self, other: Tensor) -> bool:
+        return self._data.shape == other._data.shape
+
+    def is_set_to(self, other: Tensor) -> bool:
+        """Whether both are the same window of the same memory."""
+        a, b = self._data, other._data
+        return a.shape == b.shape and a.strides == b.strides and address(a) == address(b) and marks(a) == marks(b)
