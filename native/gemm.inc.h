@@ -127,18 +127,59 @@ static void F(gemm_pack_left)(REAL *restrict to, const REAL *restrict from, size
     }
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+#define TURNS 1
+enum { F(lanes) = VECTOR_BYTES / sizeof(REAL) };
+typedef __typeof__(((F(vector)){0} < (F(vector)){0})) F(places);
+
+/* Transpose a square of numbers in registers: after as many rounds as there are powers of two in its side, each putting
+ * the first half of the vectors between the second, the number (i, j) has come to (j, i). */
+static inline void F(turn)(F(vector) *square)
+{
+    F(places) low, high;
+    for (int k = 0; k < F(lanes); k++) low[k] = k / 2 + k % 2 * F(lanes), high[k] = low[k] + F(lanes) / 2;
+    for (int width = 1; width < F(lanes); width *= 2) {
+        F(vector) turned[F(lanes)];
+        for (int k = 0; k < F(lanes) / 2; k++) {
+            turned[2 * k] = __builtin_shuffle(square[k], square[k + F(lanes) / 2], low);
+            turned[2 * k + 1] = __builtin_shuffle(square[k], square[k + F(lanes) / 2], high);
+        }
+        for (int k = 0; k < F(lanes); k++) square[k] = turned[k];
+    }
+}
+#endif
+
+/* A panel of the right side whose columns are contiguous. */
+static void F(gemm_pack_turned)(REAL *restrict to, const REAL *restrict from, size column, size depth)
+{
+    size p0 = 0;
+#ifdef TURNS
+    for (; p0 + F(lanes) <= depth; p0 += F(lanes))
+        for (size j0 = 0; j0 < GEMM_COLUMNS; j0 += F(lanes)) {
+            F(vector) square[F(lanes)];
+            for (int j = 0; j < F(lanes); j++) square[j] = LOAD(from + (j0 + j) * column + p0);
+            F(turn)(square);
+            for (int p = 0; p < F(lanes); p++) STORE(to + (p0 + p) * GEMM_COLUMNS + j0, square[p]);
+        }
+#endif
+    for (; p0 < depth; p0++)
+        for (size j = 0; j < GEMM_COLUMNS; j++) to[p0 * GEMM_COLUMNS + j] = from[p0 + j * column];
+}
+
 /* The same of the right side, in panels of a tile's width. */
 static void F(gemm_pack_right)(REAL *restrict to, const REAL *restrict from, size row, size column, size depth, size columns)
 {
-    for (size j0 = 0; j0 < columns; j0 += GEMM_COLUMNS, from += GEMM_COLUMNS * column, to += GEMM_COLUMNS * depth) {
-        const size n = columns - j0 < GEMM_COLUMNS ? columns - j0 : GEMM_COLUMNS;
-        if (n < GEMM_COLUMNS) F(gemm_pack_rows)(to, from, row, column, depth, n);
+    enum { TOGETHER = 4 }; /* panels: longer stretches of the rows are read at a time */
+    for (size j0 = 0, count; j0 < columns; j0 += count * GEMM_COLUMNS, from += count * GEMM_COLUMNS * column, to += count * GEMM_COLUMNS * depth) {
+        count = j0 + TOGETHER * GEMM_COLUMNS <= columns ? TOGETHER : 1;
+        if (columns - j0 < GEMM_COLUMNS) F(gemm_pack_rows)(to, from, row, column, depth, columns - j0);
         else if (column == 1)
-            for (size p = 0; p < depth; p++) memcpy(to + p * GEMM_COLUMNS, from + p * row, GEMM_COLUMNS * sizeof(REAL));
-        else
-            for (size p0 = 0; p0 < depth; p0 += 16)
-                for (size j = 0, stop = p0 + 16 < depth ? p0 + 16 : depth; j < GEMM_COLUMNS; j++)
-                    for (size p = p0; p < stop; p++) to[p * GEMM_COLUMNS + j] = from[p * row + j * column];
+            for (size p = 0; p < depth; p++)
+                for (size k = 0; k < count; k++)
+                    memcpy(to + (k * depth + p) * GEMM_COLUMNS, from + p * row + k * GEMM_COLUMNS, GEMM_COLUMNS * sizeof(REAL));
+        else if (row == 1)
+            for (size k = 0; k < count; k++) F(gemm_pack_turned)(to + k * depth * GEMM_COLUMNS, from + k * GEMM_COLUMNS * column, column, depth);
+        else F(gemm_pack_rows)(to, from, row, column, depth, count * GEMM_COLUMNS);
     }
 }
 

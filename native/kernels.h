@@ -165,7 +165,7 @@ struct product {
     void *c;
     size a_row, a_column, b_row, b_column, c_row;
 };
-enum { PRODUCT_ROWS = 128, PRODUCT_COLUMNS = 512, PRODUCT_DEPTH = 256 };
+enum { PRODUCT_ROWS = 96, PRODUCT_COLUMNS = 512, PRODUCT_DEPTH = 256 }; /* of a block; its rows and columns fill whole tiles */
 #define PRODUCT_KERNELS(X) X(product)
 
 /* A recurrent layer over packed rows: `count[t]` rows from `first[t]` on belong to step t of the walk. */

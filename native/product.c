@@ -1,6 +1,7 @@
-/* Matrix products where the BLAS that NumPy came with uses narrower vectors than this processor has. That happens where
- * OPENBLAS_CORETYPE asks for it, where the library was built for one kind of processor, or is older than the processor.
- * Everywhere else, and for what is small or thin, BLAS does them. */
+/* Matrix products: all that are not thin where the OpenBLAS that NumPy came with uses narrower vectors than this processor
+ * has (OPENBLAS_CORETYPE asks for it, or the library is older than the processor), and those of moderate size where its
+ * vectors are as long as ours. After a product on several threads those of OpenBLAS keep turning on their processors for tens
+ * of milliseconds, where the threads of our other kernels then have to wait. Other libraries do their products themselves. */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE
 #endif
@@ -37,31 +38,37 @@ static const char *blas_core(void)
     return core;
 }
 
-/* Whether BLAS has vectors of 256 bits or fewer, and the processor wider ones. */
-static int blas_is_narrow(void)
+/* By how many bytes the vectors of our kernels are longer than those of OpenBLAS; negative where they are not ours to compare. */
+static int longer_vectors(void)
 {
-    static const char *const cores[] = {"Haswell", "Zen", "Excavator", "Steamroller", "Piledriver", "Bulldozer", "Sandybridge", "Nehalem",
-                                        "Barcelona", "Core2", "Prescott"};
-    static int known = -1;
-    if (known < 0) {
-        const char *core = kernels->gemm_columns_bytes == 128 ? blas_core() : NULL;
-        int narrow = 0;
-        for (size_t k = 0; core && k < sizeof cores / sizeof *cores; k++) narrow |= !strcmp(core, cores[k]);
-        known = narrow;
+    static const struct {
+        const char *core;
+        int bytes;
+    } known[] = {{"SkylakeX", 64}, {"Cooperlake", 64}, {"SapphireRapids", 64}, {"Haswell", 32}, {"Zen", 32}, {"Excavator", 32},
+                 {"Steamroller", 32}, {"Piledriver", 32}, {"Bulldozer", 32}, {"Sandybridge", 32}, {"Nehalem", 16},
+                 {"Barcelona", 16}, {"Core2", 16}, {"Prescott", 16}};
+    static int difference = INT_MIN;
+    if (difference == INT_MIN) {
+        const int ours = (int)kernels->gemm_columns_bytes / 2;
+        const char *core = ours > 16 ? blas_core() : NULL;
+        int found = -1;
+        for (size_t k = 0; core && k < sizeof known / sizeof *known; k++)
+            if (!strcmp(core, known[k].core)) found = ours - known[k].bytes;
+        difference = found;
     }
-    return known;
+    return difference;
 }
 #else
-static int blas_is_narrow(void)
+static int longer_vectors(void)
 {
-    return 0;
+    return -1;
 }
 #endif
 
 /* With fewer rows or columns a product is limited by memory, or by what does not fill a tile; with few rows also by the time
- * that packing a transposed matrix takes. All others are ours, small ones too: after a product on several threads those of
- * OpenBLAS keep turning on their processors for tens of milliseconds, where ours then have to wait. */
+ * that packing a transposed matrix takes. MODERATE: in multiplications. */
 static const size THIN = 10, THIN_AND_TRANSPOSED = 16, SHALLOW = 8;
+static const double MODERATE = 1 << 28;
 
 struct product_job {
     struct product v;
@@ -122,7 +129,10 @@ static int by_tiles(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
 int product_into(PyArrayObject *out, PyArrayObject *a, PyArrayObject *b)
 {
     const size few = PyArray_STRIDE(b, 1) == PyArray_ITEMSIZE(b) ? THIN : THIN_AND_TRANSPOSED;
-    if (PyArray_DIM(a, 0) < few || PyArray_DIM(b, 1) < THIN || PyArray_DIM(a, 1) < SHALLOW || !blas_is_narrow()) return 0;
+    const size rows = PyArray_DIM(a, 0), columns = PyArray_DIM(b, 1), depth = PyArray_DIM(a, 1);
+    if (rows < few || columns < THIN || depth < SHALLOW) return 0;
+    const int longer = longer_vectors();
+    if (longer < 0 || (longer == 0 && (double)rows * columns * depth > MODERATE)) return 0;
     return by_tiles(out, a, b);
 }
 

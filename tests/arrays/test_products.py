@@ -90,12 +90,14 @@ def test_other_arguments():
 @pytest.mark.parametrize("level", ["baseline", "avx2", "avx512"])
 def test_every_instruction_set(level):
     program = (
-        "import numpy as np; from wengert.arrays import _kernels as k, kernels as K; rng = np.random.default_rng(0)\n"
-        "for t in (np.float32, np.float64):\n"
-        "    a, b = rng.standard_normal((61, 300)).astype(t), rng.standard_normal((300, 77)).astype(t)\n"
+        "import itertools; import numpy as np; from wengert.arrays import _kernels as k, kernels as K; rng = np.random.default_rng(0)\n"
+        "k.set_num_threads(2)\n"
+        "for t, (m, n) in itertools.product((np.float32, np.float64), ((61, 77), (300, 150), (129, 513), (300, 40))):\n"
+        "    a, b = rng.standard_normal((m, 300)).astype(t), rng.standard_normal((300, n)).astype(t)\n"
         "    for product in (k.tiled_product, K.dot):\n"
         "        for left in (a, np.asfortranarray(a)):\n"
-        "            np.testing.assert_allclose(product(left, b), a @ b, rtol=1e-3, atol=1e-4)\n"
+        "            for right in (b, np.asfortranarray(b)):\n"
+        "                np.testing.assert_allclose(product(left, right), a @ b, rtol=1e-3, atol=1e-4)\n"
     )
     environment = {**os.environ, "WENGERT_ISA": level, "OPENBLAS_CORETYPE": "Haswell"}
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environment)
