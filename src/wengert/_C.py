@@ -88,6 +88,14 @@ _functions = SimpleNamespace(
 )
 
 
+def _get_tracing_state() -> None:
+    """What a trace under way would know: there is none."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nobody is told what a program uses."""
+
+
 def _saved_tensors_hooks_is_enabled() -> bool:
     """Whether no ``disable_saved_tensors_hooks`` is in force."""
     return modes().no_packing is None

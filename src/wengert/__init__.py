@@ -119,6 +119,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     "compile": ("compiler", "compile"),
+    **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")},
     "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.storage", "TypedStorage"),
     **{f"{n}Storage": ("tensor.storage", f"{n}Storage") for n in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")},
     **{n: ("_lowlevel", n) for n in _LOWLEVEL},
@@ -136,16 +137,16 @@ def __getattr__(name: str) -> Any:
 
     if name in _SUBMODULES:
         try:
-            return import_module(f"{__name__}.{name}")
+            return import_module(f"{__package__}.{name}")
         except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
+            if error.name != f"{__package__}.{name}":
                 raise
     elif name in _ELSEWHERE:
         module, attribute = _ELSEWHERE[name]
         try:
-            value = getattr(import_module(f"{__name__}.{module}"), attribute)
+            value = getattr(import_module(f"{__package__}.{module}"), attribute)
         except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{module}":
+            if error.name != f"{__package__}.{module}":
                 raise
         else:
             globals()[name] = value
@@ -159,10 +160,10 @@ def __getattr__(name: str) -> Any:
 
     from ._missing import missing
 
-    raise missing(sys.modules[__name__], name)
+    raise missing(sys.modules[__package__], name)
 
 
 def __dir__() -> list[str]:
     from ._missing import submodules
 
-    return sorted({*globals(), *(n for n in submodules(__name__) if not n.startswith("_")), *_ELSEWHERE})
+    return sorted({*globals(), *(n for n in submodules(__package__) if not n.startswith("_")), *_ELSEWHERE})

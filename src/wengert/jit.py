@@ -20,10 +20,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance",
-    "optimize_for_inference", "script", "trace", "unused", "wait",
+    "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module", "unused", "wait", "ScriptFunction",
+    "ScriptModule", "TracerWarning",
 ]  # fmt: skip
 
 T = TypeVar("T")
+
+
+class TracerWarning(Warning):
+    """PyTorch's warning that a trace does not see something; nothing is overlooked here, so it never comes."""
+
+
+class ScriptModule:
+    """The type of compiled modules, of which there are none: ``isinstance(module, ScriptModule)`` is False."""
+
+
+class ScriptFunction:
+    """The type of compiled functions, of which there are none: ``isinstance(function, ScriptFunction)`` is False."""
 
 
 def _deprecated(name: str, instead: str) -> None:
@@ -51,6 +64,28 @@ def trace(func: T, example_inputs: Any = None, *args: Any, example_kwarg_inputs:
     elif example_inputs is not None:
         func(*(example_inputs if type(example_inputs) in (tuple, list) else (example_inputs,)))
     return func
+
+
+def trace_module(mod: T, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> T:
+    """``mod`` itself, after those of its methods that ``inputs`` names have been called once with their examples."""
+    for name, example in inputs.items():
+        getattr(mod, name)(*(example if type(example) in (tuple, list) else (example,)))
+    return mod
+
+
+def script_if_tracing(fn: T) -> T:
+    """``fn`` itself: nothing is traced."""
+    return fn
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Refuses: there is no compiled program to save."""
+    raise TypeError("torch.jit.save: a scripted module is the Python that it is here; save its state_dict with torch.save, and build it anew from its class")
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """Refuses: a compiled program is code, and nothing that is loaded from a file runs code here."""
+    raise RuntimeError("torch.jit.load: wengert runs no code from files; build the module from its class, and load its state_dict with torch.load")
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:

@@ -145,3 +145,17 @@ def test_labels_that_end_with_a_future(torch, futures):
     assert "aten::ones" in [e.name for e in waiting.cpu_children]
     with pytest.raises(RuntimeError, match="only be called once"):
         label._call_end_callbacks_on_future(future)
+
+
+def test_names_of_compiled_programs(torch, jit):
+    """Libraries ask whether something is compiled; a module is not."""
+    module = torch.nn.Linear(2, 2)
+    assert not isinstance(module, jit.ScriptModule) and not isinstance(module, torch.ScriptModule)
+    assert not isinstance(module.forward, torch.ScriptFunction)
+    assert issubclass(jit.TracerWarning, Warning)
+    assert jit.script_if_tracing(len)([1, 2]) == 2
+    x = torch.ones(1, 2)
+    assert torch.equal(jit.trace_module(module, {"forward": x})(x), module(x))
+    with pytest.raises((TypeError, AttributeError, RuntimeError)):
+        jit.save(module, "nowhere.pt")
+    assert torch._C._get_tracing_state() is None

@@ -78,7 +78,7 @@ def test_torch_and_its_submodules_are_ours(run):
         cudnn.benchmark = True
         print(torch.__name__, F.__name__, torch.backends.cudnn.benchmark)
     """
-    assert run(program) == "wengert wengert.nn.functional True"
+    assert run(program) == "torch wengert.nn.functional True"
 
 
 def test_files_that_pytorch_cuts_otherwise(run):
@@ -319,7 +319,7 @@ def test_standard_input(run):
 def test_a_program_on_standard_input():
     source = "import sys, torch\nprint(sys.argv, torch.__name__, __name__, sys.path[0] == '')\n"
     done = call(WENGERT, "-", "a", stdin=source)
-    assert done.stdout == "['-', 'a'] wengert __main__ True\n", done.stderr
+    assert done.stdout == "['-', 'a'] torch __main__ True\n", done.stderr
 
 
 def test_a_module(write, tmp_path):
@@ -355,7 +355,7 @@ def test_a_directory_and_a_zip_file(write, tmp_path):
     for program, file in (("app", "app/__main__.py"), ("app.zip", "app.zip/__main__.py")):
         done = call(WENGERT, program, "a", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.split("] ")[1].split() == ["__main__", file, "wengert"] or done.stdout.endswith("wengert\n")
+        assert done.stdout.split("] ")[1].split() == ["__main__", file, "torch"] or done.stdout.endswith("torch\n")
 
 
 @pytest.mark.parametrize("program", ["nothing.py", "empty", "no/such/dir/x.py"])
@@ -395,7 +395,7 @@ def test_multiprocessing(run, method):
             process.join()
             print(process.exitcode)
     """
-    assert run(program, method).splitlines() == [f"wengert 2.13.0+wengert ['{method}']", "0"]
+    assert run(program, method).splitlines() == [f"torch 2.13.0+wengert ['{method}']", "0"]
 
 
 def test_loader_workers_of_a_program(run):

@@ -386,3 +386,16 @@ def test_names() -> None:
         theirs = importlib.import_module(f"torch.distributions.{info.name}")
         ours = importlib.import_module(f"wengert.distributions.{info.name}")
         assert not [n for n in getattr(theirs, "__all__", ()) if not hasattr(ours, n)], info.name
+
+
+def test_divergences_of_other_bases():
+    """Libraries register classes that do not derive from ``Distribution``."""
+
+    class Other:
+        pass
+
+    for library in (torch, wengert):
+        module = library.distributions
+        assert module.register_kl(Other, module.Normal)(len) is len
+        with pytest.raises(TypeError, match="must be a class"):
+            module.register_kl(Other, 3)

@@ -65,7 +65,7 @@ def install() -> None:
         return
     if THEIRS in sys.modules:
         raise ImportError(f"{THEIRS} is imported already; the alias has to be installed before that", name=THEIRS)
-    _swap_version("version")
+    _present_as(THEIRS, "version")
     sys.meta_path.insert(0, TorchFinder())
     from .spawn import follow
 
@@ -77,7 +77,7 @@ def uninstall() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TorchFinder)]
     for name in [n for n in sys.modules if n.partition(".")[0] in (THEIRS, "functorch")]:
         del sys.modules[name]
-    _swap_version("_version")
+    _present_as(OURS, "_version")
 
 
 def installed() -> bool:
@@ -85,9 +85,10 @@ def installed() -> bool:
     return any(isinstance(finder, TorchFinder) for finder in sys.meta_path)
 
 
-def _swap_version(source: str) -> None:
-    # Scripts look at torch.__version__ to learn what they may call, so it tells which PyTorch's surface this is.
-    vars(import_module(OURS))["__version__"] = vars(import_module(f"{OURS}.{source}"))["__version__"]
+def _present_as(name: str, source: str) -> None:
+    # Scripts look at torch.__version__ to learn what they may call, so it tells which PyTorch's surface this is; libraries
+    # that patch PyTorch make sure of the module's name.
+    vars(import_module(OURS)).update(__name__=name, __version__=vars(import_module(f"{OURS}.{source}"))["__version__"])
 
 
 class TorchFinder:
@@ -142,7 +143,7 @@ def _keep_shadowed(package: ModuleType) -> None:
 
     Importing a module for the first time would put it in the package's namespace; one that is in ``sys.modules`` is left.
     """
-    home = package.__name__
+    home = package.__spec__.name if package.__spec__ else package.__name__  # ours, whatever it is called now
     for name, value in list(vars(package).items()):
         module = sys.modules.get(f"{home}.{name}")
         if module is not None and value is not module:
@@ -186,7 +187,7 @@ def explain(error: BaseException) -> None:
     ``from torch.nn import Nothing`` ends in an error that Python itself makes; nothing in a module can change it.
     """
     module = getattr(error, "name", None)
-    if not (isinstance(error, ImportError) and module in sys.modules and f"{module}.".startswith(f"{OURS}.")):
+    if not (isinstance(error, ImportError) and module in sys.modules and f"{module}.".startswith((f"{OURS}.", f"{THEIRS}."))):
         return
     if "._" in module:  # no module that a program asks for: something of ours is broken
         return
@@ -198,5 +199,5 @@ def explain(error: BaseException) -> None:
     if found:
         name = found[1]
         advice = hint(name, {*dir(sys.modules[module]), *submodules(module)})
-        module = THEIRS + module.removeprefix(OURS)
+        module = THEIRS + module.removeprefix(THEIRS).removeprefix(OURS)
         error.add_note(f"wengert has no {module}.{name}{advice}")

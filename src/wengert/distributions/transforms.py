@@ -28,7 +28,7 @@ from .elementary_transforms import (
     StickBreakingTransform,
     TanhTransform,
 )
-from .transform import Transform
+from .transform import Transform, _InverseTransform  # noqa: F401  (what libraries of distributions look for here)
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform",

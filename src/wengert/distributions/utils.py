@@ -39,12 +39,19 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 def standard_normal(shape: Any, like: Tensor) -> Tensor:
     """Normal numbers of the type of ``like``."""
-    return empty(shape, dtype=like.dtype).normal_()
+    return _standard_normal(shape, like.dtype, like.device)
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    return empty(shape, dtype=dtype, device=device).normal_()
 
 
 def sum_rightmost(value: Any, dim: int) -> Any:
     """The sum over the last ``dim`` dimensions."""
     return value.reshape((*value.shape[: value.dim() - dim], -1)).sum(-1) if dim else value
+
+
+_sum_rightmost = sum_rightmost  # the name by which libraries of distributions know it
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:

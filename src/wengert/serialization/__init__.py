@@ -19,6 +19,7 @@ __all__ = [
     "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
     "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
 ]  # fmt: skip
+MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
 _LATER = ("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness")
 _ZIP = b"PK\3\4"
 
