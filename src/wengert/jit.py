@@ -80,7 +80,7 @@ def script_if_tracing(fn: T) -> T:
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """Refuses: there is no compiled program to save."""
-    raise TypeError("torch.jit.save: a scripted module is the Python that it is here; save its state_dict with torch.save, and build it anew from its class")
+    raise TypeError("torch.jit.save: a scripted module is a plain one here; save its state_dict with torch.save, and build it anew from its class")
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
