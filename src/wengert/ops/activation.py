@@ -10,6 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import as_is, warn
 from .operator import family
+from .pointwise import flat_gradient
 from .refusals import floating, only, without
 
 if TYPE_CHECKING:
@@ -20,9 +21,17 @@ function, _ = family("torch", "functional", pointwise=True)
 _hidden = dict(places=())
 
 
-@composite(raw=lambda g, result: K.relu_grad(g, result), **_hidden)
+@operator(
+    grad=dict(grad=lambda F, g, x, kernel, limits: F.pieces(g, x, kernel, limits), x=lambda F, g: flat_gradient(F, g)), **_hidden,
+)  # fmt: skip
+def pieces(grad: Array, x: Array, kernel, limits=()):
+    """The gradient of a function made of straight pieces: flat in ``x``, and yet it has its history, as in PyTorch."""
+    return kernel(grad, x, *limits)
+
+
+@composite(raw=lambda g, result: K.relu_grad(g, result), node="ThresholdBackwardBackward0", **_hidden)
 def relu_grad(F, g, result):
-    return g * (result > 0)
+    return F.pieces(g, result, K.relu_grad)
 
 
 def _ordered(input: Any, kind: str, name: str) -> Any:
@@ -42,9 +51,9 @@ def relu(input: Array):
     return K.relu(input) if input.dtype.kind in "fV" else np.maximum(_ordered(input, "Boolean", "relu"), 0)
 
 
-@composite(raw=lambda g, x, low, high: K.hardtanh_grad(g, x, low, high), **_hidden)
+@composite(raw=lambda g, x, low, high: K.hardtanh_grad(g, x, low, high), node="HardtanhBackwardBackward0", **_hidden)
 def hardtanh_grad(F, g, x, low, high):
-    return g * ~((x <= low) | (x >= high))
+    return F.pieces(g, x, K.hardtanh_grad, (low, high))
 
 
 @operator(grad=dict(input=lambda F, g, result: F.hardtanh_grad(g, result, 0, 6)), inplace=True,
@@ -72,9 +81,9 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
     return _within(input, min_val, max_val)
 
 
-@composite(raw=lambda g, x, slope: K.leaky_relu_grad(g, x, slope), **_hidden)
+@composite(raw=lambda g, x, slope: K.leaky_relu_grad(g, x, slope), node="LeakyReluBackwardBackward0", **_hidden)
 def leaky_relu_grad(F, g, x, slope):
-    return F.where(x > 0, g, g * slope)
+    return F.pieces(g, x, K.leaky_relu_grad, (slope,))
 
 
 @operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)),
@@ -240,14 +249,18 @@ def hardswish(input: Array):
     return K.hardswish(floating("hardswish_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))),
+def _shrink_grad(g: Any, x: Any, lambd: Any) -> Any:
+    return g * ~((x <= lambd) & (x >= -lambd))
+
+
+@operator(grad=dict(input=lambda F, g, input, lambd: F.pieces(g, input, _shrink_grad, (lambd,))),
           places=("torch", "Tensor", "functional"))
 def hardshrink(input: Array, lambd=0.5):
     """``x`` outside [-lambd, lambd], else 0."""
     return np.where((floating("hardshrink_cpu", input) <= lambd) & (input >= -lambd), input.dtype.type(0), input)
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: g * ~((input <= lambd) & (input >= -lambd))))
+@operator(grad=dict(input=lambda F, g, input, lambd: F.pieces(g, input, _shrink_grad, (lambd,))))
 def softshrink(input: Array, lambd=0.5):
     """``x`` moved towards 0 by ``lambd``, 0 within."""
     if floating("softshrink_check", input) is not None and lambd < 0:
@@ -259,7 +272,11 @@ def _out_of_range(d: Any, lambd: float) -> Exception:
     return RuntimeError(f"lambda must be in range [0, {dt.largest(d):g}] for input dtype {dt.scalar_name(d)}, but found {lambd:g}")
 
 
-@operator(grad=dict(input=lambda F, g, input, threshold: g * ~(input <= threshold)), inplace=True, places=("torch",),
+def _above(g: Any, x: Any, threshold: Any) -> Any:
+    return g * ~(x <= threshold)
+
+
+@operator(grad=dict(input=lambda F, g, input, threshold: F.pieces(g, input, _above, (threshold,))), inplace=True, places=("torch",),
           inplace_node="ThresholdBackward1")
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
@@ -366,8 +383,6 @@ def _floating(input: Any, dtype: Any, name: str) -> Any:
 
 @composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), **_hidden)
 def softmax_grad(F, g, result, dim):
-    if result.ndim == 0:
-        return g * 0
     gr = g * result
     return gr - result * F.sum(gr, dim, True)
 
@@ -387,8 +402,6 @@ def softmax(input: Array, dim, dtype=None):
 
 @composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), **_hidden)
 def log_softmax_grad(F, g, result, dim):
-    if result.ndim == 0:
-        return g * 0
     return g - F.exp(result) * F.sum(g, dim, True)
 
 

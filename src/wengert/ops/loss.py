@@ -123,7 +123,8 @@ def l1_loss(input: Array, target: Array, reduction="mean"):
 
 def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, scale: float) -> Any:
     d = a - b
-    return _spread(F, g, reduction, _size(d.shape)) * (F.clamp(d, -delta, delta) * scale)
+    slope = F.clamp(d, -delta, delta) if F.raw else F.where(F.abs(d) < delta, d, F.sgn(d) * delta)  # at the corner it is flat
+    return _spread(F, g, reduction, _size(d.shape)) * (slope * scale)
 
 
 @operator(

@@ -12,7 +12,7 @@ Example, the whole of ``exp``::
 *Gradient rule*: one function for each differentiable parameter. ``F`` is the vocabulary to compute with: in a plain
 backward its functions are the forwards of this table on raw arrays, under ``create_graph=True`` they are the recorded
 operators on tensors, so that one rule serves every order. ``g`` is the gradient of the output (a list of them for
-several differentiable outputs, undefined ones as zeros). Further parameters say, by name, what is remembered from the
+several differentiable outputs, undefined ones as zeros, or with ``undefined=True`` as None). Further parameters say, by name, what is remembered from the
 forward: an argument, ``result`` (or an output's name), an ``aux`` value, ``NAME_shape`` (only the shape of an
 argument). Only what the inputs that need a gradient ask for is kept. A rule need not undo broadcasting or promotion
 (the engine does), and for complex numbers it is written as for an analytic function: saved values reach it conjugated
@@ -83,8 +83,8 @@ class Operator:
     __slots__ = (
         "aliases", "aux", "constants", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel",
         "kwonly", "layout", "lazy", "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
-        "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "users", "variadic", "view", "wirtinger",
-        "without", "wrt",
+        "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view",
+        "wirtinger", "without", "wrt",
     )
 
     name: str
@@ -110,6 +110,7 @@ class Operator:
         self.outputs = options.get("outputs", ("result",))
         self.nondifferentiable = options.get("nondifferentiable", ())
         shown = () if self.outputs is ... else self.outputs
+        self.undefined = options.get("undefined", False)
         self.differentiable = tuple(i for i, o in enumerate(shown) if o not in self.nondifferentiable)  # carry a gradient
         self.aux = options.get("aux", ())
         self.promote = options.get("promote")

@@ -173,6 +173,8 @@ def _others(g: Any, input: Any, result: Any, size: Any, dim: Any, keepdim: Any) 
 @composite(places=(), raw=_others)
 def prod_back(F, g, input, result, size, dim, keepdim):
     """The gradient of ``prod``. Where a factor is zero the product of the others comes from both sides, undivided."""
+    if not size:
+        return g
     g, result = (restored(F, x, size, dim, keepdim) for x in (g, result))
     if not bool((input == 0).any()):
         return g * result / input
@@ -262,30 +264,29 @@ def std(input: Array, dim=None, *, correction=1, keepdim=False):
     return np.sqrt(spread_squares("std", input, dim, correction, keepdim)[0])
 
 
-def _where_asked(F: Any, g: Any, of_var: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    """The part that comes from the variance; none where nobody uses a variance, though it be that of one number."""
-    if count(input.shape, dim) > correction:
-        return of_var
-    return F.masked_fill(of_var, F.expand(restored(F, g == 0, input.shape, dim, keepdim), input.shape), 0)
+def _with_mean(F: Any, of_spread: Any, g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
+    """The gradients of a spread and of the mean beside it, where anybody has used them."""
+    of_mean = None if g is None else _mean_back(F, g, input.shape, dim, keepdim)
+    return of_mean if of_spread is None else of_spread if of_mean is None else of_spread + of_mean
 
 
 def _var_mean_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    of_var = _var_back(F, g[0], input, dim, correction, keepdim)
-    return _where_asked(F, g[0], of_var, input, dim, correction, keepdim) + _mean_back(F, g[1], input.shape, dim, keepdim)
+    of_var = None if g[0] is None else _var_back(F, g[0], input, dim, correction, keepdim)
+    return _with_mean(F, of_var, g[1], input, dim, keepdim)
 
 
-@operator(grad=dict(input=_var_mean_back), wirtinger=True, outputs=("var", "mean"), places=())
+@operator(grad=dict(input=_var_mean_back), wirtinger=True, outputs=("var", "mean"), undefined=True, places=())
 def var_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Variance and mean over ``dim``, or of everything."""
     return spread_squares("var_mean", input, dim, correction, keepdim)
 
 
 def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    of_std = _std_back(F, g[0], input, std, dim, correction, keepdim)
-    return _where_asked(F, g[0], of_std, input, dim, correction, keepdim) + _mean_back(F, g[1], input.shape, dim, keepdim)
+    of_std = None if g[0] is None else _std_back(F, g[0], input, std, dim, correction, keepdim)
+    return _with_mean(F, of_std, g[1], input, dim, keepdim)
 
 
-@operator(grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), places=())
+@operator(grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), undefined=True, places=())
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Standard deviation and mean over ``dim``, or of everything."""
     var, mean = spread_squares("std_mean", input, dim, correction, keepdim)

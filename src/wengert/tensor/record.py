@@ -183,7 +183,7 @@ class OpNode(Node):
         if type(g) is list:
             if len(g) == 1:
                 g = g[0]
-            else:
+            elif not op.undefined:
                 g = [space.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
         values = self._values(space)
         if op.joint is not None:
