@@ -684,3 +684,20 @@ def test_resize(torch):
     assert x.grad.shape == (2, 3)
     with pytest.raises(RuntimeError, match="while preserving the number of elements"):
         resize.apply(x, (4, 2))
+
+
+def test_a_dirty_leaf_has_a_new_version_though_it_is_refused(torch):
+    class Triple(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(3)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        Triple.apply(x)
+    assert x._version == 2

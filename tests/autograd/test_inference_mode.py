@@ -261,3 +261,19 @@ def test_functions_are_recorded_where_gradients_are_enabled_inside(torch):
     assert y.requires_grad and y.is_inference() and y.grad_fn.name() == "DoubleBackward"
     y.backward(torch.ones(2))
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_detaching_in_place_does_nothing_inside(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    with torch.inference_mode():
+        assert y.detach_() is y and x.detach_() is x
+    assert y.grad_fn is not None and x.requires_grad
+
+
+def test_hooks_do_not_make_inference_tensors_fit_to_be_saved(torch):
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        y = torch.ones(2)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match=SAVED):
+        x * y

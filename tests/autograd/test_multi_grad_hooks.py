@@ -153,3 +153,13 @@ def test_tensors_that_the_walk_cannot_reach_are_not_waited_for(torch):
     assert seen == [[False, True, False]]
     out.backward(inputs=(unreached,), retain_graph=True)
     assert len(seen) == 1 and unreached.grad is None
+
+
+def test_any_takes_tensors_without_a_gradient(torch):
+    x, seen = torch.ones(2, requires_grad=True), []
+    handle = torch.autograd.graph.register_multi_grad_hook([torch.ones(2), x], seen.append, mode="any")
+    (x * 2).sum().backward()
+    assert [g.tolist() for g in seen] == [[2.0, 2.0]]
+    handle.remove()
+    with pytest.raises(AssertionError, match="Expected gradient function to be set"):
+        torch.autograd.graph.register_multi_grad_hook([torch.ones(2), x], seen.append)

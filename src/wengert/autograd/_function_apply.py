@@ -98,10 +98,10 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
         raise RuntimeError(
             "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to support more."
         )
-    _check_dirty(cls, ctx, outputs, dirty, plain, given, live, m)
     for t in ctx.dirty_tensors:
         if t._vc is not INFERENCE_VERSION:
             t._vc[0] += 1
+    _check_dirty(cls, ctx, outputs, dirty, plain, given, live, m)
     results: list[Any] = []
     differentiable = 0
     for i, o in enumerate(outputs):

@@ -276,8 +276,8 @@ def _above(g: Any, x: Any, threshold: Any) -> Any:
     return g * ~(x <= threshold)
 
 
-@operator(grad=dict(input=lambda F, g, input, threshold: F.pieces(g, input, _above, (threshold,))), inplace=True, places=("torch",),
-          inplace_node="ThresholdBackward1")
+@operator(grad=dict(input=lambda F, g, input, threshold: F.pieces(g, input, _above, (threshold,))), inplace=True,
+          places=("torch",), inplace_node="ThresholdBackward1")
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")

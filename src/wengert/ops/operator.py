@@ -12,9 +12,9 @@ Example, the whole of ``exp``::
 *Gradient rule*: one function for each differentiable parameter. ``F`` is the vocabulary to compute with: in a plain
 backward its functions are the forwards of this table on raw arrays, under ``create_graph=True`` they are the recorded
 operators on tensors, so that one rule serves every order. ``g`` is the gradient of the output (a list of them for
-several differentiable outputs, undefined ones as zeros, or with ``undefined=True`` as None). Further parameters say, by name, what is remembered from the
-forward: an argument, ``result`` (or an output's name), an ``aux`` value, ``NAME_shape`` (only the shape of an
-argument). Only what the inputs that need a gradient ask for is kept. A rule need not undo broadcasting or promotion
+several differentiable outputs, undefined ones as zeros, or as None with ``undefined=True``). Further parameters say, by
+name, what is remembered from the forward: an argument, ``result`` (or an output's name), an ``aux`` value, ``NAME_shape``
+(only the shape of an argument). Only what the inputs that need a gradient ask for is kept. A rule need not undo broadcasting or promotion
 (the engine does), and for complex numbers it is written as for an analytic function: saved values reach it conjugated
 (``wirtinger=True`` switches that off for operators that are not analytic, such as ``abs``).
 

@@ -440,6 +440,8 @@ def _shape(value: Any) -> Any:
 def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
     """Give ``array`` (which is ``tensor``'s, if it is an argument as the user gave it) to saved-tensor hooks."""
     pack_hook, unpack_hook = hooks
+    if tensor is not None:
+        tensor._vc[0]  # inference tensors say that they cannot be saved
     given = RAW.wrap(array) if tensor is None or tensor._data is not array else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook, None)
 

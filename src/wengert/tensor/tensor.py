@@ -398,13 +398,15 @@ class Tensor(Exchange):
         return t
 
     def detach_(self) -> Any:
-        """Take this tensor out of its graph."""
+        """Take this tensor out of its graph; in inference mode, where graphs are out of sight, nothing happens."""
         if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
                 "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
                 "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
             )
+        if modes().inference:
+            return self
         hooks = self._backward_hooks
         if self._edge is not None:
             detached(self)
