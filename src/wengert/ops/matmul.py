@@ -29,6 +29,8 @@ def product(a: Any, b: Any) -> Any:
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
         return K.dot(a, b)  # the same product, behind fewer questions
     if a.dtype.kind == "b":
+        if not a.size or not b.size:
+            return np.matmul(a, b)
         from .refusals import unsupported
 
         raise unsupported("addmm_impl_cpu_", a.dtype)
@@ -105,6 +107,8 @@ def matmul(input: Array, other: Array):
     if input.ndim == 0 or other.ndim == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
     if input.dtype is not other.dtype:
+        if input.ndim > 2 < other.ndim and input.dtype != other.dtype and not (input.size and other.size):
+            other = other.astype(input.dtype)  # types are not looked at where nothing is multiplied
         same_type(input, other)
     try:
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
@@ -162,12 +166,15 @@ def bmm(input: Array, mat2: Array):
         raise RuntimeError("batch1 must be a 3D tensor")
     if mat2.ndim != 3:
         raise RuntimeError("batch2 must be a 3D tensor")
-    same_type(input, mat2)
     if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
             f"[{mat2.shape[0]}, {mat2.shape[1]}]."
         )
+    if input.dtype != mat2.dtype:
+        if not input.size or not mat2.size:  # types are not looked at where nothing is multiplied
+            return np.zeros((*input.shape[:2], mat2.shape[2]), input.dtype)
+        same_type(input, mat2)
     return product(input, mat2)
 
 
@@ -252,14 +259,26 @@ _addmm = dict(
 
 def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
     if not (isinstance(alpha, (int, float)) and alpha == 1):
-        m = (m * np.asarray(alpha, m.dtype)) if m.dtype.kind in "iub" or isinstance(alpha, complex) else m * m.dtype.type(alpha)
+        m = m * _factor(alpha, m.dtype)
     if input.dtype != m.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {_t(input)} and {_t(m)}")
     if input.shape != m.shape:
         input = expand.forward(input, m.shape)
     if isinstance(beta, (int, float)) and beta == 0:
         return m
-    return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * np.asarray(beta, m.dtype), out=m)
+    return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * _factor(beta, m.dtype), out=m)
+
+
+def _factor(x: Any, dtype: Any) -> Any:
+    """A number as one of ``dtype``; a negative one wraps around in an unsigned type."""
+    return np.asarray(x).astype(dtype) if dtype.kind in "iubc" else dtype.type(x)
+
+
+def _unless_zero(alpha: Any, a: Any, b: Any) -> Any:
+    """``a @ b``; zeros where it counts zero times, as BLAS does: then nothing of ``a`` and ``b`` is read."""
+    if isinstance(alpha, (int, float)) and alpha == 0 and a.dtype.kind in "fc" and a.dtype.itemsize > 2:
+        return np.zeros((*a.shape[:-1], *b.shape[1:]), a.dtype)
+    return product(a, b)
 
 
 @operator(grad=_addmm, inplace=True, opmath=True)
@@ -272,7 +291,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     same_type(mat1, mat2)
     if mat1.shape[1] != mat2.shape[0]:
         raise mismatch(mat1, mat2)
-    return _plus_product(input, product(mat1, mat2), beta, alpha)
+    return _plus_product(input, _unless_zero(alpha, mat1, mat2), beta, alpha)
 
 
 @operator(
@@ -306,7 +325,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
         shapes = ("x".join(map(str, x.shape[1:])) for x in (batch1, batch2))
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({' and '.join(shapes)})")
     rows = np.swapaxes(batch1, 0, 1).reshape(batch1.shape[1], batch1.shape[0] * batch1.shape[2])
-    return _plus_product(input, product(rows, batch2.reshape(batch2.shape[0] * batch2.shape[1], batch2.shape[2])), beta, alpha)
+    return _plus_product(input, _unless_zero(alpha, rows, batch2.reshape(batch2.shape[0] * batch2.shape[1], batch2.shape[2])), beta, alpha)
 
 
 @operator(
@@ -324,11 +343,13 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     if mat.shape[1] != vec.shape[0] or input.shape not in ((), (1,), mat.shape[:1]):
         size = input.shape[0] if input.ndim else 1
         raise RuntimeError(f"size mismatch, got input ({size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
-    if mat.dtype.kind == "b" and mat.size:
+    if not mat.size:  # then the shape is that of ``input``
+        return _plus_product(input, np.zeros(input.shape, mat.dtype), beta, alpha)
+    if mat.dtype.kind == "b":
         from .refusals import unsupported
 
         raise unsupported("addmv_impl_cpu", mat.dtype)
-    return _plus_product(input, product(mat, vec), beta, alpha)
+    return _plus_product(input, _unless_zero(alpha, mat, vec) if mat.dtype.kind == "f" else product(mat, vec), beta, alpha)
 
 
 @operator(
@@ -347,7 +368,25 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):
     return _plus_product(input, np.multiply.outer(vec1, vec2), beta, alpha)
 
 
-def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any, weight_shape: Any) -> Any:
+def _check_linear(input: Any, weight: Any, bias: Any) -> None:
+    """Refuse what PyTorch refuses of weights that are no matrix and biases that are no vector."""
+    if not input.ndim or not weight.ndim:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
+    if weight.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
+    if bias is None:
+        return
+    whole = input.ndim == 2 or (input.flags.c_contiguous and bias.ndim == 1)  # one product with the rows as a matrix
+    if weight.ndim == 1 and whole:
+        raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
+    if input.shape[-1] == weight.shape[-1]:
+        rows = (_size(input, range(input.ndim - 1)),) if whole else input.shape[:-1]
+        shape = (*rows, *weight.shape[:-1])
+        if len(shape) < bias.ndim or any(m not in (1, n) for m, n in zip(reversed(bias.shape), reversed(shape))):
+            raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape of a bias of shape {list(bias.shape)}")
+
+
+def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shape: Any, weight_shape: Any, bias_shape: Any) -> Any:
     need_b, need_x, need_w = needs
     if len(weight_shape) == 1:  # one output: g has the shape of the rows
         flat = F.reshape(g, (_size(g, range(g.ndim)), 1))
@@ -362,7 +401,10 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
         gw = F.matmul(mT(flat), input if len(input_shape) == 2 else F.reshape(input, (flat.shape[0], input_shape[-1])))
         gw = gw if len(weight_shape) == 2 else F.squeeze(gw, 0)
     if need_b:
-        gb = F.sum(flat, 0) if len(weight_shape) == 2 else F.sum(flat)
+        if len(bias_shape) > 1:
+            gb = F.sum_to(g, bias_shape)
+        else:
+            gb = F.sum(flat, 0) if len(weight_shape) == 2 else F.sum(flat)
     return gb, gx, gw
 
 
@@ -392,6 +434,8 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
     tensor([[3.],
             [3.]])
     """
+    if weight.ndim != 2 or not input.ndim or (bias is not None and bias.ndim != 1):
+        _check_linear(input, weight, bias)
     if input.ndim == 2:
         x = input
     else:
@@ -410,6 +454,8 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
                 f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size ({bias.shape[0]}) at non-singleton dimension "
                 f"{y.ndim - 1}.  Target sizes: {list(y.shape)}.  Tensor sizes: {list(bias.shape)}"
             )
+        if bias.ndim > 1:
+            return y.reshape(*input.shape[:-1], *y.shape[1:]) + bias if input.ndim > 2 else y + bias
         y = np.add(y, bias, out=y) if type(y) is np.ndarray else y + bias
     return y if input.ndim <= 2 else y.reshape(*input.shape[:-1], *y.shape[1:])
 

@@ -207,6 +207,11 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
     return x
 
 
+def _no_masks(F: Any, name: str, y: Any, x: Any) -> None:
+    if F.dtype_of(y).kind == "b" or (x is not None and F.dtype_of(x).kind == "b"):
+        raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x` or `y'}`, but bool is not supported")
+
+
 def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
     """The doubled area between each sample and the next, and the dimension."""
     if not y.ndim:
@@ -234,7 +239,10 @@ def trapezoid(F, y, x=None, *, dx=1, dim=-1):
     >>> torch.trapezoid(torch.tensor([1.0, 5.0, 10.0]))
     tensor(10.5000)
     """
-    if x is None and y.ndim and y.shape[axis(dim, y.ndim)]:
+    if y.ndim and not y.shape[axis(dim, y.ndim)]:
+        return F.zeros(tuple(n for i, n in enumerate(y.shape) if i != axis(dim, y.ndim)), F.dtype_of(y))
+    _no_masks(F, "trapezoid", y, x)
+    if x is None and y.ndim:
         ends = F.select(y, dim, 0) + F.select(y, dim, -1)
         return (F.sum(y, dim) - ends * 0.5) * dx
     strips, d = _strips(F, y, x, dx, dim)
@@ -244,6 +252,7 @@ def trapezoid(F, y, x=None, *, dx=1, dim=-1):
 @composite
 def cumulative_trapezoid(F, y, x=None, *, dx=1, dim=-1):
     """The running integral of samples ``y`` by the trapezoidal rule along ``dim``."""
+    _no_masks(F, "cumulative_trapezoid", y, x)
     if x is None:
         strips, d = _strips(F, y, x, dx / 2, dim)
         return F.cumsum(strips, d)
@@ -316,6 +325,10 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if F.dtype_of(input) == np.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
+    if F.dtype_of(input).kind == "b":
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
     if any(input.shape[d] < edge_order + 1 for d in dims):
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     x = F.cast(input, dt.default_float()) if F.dtype_of(input).kind in "biu" else input

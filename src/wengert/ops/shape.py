@@ -287,7 +287,8 @@ def chunk(F, input, chunks, dim=0):
 @composite
 def unsafe_chunk(F, input, chunks, dim=0):
     """``chunk`` into copies that may be written to."""
-    return F.unsafe_split(input, _chunk_size(input, chunks, dim), dim)
+    size = _chunk_size(input, chunks, dim)
+    return F.unsafe_split(input, size, dim) if size else F.unsafe_split_with_sizes(input, [0] * chunks, dim)
 
 
 @composite
