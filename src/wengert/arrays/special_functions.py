@@ -83,7 +83,7 @@ def i0e(x: Array) -> Array:
 def i0(x: Array) -> Array:
     """Modified Bessel function of the first kind, order 0."""
     x = np.abs(x)
-    return np.where(x == np.inf, np.inf, _grown(_scaled_i0(x), x))
+    return np.where(x == np.inf, np.nan, _grown(_scaled_i0(x), x))  # as in PyTorch: infinity times nothing
 
 
 @_elementwise
@@ -96,7 +96,7 @@ def i1e(x: Array) -> Array:
 def i1(x: Array) -> Array:
     """Modified Bessel function of the first kind, order 1."""
     a = np.abs(x)
-    return np.copysign(np.where(a == np.inf, np.inf, _grown(_scaled_i1(a), a)), x)
+    return np.copysign(np.where(a == np.inf, np.nan, _grown(_scaled_i1(a), a)), x)
 
 
 def _scaled_k(order: int, x: Array) -> Array:

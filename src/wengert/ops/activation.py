@@ -381,6 +381,10 @@ def _floating(input: Any, dtype: Any, name: str) -> Any:
     return floating(name + "_lastdim_kernel_impl", input)
 
 
+def _alone(x: Any, value: int) -> Any:
+    return np.where(np.isfinite(x), x.dtype.type(value), x.dtype.type(np.nan))
+
+
 @composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), **_hidden)
 def softmax_grad(F, g, result, dim):
     gr = g * result
@@ -397,7 +401,7 @@ def softmax(input: Array, dim, dtype=None):
     """
     x = _floating(input, dtype, "softmax")
     dim = _axis(x, dim)
-    return K.softmax(x, dim) if x.ndim else np.ones_like(x)
+    return K.softmax(x, dim) if x.ndim else _alone(x, 1)
 
 
 @composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), **_hidden)
@@ -410,7 +414,7 @@ def log_softmax(input: Array, dim, dtype=None):
     """``log(softmax(x))`` along ``dim``, without overflow."""
     x = _floating(input, dtype, "log_softmax")
     dim = _axis(x, dim)
-    return K.log_softmax(x, dim) if x.ndim else np.zeros_like(x)
+    return K.log_softmax(x, dim) if x.ndim else _alone(x, 0)
 
 
 @composite
@@ -443,8 +447,10 @@ def raised(F: Any, x: Any, low: float) -> Any:
 @composite(places=("torch", "functional"), node="SumBackward1")
 def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
-    if F.dtype_of(x1).kind not in "fcV" or F.dtype_of(x2).kind not in "fcV":
-        raise RuntimeError("expected common dtype to be floating point, yet common dtype is Long")
+    common = dt.promote(F.dtype_of(x1), F.dtype_of(x2))
+    if common.kind not in "fcV":
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dt.scalar_name(common)}")
+    x1, x2 = (x if F.dtype_of(x) == common else F.cast(x, common) for x in (x1, x2))
     if tuple(x1.shape) != tuple(x2.shape):  # ``dim`` counts the dimensions of the broadcast shape
         shape = common_shape(x1.shape, x2.shape)
         x1, x2 = F.broadcast_to(x1, shape), F.broadcast_to(x2, shape)

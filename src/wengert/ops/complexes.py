@@ -84,7 +84,7 @@ def _polar_angle(F: Any, g: Any, result: Any) -> Any:
 
 
 @operator(
-    grad=dict(abs=lambda F, g, angle: F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle), angle=_polar_angle),
+    grad=dict(abs=lambda F, g, abs, angle: (F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle)) * F.where(abs == 0, 0, abs / F.abs(abs)), angle=_polar_angle),
     wirtinger=True,
     places=("torch",),
     layout="elementwise",

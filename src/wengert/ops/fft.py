@@ -237,7 +237,9 @@ def fft_rfftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_
 
 def _shifted(F: Any, x: Any, dim: Any, sign: int) -> Any:
     dims = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
-    return F.roll(x, tuple(sign * (x.shape[d] // 2) for d in dims), dims) if dims else F.clone(x)
+    if not dims:
+        raise RuntimeError("`shifts` required")
+    return F.roll(x, tuple(sign * (x.shape[d] // 2) for d in dims), dims)
 
 
 @composite
@@ -294,6 +296,8 @@ def stft(
         raise RuntimeError(f"stft(n_fft={n_fft}) : expected a 1D or 2D tensor")
     if d.kind not in "fcV":
         raise RuntimeError(f"stft(n_fft={n_fft}) : expected a tensor of floating point or complex values")
+    if dt.is_half(d):
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {dt.scalar_name(d)}")
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")
     both = d.kind == "c" or (window is not None and F.is_complex(window))

@@ -428,7 +428,7 @@ def take_along_dim(F, input, indices, dim=None):
     tensor([[10, 20, 30]])
     """
     if dim is None:
-        return F.gather(F.reshape(input, (-1,)), 0, F.reshape(indices, (-1,)))
+        return F.gather(F.view(input, (-1,)), 0, F.view(indices, (-1,)))
     if input.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "

@@ -131,6 +131,13 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
         raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}")
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
     source = _source("index_add_", RuntimeError, input, d, index, source)
+    if input.ndim and not source.ndim:
+        raise RuntimeError(
+            f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(input.shape)} "
+            "source.shape = []"
+        )
+    if not input.size:
+        return input.copy()  # places are not looked at
     if index.size and not (0 <= index.min() and index.max() < n):
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}")
     out = np.array(input, order="C")

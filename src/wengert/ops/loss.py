@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.dtypes import scalar_name
+from ..arrays.dtypes import can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
-from .activation import raised
+from .activation import common_shape, raised
 from .operator import family
 from .reduce import mean, total
 from .refusals import unsupported
@@ -300,6 +300,8 @@ def kl_div(F, input, target, size_average=None, reduce=None, reduction="mean", l
     reduction = legacy(size_average, reduce, reduction)
     if "i" in (F.dtype_of(input).kind, F.dtype_of(target).kind):
         raise RuntimeError("kl_div: Integral inputs not supported.")
+    if "c" in (F.dtype_of(input).kind, F.dtype_of(target).kind):
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     values = F.exp(target) * (target - input) if log_target else F.xlogy(target, target) - target * input
     if reduction == "batchmean":
         return F.sum(values) / input.shape[0] if input.ndim else F.sum(values)
@@ -360,28 +362,56 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(f"Target size (torch.Size({list(target.shape)})) must be the same as input size (torch.Size({list(input.shape)}))")
     if F.dtype_of(target).kind in "iub" and F.dtype_of(input).kind == "f":
-        from ..arrays.dtypes import scalar_name
-
-        raise RuntimeError(f"result type {scalar_name(F.dtype_of(input))} can't be cast to the desired output type {scalar_name(F.dtype_of(target))}")
-    if pos_weight is None:
+        into(F.dtype_of(input), F.dtype_of(target))
+    if pos_weight is None and is_half(F.dtype_of(input)) and not is_half(F.dtype_of(target)):
+        values = (1 - target) * input - F.logsigmoid(input)  # the last term is rounded before the others are there
+    elif pos_weight is None:
         values = F.bce_logit_elements(input, target)
     else:
         values = (1 - target) * input - (1 + (pos_weight - 1) * target) * F.logsigmoid(input)
     return _reduce_with(F, values if weight is None else values * weight, reduction)
 
 
+def into(found: Any, wanted: Any) -> None:
+    """Refuse results of type ``found`` where PyTorch writes them to a tensor of type ``wanted``."""
+    if not can_cast(found, wanted):
+        raise RuntimeError(f"result type {scalar_name(found)} can't be cast to the desired output type {scalar_name(wanted)}")
+
+
 @composite(node="SoftMarginLossBackward0", whole=("input",))
 def soft_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """``log(1 + exp(-y x))``."""
-    return _reduce_with(F, -F.logsigmoid(input * target), legacy(size_average, reduce, reduction))
+    if F.dtype_of(input).kind == "b":
+        F.neg(input)  # which is refused
+    if common_shape(input.shape, target.shape) != tuple(input.shape):
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(common_shape(input.shape, target.shape))}")
+    into(promote(promote(F.dtype_of(input), F.dtype_of(target)), default_float()), F.dtype_of(input))
+    return _reduce_with(F, F.soft_margin_elements(input, target), legacy(size_average, reduce, reduction))
+
+
+def _soft_margin_back(F: Any, g: Any, input: Any, target: Any) -> Any:
+    z = F.exp(-(input * target))
+    return F.cast(g * (-target * z / (z + 1)), F.dtype_of(input))
+
+
+def _soft_margin_target(F: Any, g: Any, input: Any, target: Any) -> Any:
+    z = F.exp(-(input * target))
+    return F.sum_to(g * (-input * z / (z + 1)), tuple(target.shape))
+
+
+@operator(grad=dict(input=_soft_margin_back, target=_soft_margin_target), places=(), node="SoftMarginLossBackward0")
+def soft_margin_elements(input: Array, target: Array):
+    """``log(1 + exp(-target * input))`` as it stands, so infinite where the power is."""
+    return K.cast(np.log(1 + np.exp(K.cast(-input * target, input.dtype))), input.dtype)
 
 
 @composite
 def hinge_embedding_loss(F, input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """``x`` where ``y = 1``, ``max(0, margin - x)`` where ``y = -1``."""
-    zero = F.zeros((), F.dtype_of(input))
-    gap = F.constant(np.asarray(margin, F.dtype_of(input))) - input
-    values = F.where(target != 1, F.clamp_min(gap, 0.0), zero) + F.where(target != -1, input, zero)
+    kind = F.dtype_of(input)
+    zero = F.zeros((), kind)
+    gap = F.constant(np.asarray(margin).astype(kind)) - input
+    values = F.where(target != 1, F.clamp_min(gap, 0), zero) + F.where(target != -1, input, zero)
     return _reduce_with(F, values, legacy(size_average, reduce, reduction))
 
 
@@ -455,6 +485,7 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
         raise ValueError(reduction + " is not valid")
     if bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
+    into(promote(F.dtype_of(var), default_float()), F.dtype_of(var))
     safe = raised(F, var, eps)
     difference = input - target
     values = (F.log(safe) + F.square(difference) / safe) * 0.5

@@ -108,7 +108,7 @@ def matmul(input: Array, other: Array):
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {input.ndim}D and {other.ndim}D")
     if input.dtype is not other.dtype:
         if input.ndim > 2 < other.ndim and input.dtype != other.dtype and not (input.size and other.size):
-            other = other.astype(input.dtype)  # types are not looked at where nothing is multiplied
+            input = input.astype(other.dtype)  # types are not looked at where nothing is multiplied
         same_type(input, other)
     try:
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
@@ -173,7 +173,7 @@ def bmm(input: Array, mat2: Array):
         )
     if input.dtype != mat2.dtype:
         if not input.size or not mat2.size:  # types are not looked at where nothing is multiplied
-            return np.zeros((*input.shape[:2], mat2.shape[2]), input.dtype)
+            return np.zeros((*input.shape[:2], mat2.shape[2]), mat2.dtype)
         same_type(input, mat2)
     return product(input, mat2)
 

@@ -70,7 +70,9 @@ def layer_norm(F, input, normalized_shape, weight=None, bias=None, eps=1e-5, cud
     >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,))
     tensor([[-1.0000,  1.0000]])
     """
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if isinstance(normalized_shape, int):
+        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
+    shape = tuple(normalized_shape)
     _check_shape("layer_norm", input, shape, weight, bias)
     check_types(F, input, "LayerNormKernelImpl", weight, bias)
     return F.layer_norm_over(input, weight, bias, len(shape), eps)
@@ -272,7 +274,7 @@ def local_response_norm(F, input, size, alpha=1e-4, beta=0.75, k=1.0):
     if input.ndim < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
     if _size(input.shape) == 0:
-        return input * 1
+        return F.clone(input)
     square, around = F.unsqueeze(input * input, 1), (size // 2, (size - 1) // 2)
     if input.ndim == 3:
         mean = F.squeeze(F.avg_pool2d(F.constant_pad_nd(square, (0, 0, *around)), (size, 1), 1), 1)

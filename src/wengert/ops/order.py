@@ -147,7 +147,8 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
     values = F.gather(x, -1, below)
     if interpolation in ("linear", "midpoint"):
         weight = rank - F.cast(below, kind) if interpolation == "linear" else 0.5
-        values = values + weight * (F.gather(x, -1, F.cast(F.ceil(rank), np.dtype(np.int64))) - values)
+        above = F.gather(x, -1, F.cast(F.ceil(rank), np.dtype(np.int64)))
+        values = F.lerp(values, above, weight) if interpolation == "midpoint" else F.lerp_tensor(values, above, weight)
     if flat:
         out = F.reshape(values, (-1,) + (1,) * (ndim if keepdim else 0))
     else:

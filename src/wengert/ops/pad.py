@@ -82,7 +82,7 @@ def _folded(F: Any, g: Any, mode: str, shape: tuple[int, ...], pad: Any) -> Any:
 def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
     pairs = _pairs(pad, len(shape))
     batch = len(shape) == spatial + 2
-    if 0 in shape[1 if batch else 0 :]:
+    if 0 in shape[1 if batch else 0 :] and mode != _CIRCULAR:
         raise RuntimeError(
             f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and other "
             "non-zero dimensions for "

@@ -142,7 +142,7 @@ def div_rounded(input: Array, other: Array, rounding_mode):
 
 def _no_zero(input: Any, other: Any, kernel: str) -> None:
     d = (other if hasattr(other, "dtype") else input).dtype
-    if d.kind in "iu" and not np.all(other):
+    if d.kind in "iu" and not np.all(other) and np.size(input):
         raise RuntimeError("ZeroDivisionError")
     if d.kind in "bc":
         raise unsupported(kernel, d)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.dtypes import is_half
 from .operator import family
 from .pooling_checks import adaptive, batched, prepare, window
 
@@ -266,14 +267,18 @@ def _adaptive_avg(n: int) -> None:
         if n == 1:
             return _as_two(F, F.adaptive_avg_pool2d, input, (1, *size))
         space = tuple(x.shape[2:])
-        if all(o and s % o == 0 for s, o in zip(space, size)):
+        if F.dtype_of(x).kind == "b" and 0 in x.shape:
+            y = F.zeros((*x.shape[:2], *size), F.dtype_of(x))
+        elif all(o and s % o == 0 for s, o in zip(space, size)):
             kernel = tuple(s // o for s, o in zip(space, size))
             y = F.mean(x, tuple(range(2, 2 + n)), True) if kernel == space else F.avg_pool_windows(x, kernel, kernel, (0,) * n, False, True, None)
         else:
-            y = x
+            d = F.dtype_of(x)
+            y = F.cast(x, np.dtype(np.float32)) if is_half(d) else x
             for axis, (s, o) in enumerate(zip(space, size)):
                 if s != o:
-                    y = along(F, y, 2 + axis, _averages(s, o, F.dtype_of(x)))
+                    y = along(F, y, 2 + axis, _averages(s, o, F.dtype_of(y)))
+            y = F.cast(y, d) if is_half(d) else y
         return y if whole else F.squeeze(y, 0)
 
     pool.__doc__ = f"The average of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
@@ -289,12 +294,25 @@ def _average_node(n: int) -> dict[str, Any]:
     return options if n == 1 else options | dict(node=lambda y, *_, **__: "MeanBackward1" if all(s == 1 for s in y.shape[-n:]) else name)
 
 
-def along(F: Any, x: Any, axis: int, matrix: Any) -> Any:
-    """``x`` with a constant matrix ``(size, out)`` applied along one axis."""
-    m = F.constant(matrix)
-    if axis == x.ndim - 1:
-        return F.matmul(x, m)
-    return F.transpose(F.matmul(F.transpose(x, axis, -1), m), axis, -1)
+def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:
+    """``x`` with a constant matrix ``(size, out)`` applied along one axis.
+
+    ``taps``: the terms of each sum, their places and factors, both ``(terms, out)``; else the elements that are not zero.
+    """
+    return F.resampled(x, axis - x.ndim, matrix, taps)
+
+
+@operator(grad=dict(input=lambda F, g, axis, matrix: F.resampled(g, axis, matrix.T, None)), places=(), linear=True, node="MmBackward0")
+def resampled(input: Array, axis, matrix, taps):
+    """``input`` times ``matrix`` along ``axis``; what is not finite goes only where ``taps`` take it."""
+    x = input.swapaxes(axis, -1)
+    y = np.matmul(x, matrix)
+    if not np.isfinite(y).all():
+        if taps is None:
+            y = np.stack([(x[..., row != 0] * row[row != 0]).sum(-1) for row in matrix.T], -1)
+        else:
+            y = sum(x[..., places] * factors for places, factors in zip(*taps))
+    return y.swapaxes(axis, -1)
 
 
 for _n in (1, 2, 3):

@@ -76,7 +76,8 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
     x, whole = batched(F, input, n, name)
     size = tuple(s if o is None else int(o) for o, s in zip(row, x.shape[2:]))
     flat = average and n == 1  # averages of one dimension are averages of two
-    for i in range(input.ndim - n - (0 if average and n < 3 else 1), input.ndim):
+    mean = average and all(o == 1 for o in size)  # which asks for nothing
+    for i in range(input.ndim - n if average and n < 3 else 1, 0 if mean else input.ndim):
         if shape[i] == 0:
             at, shown = (i + 1, [*shape[:-1], 1, shape[-1]]) if flat else (i, shape)
             raise RuntimeError(

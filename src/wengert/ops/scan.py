@@ -109,10 +109,10 @@ def _running(name: str, text: str) -> None:
         outputs=("values", "indices"), nondifferentiable=("indices",), name=name,
     )
     def extreme(input: Array, dim):
-        ordered(f"{name}_cpu", input.dtype)
         d = axis(dim, input.ndim)
         if not input.ndim:
             return input.copy(), np.zeros((), np.int64)
+        ordered(f"{name}_cpu", input.dtype)
         return K.running_extreme(input, d, name == "cummin")
 
     extreme.doc = f"The {text} element so far along ``dim`` and its place: ``(values, indices)``; of equal ones, the last."
@@ -289,7 +289,7 @@ def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
         middle = (after - before) / (2 * gap)
     else:
         left, right = _between(F, gap, d, 0, 1), _between(F, gap, d, 1, 0)
-        middle = (right / left * (here - before) + left / right * (after - here)) / (left + right)
+        middle = -right / (left * (left + right)) * before + (right - left) / (left * right) * here + left / (right * (left + right)) * after
     return F.cat([end(0, 1), middle, end(-1, -1)], d)
 
 
@@ -325,7 +325,7 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if F.dtype_of(input) == np.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
-    if F.dtype_of(input).kind == "b":
+    if F.dtype_of(input).kind == "b" and not (edge_order == 2 and any(hasattr(gap, "shape") for gap in gaps)):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
         )

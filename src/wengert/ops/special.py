@@ -69,7 +69,7 @@ def special_ndtri(input: Array):
     return K.ndtri(real("ndtri_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input: g * ((2 / SQRT_2PI) / F.special_erfcx(input * -(0.5**0.5)))))
+@special(grad=dict(input=lambda F, g, input, result: g * (F.exp(-(result + F.square(input) / 2)) / SQRT_2PI)))
 def special_log_ndtr(input: Array):
     """Logarithm of ``ndtr``, also where that underflows."""
     return K.log_ndtr(real("log_ndtr_cpu", input))

@@ -179,14 +179,22 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
     """
     if np.shape(src) != tuple(size):
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(np.shape(src))}, slice size = {list(size)}")
-    reach = (storage_offset or 0) + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
-    if reach * input.itemsize > input.nbytes:
+    if _apart(input.shape, input.strides):  # the whole memory is copied, also what ``input`` does not show of it
+        memory, item = memory_of(input), input.itemsize
+        start = input.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+        whole = memory[: memory.size // item * item].copy().view(input.dtype)
+        out = _seen_in(whole, input.shape, tuple(s // item for s in input.strides), start // item)
+        offset = start // item if storage_offset is None else storage_offset
+    else:
+        out = np.array(input)
+        whole, offset = memory_of(out).view(out.dtype), storage_offset or 0
+    reach = offset + 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
+    if reach > whole.size:
         raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {storage_offset or 0}, and itemsize {input.itemsize} requiring "
-            f"a storage size of {reach * input.itemsize} are out of bounds for storage of size {input.nbytes}"
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {input.itemsize} requiring "
+            f"a storage size of {reach * input.itemsize} are out of bounds for storage of size {whole.nbytes}"
         )
-    out = np.array(input)
-    memory_of(out).view(out.dtype)[_places(size, stride, storage_offset or 0)] = src
+    whole[_places(size, stride, offset)] = src
     return out
 
 

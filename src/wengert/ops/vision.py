@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import is_half
 from ..arrays.errors import warn
 from .operator import family
 from .pooling import along
@@ -36,7 +37,7 @@ def _positions(size: int, out: int, scale: float | None, align: bool) -> tuple[A
 
 
 def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
-    """The matrix ``(size, out)`` of linear or cubic interpolation."""
+    """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms that it adds up (None: what is not zero)."""
     at, step = _positions(size, out, scale, align)
     matrix = np.zeros((size, out))
     columns = np.arange(out)
@@ -53,20 +54,19 @@ def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, a
         else:
             w = np.maximum(1 - np.abs(t), 0) if mode == "linear" else _cubic(t, -0.5)
         w = np.where((rows >= low) & (rows < high), w, 0.0)
-        return (w / w.sum(0)).astype(dtype)
+        return (w / w.sum(0)).astype(dtype), None
     if mode == "linear":
         at = at if align else np.maximum(at, 0)
         low = np.minimum(np.floor(at).astype(int), size - 1)
         high = np.minimum(low + 1, size - 1)
         t = np.clip(at - low, 0, 1)
-        np.add.at(matrix, (low, columns), 1 - t)
-        np.add.at(matrix, (high, columns), t)
+        places, factors = np.stack([low, high]), np.stack([1 - t, t])
     else:
         base = np.floor(at)
-        for k in range(-1, 3):
-            rows = np.clip(base + k, 0, size - 1).astype(int)
-            np.add.at(matrix, (rows, columns), _cubic(at - base - k, -0.75))
-    return matrix.astype(dtype)
+        near = np.arange(-1, 3)[:, None]
+        places, factors = np.clip(base + near, 0, size - 1).astype(int), _cubic(at - base - near, -0.75)
+    np.add.at(matrix, (places, columns), factors)
+    return matrix.astype(dtype), (places, factors.astype(dtype))
 
 
 def _nearest(size: int, out: int, scale: float | None, exact: bool) -> Any:
@@ -167,7 +167,8 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         wide = F.cast(input, np.dtype(np.float32))
         done = interpolate.define(F, wide, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
         return F.cast(F.clamp(F.round(done), 0, 255), d)
-    y = input
+    half = is_half(d) and not mode.startswith("nearest")  # rounded once, at the end
+    y = F.cast(input, np.dtype(np.float32)) if half else input
     for axis, (s, o, scale) in enumerate(zip(space, out, scales)):
         if mode.startswith("nearest"):
             index = _nearest(s, o, scale, mode == "nearest-exact")
@@ -175,9 +176,10 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
                 y = F.index_select(y, 2 + axis, F.constant(index))
             continue
         kind = {"bicubic": "cubic", "lanczos": "lanczos"}.get(mode, "linear")
-        if s == o and scale in (None, 1.0):
+        if out == space and set(scales) <= {None, 1.0}:
             continue
-        y = along(F, y, 2 + axis, _weights(kind, s, o, scale, bool(align_corners), antialias, F.dtype_of(input)))
+        y = along(F, y, 2 + axis, *_weights(kind, s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
+    y = F.cast(y, d) if half else y
     return y if y is not input else input * 1
 
 
@@ -250,6 +252,8 @@ def pixel_unshuffle(F, input, downscale_factor):
     *lead, c, h, w = input.shape
     if h % r or w % r:
         raise RuntimeError(f"pixel_unshuffle expects height to be divisible by downscale_factor, but input.size(-2)={h} is not divisible by {r}")
+    if 0 in input.shape:
+        return F.clone(input)  # not taken apart
     k = len(lead)
     x = F.reshape(input, (*lead, c, h // r, r, w // r, r))
     x = F.permute(x, (*range(k), k, k + 2, k + 4, k + 1, k + 3))
@@ -287,7 +291,7 @@ def affine_grid(F, theta, size, align_corners=None):
         raise NotImplementedError(
             f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {size}."
         )
-    if d.kind != "f":
+    if d.kind not in "fV":
         raise ValueError(f"Expected theta to have floating point type, but got torch.{d}")
     if tuple(theta.shape[-2:]) != (len(size) - 2, len(size) - 1) or theta.ndim != 3:
         expected = f"Expected a batch of 2D affine matrices of shape Nx2x3 for size {size}. Got torch.Size({list(theta.shape)})."

@@ -8,6 +8,6 @@ SAMPLES = {
     "view_as_real": [],
     "view_as_complex": [],
     "angle": [call(A(3)), call(A(0))],
-    "polar": [call(P(3), A(3)), call(A(2, 1), A(3)), call(P(0), A(0))],
+    "polar": [call(P(3), A(3)), call(P(2, 1), A(3)), call(P(0), A(0))],
     "conj_physical": [call(A(3))],
 }

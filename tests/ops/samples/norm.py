@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..sampling import A, P, call
 
 SAMPLES = {
-    "layer_norm": [call(A(2, 3), (3,)), call(A(2, 3), 3, A(3), A(3)), call(A(2, 3, 4), (3, 4), A(3, 4), A(3, 4)), call(A(2, 3, 4), [4], A(4), None, 0.1),
+    "layer_norm": [call(A(2, 3), (3,)), call(A(2, 3), [3], A(3), A(3)), call(A(2, 3, 4), (3, 4), A(3, 4), A(3, 4)), call(A(2, 3, 4), [4], A(4), None, 0.1),
                    call(A(4), (4,), None, A(4)), call(A(0, 3), (3,), A(3), A(3))],
     "rms_norm": [call(A(2, 3), (3,)), call(A(2, 3), (3,), A(3)), call(A(2, 3, 4), (3, 4), A(3, 4), 0.1), call(A(4), (4,), A(4)), call(A(0, 3), (3,), A(3))],
     "group_norm": [call(A(2, 4), 2), call(A(2, 4, 3), 2, A(4), A(4)), call(A(2, 3, 2, 2), 3, A(3)), call(A(2, 4, 3), 1, None, A(4), 0.1),

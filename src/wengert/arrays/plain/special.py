@@ -8,7 +8,7 @@ Algorithm AS 241 (1988); the gamma-function fits are this project's own (Chebysh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -346,7 +346,7 @@ def zeta(s: Array, q: Array) -> Array:
     for k, c in enumerate(_ZETA_TAIL):
         total = total + c * factor * b
         factor = factor * (s + 2 * k + 1) * (s + 2 * k + 2) / (a * a)
-    total = np.where(q == np.inf, 0.0, total)
+    total = np.where((q == np.inf) | (s == np.inf), np.nan, total)  # as PyTorch's terms leave it
     total = np.where(pole | (s == 1.0), np.inf, total)
     return np.where(invalid, np.nan, total)
 
@@ -359,11 +359,19 @@ def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
     if n == 0:
         return digamma(x, out=out)
     if n == 1:
-        return trigamma(x, out=out)
+        return deliver(_poles(np.asarray(x), trigamma(x)), result_type(x), out)
     x = np.asarray(x)
     factorial = float(np.prod(np.arange(1.0, n + 1.0)))
     value = zeta(np.float64(n + 1), x.astype(np.float64)) * (factorial if n % 2 else -factorial)
     return deliver(value, result_type(x), out)
+
+
+def _poles(x: Array, value: Array) -> Array:
+    """``trigamma`` with what PyTorch gives at negative whole numbers: as much as rounding leaves of infinity."""
+    kind: Any = np.float64 if x.dtype == np.float64 else np.float32
+    with np.errstate(all="ignore"):
+        large = (PI / np.sin(kind(PI) * x.astype(kind, copy=False))) ** 2
+    return np.where((x < 0) & (x == np.floor(x)), large, value)
 
 
 @_elementwise
