@@ -87,7 +87,7 @@ def linear(call: Call) -> Any:
     """``input @ weight.T + bias``; with one weight for all it is the operator itself."""
     x, w, bias = call["input"], call["weight"], call["bias"]
     if "weight" not in call.batched:
-        if "bias" not in call.batched:
+        if "bias" not in call.batched and (bias is None or (call.rank("bias") == 1 and call.rank("weight") == 2)):
             return call.run()
         found = function("linear")(x, w)
         base = found if "input" in call.batched else _f("unsqueeze", found, 0)
@@ -105,7 +105,9 @@ def linear(call: Call) -> Any:
             base = _f("squeeze", _f("matmul", _f("unsqueeze", x, 1), turned), 1)
         else:
             base = _f("matmul", x, turned if n == 2 else _f("reshape", turned, (call.size, *[1] * (n - 2), *turned.shape[1:])))
-    return base if bias is None else base + call.aligned("bias", base.dim() - 1)
+    if bias is None:
+        return base
+    return base + (call.aligned("bias", base.dim() - 1) if "bias" in call.batched else bias)
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------
