@@ -91,7 +91,8 @@ def conv(x: Array, weight: Array, bias: Array | None, stride: Ints, padding: Int
 def conv_input(g: Array, weight: Array, shape: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Array:
     kernel, found = weight.shape[2:], NotImplemented
     around = tuple([d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation)])
-    if all(s == 1 for s in stride) and min(around) >= 0 and weight.size and np.isfinite(weight.sum()) and not _plain_conv.pointwise(kernel, stride, padding):
+    plain = not all(s == 1 for s in stride) or min(around) < 0 or not weight.size or _plain_conv.pointwise(kernel, stride, padding)
+    if not plain and np.isfinite(weight.sum()):  # what is not finite would come out of the padding, times zero
         o, c = weight.shape[:2]  # a convolution with every filter turned around, and filters and channels exchanged
         backwards: tuple[Any, ...] = (..., *[slice(None, None, -1)] * len(kernel))
         turned = weight.reshape(groups, o // groups, c, *kernel).swapaxes(1, 2)[backwards]

@@ -83,8 +83,13 @@ def _polar_angle(F: Any, g: Any, result: Any) -> Any:
     return -F.imag(F.conj(g) * result)
 
 
+def _polar_length(F: Any, g: Any, abs: Any, angle: Any) -> Any:
+    """A magnitude that is negative counts, as in PyTorch, for a positive one in the other direction."""
+    return (F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle)) * F.where(abs == 0, 0, abs / F.abs(abs))
+
+
 @operator(
-    grad=dict(abs=lambda F, g, abs, angle: (F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle)) * F.where(abs == 0, 0, abs / F.abs(abs)), angle=_polar_angle),
+    grad=dict(abs=_polar_length, angle=_polar_angle),
     wirtinger=True,
     places=("torch",),
     layout="elementwise",
