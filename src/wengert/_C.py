@@ -10,6 +10,7 @@ from typing import Any
 from ._custom_fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ._custom_fallback import get_mode as _get_autograd_fallback_mode
 from ._custom_fallback import set_mode as _set_autograd_fallback_mode
+from ._function_modes import _len_torch_function_stack
 from ._test_operators import _test_warn_in_autograd
 from .autograd._engine import (
     ImperativeEngine,
@@ -24,7 +25,7 @@ from .autograd.function import Error, Function, delayed
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from .autograd.graph import Node
 from .graph.engine import keeps_graph
-from .graph.modes import is_grad_enabled, is_inference_mode_enabled, modes
+from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, modes
 from .graph.node import InputMetadata
 from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
 from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
@@ -32,6 +33,7 @@ from .tensor.meta import AccumulateGrad, CopySlices
 from .tensor.overrides import DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
 from .tensor.saved import SavedTensor
+from .utils._python_dispatch import _len_torch_dispatch_stack
 
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False
@@ -70,6 +72,16 @@ class _DelayedError(metaclass=_AlsoNodes):
 def _undefined_grad() -> Any:
     """A function that gives its tensor, whose gradient stays undefined."""
     return _Undefined.apply
+
+
+class _EnableTorchFunction:
+    """As long as this object lives, subclasses of Tensor are asked, also within ``DisableTorchFunctionSubclass``."""
+
+    def __init__(self) -> None:
+        self._before = change(bare=False).bare
+
+    def __del__(self) -> None:
+        change(bare=self._before)
 
 
 class _WeakTensorRef:
@@ -144,6 +156,7 @@ __all__ = [
     "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_get_obj_in_tls", "_is_key_in_tls", "_nn", "_remove_obj_from_tls",
     "_set_autograd_fallback_mode", "_stash_obj_in_tls",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
+    "_EnableTorchFunction", "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
     "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled",

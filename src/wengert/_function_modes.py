@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from .graph.modes import modes, set_modes
+from .tensor.watched import watch_forever
 
 __all__ = ["BaseTorchFunctionMode", "TorchFunctionMode"]
 
@@ -37,6 +39,11 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
+        if inspect.ismethod(self.__torch_function__) and self.__torch_function__.__self__ is type(self):
+            raise RuntimeError(
+                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+            )
+        watch_forever()
         m = modes()
         set_modes(m.with_(functions=(*m.functions, self)))
         return self
@@ -70,3 +77,8 @@ def _get_current_function_mode_stack() -> list[Any]:
 def _is_torch_function_mode_enabled() -> bool:
     """Whether some mode is active."""
     return bool(modes().functions)
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes are active."""
+    return len(modes().functions)

@@ -17,11 +17,9 @@ from ._function_modes import (  # noqa: F401  the private names are used by libr
 from .tensor import Tensor
 from .tensor.overrides import (
     DisableTorchFunctionSubclass,
-    ask,
     handle_torch_function,
     has_torch_function,
     is_tensor_like,
-    owners_of,
 )
 from .tensor.tensor import members
 
@@ -38,20 +36,21 @@ __all__ = [
 # Functions of the top namespace that are never overridden: they take no tensor, or are not about its values.
 _IGNORED = (
     "arange", "as_tensor", "asarray", "cartesian_prod", "empty", "empty_strided", "eye", "from_dlpack", "from_numpy", "frombuffer", "full",
-    "get_default_dtype", "get_rng_state", "initial_seed", "is_grad_enabled", "is_inference_mode_enabled", "linspace", "load", "logspace",
+    "get_default_dtype", "get_rng_state", "initial_seed", "is_grad_enabled", "is_inference_mode_enabled", "is_storage", "is_tensor",
+    "linspace", "load", "logspace",
     "manual_seed", "ones", "rand", "randint", "randn", "randperm", "save", "scalar_tensor", "seed", "set_default_dtype", "set_grad_enabled",
-    "set_printoptions", "set_rng_state", "tensor", "tril_indices", "triu_indices", "zeros",
+    "set_printoptions", "set_rng_state", "tensor", "tril_indices", "triu_indices", "typename", "zeros",
 )  # fmt: skip
 
 
 def has_torch_function_unary(x: Any) -> bool:
-    """Whether one value overrides operators."""
-    return bool(owners_of((x,)))
+    """Whether one value overrides operators, or a function mode is active."""
+    return has_torch_function((x,))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
-    """Whether some of the arguments overrides operators."""
-    return bool(owners_of(args))
+    """Whether some of the arguments overrides operators, or a function mode is active."""
+    return has_torch_function(args)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -68,8 +67,8 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Callable[..
     def inner(func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            owners = owners_of(dispatcher(*args, **kwargs))
-            return ask(wrapped, owners, args, kwargs) if owners else func(*args, **kwargs)
+            relevant = dispatcher(*args, **kwargs)
+            return handle_torch_function(wrapped, relevant, *args, **kwargs) if has_torch_function(relevant) else func(*args, **kwargs)
 
         return wrapped
 
@@ -87,10 +86,11 @@ def get_ignored_functions() -> set[Any]:
 def _addresses() -> dict[Any, str]:
     """Every function that can be overridden, with its name."""
     found: dict[Any, str] = {}
-    for place, functions in get_overridable_functions().items():
+    for place in get_overridable_functions():
         prefix = "torch.Tensor" if place is Tensor else "torch" + place.__name__.partition("wengert")[2]
-        for f in functions:
-            found.setdefault(f, f"{prefix}.{f.__self__.fget.__name__}.{f.__name__}" if _of_property(f) else f"{prefix}.{f.__name__}")
+        for name, f in (members() if place is Tensor else vars(place)).items():
+            if inspect.isfunction(f) and not (place is not Tensor and name.startswith("_")):
+                found.setdefault(f, f"{prefix}.{name}")
     for name, prop in members().items():
         if isinstance(prop, property):
             found |= {prop.__get__: f"torch.Tensor.{name}.__get__", prop.__set__: f"torch.Tensor.{name}.__set__"}
@@ -107,7 +107,7 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     torch = import_module(__name__.rpartition(".")[0])
     ignored = get_ignored_functions()
     found: dict[Any, list[Any]] = {}
-    for place in (torch, torch.nn.functional, torch.linalg, torch.fft, torch.special):
+    for place in (torch, torch.functional, torch.nn.functional, torch.linalg, torch.fft, torch.special):
         public = {n: f for n, f in vars(place).items() if not n.startswith("_") and inspect.isfunction(f)}
         found[place] = [f for f in dict.fromkeys(public.values()) if f not in ignored]
     methods: list[Any] = []

@@ -337,3 +337,169 @@ def test_the_table(capsys):
     assert [line.split() for line in lines[2:]] == [
         ["Global", "240", "100.00%"], ["-", "aten.addmm", "240", "100.00%"], ["Sequential", "240", "100.00%"], ["-", "aten.addmm", "240", "100.00%"],
     ]  # fmt: skip
+
+
+def counting(torch, answer=None):
+    """A mode that notes what it is asked for."""
+
+    class Noting(torch.overrides.TorchFunctionMode):
+        def __init__(self):
+            self.seen = []
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.seen.append(func)
+            return func(*args, **(kwargs or {})) if answer is None else answer
+
+    return Noting()
+
+
+CREATION = (
+    "ones(2)", "zeros(2, 3)", "empty(2)", "full((2,), 3)", "rand(2)", "randn(2)", "randint(3, (2,))", "randperm(3)", "arange(3)", "eye(2)",
+    "linspace(0, 1, 3)", "tensor([1])", "as_tensor([1])", "zeros_like(x)", "randn_like(x)", "normal(0.0, 1.0, (2,))", "manual_seed(0)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", [c for c in CREATION if c != "manual_seed(0)"])
+def test_creation_is_seen(torch, call):
+    scope = {"torch": torch, "x": torch.ones(2)}
+    with counting(torch, -1):
+        assert eval(f"torch.{call}", scope) == -1
+    with counting(torch) as mode:
+        assert isinstance(eval(f"torch.{call}", scope), torch.Tensor)
+    assert mode.seen == [getattr(torch, call.partition("(")[0])]
+
+
+@pytest.mark.parametrize("call", ["x.new_zeros(2)", "x.detach()", "x.uniform_()", "x.fill_(3)", "x.new_tensor([1.0])", "x.item()", "x[0]"])
+def test_methods_that_make_something_are_seen(torch, call):
+    scope = {"x": torch.ones(1)}
+    with counting(torch, -1):
+        assert eval(call, scope) == -1
+
+
+def test_modes_nest_around_creation(torch):
+    outer, inner = counting(torch), counting(torch)
+    with outer, inner, inner:
+        torch.empty(2)
+    assert inner.seen == [torch.empty] * 2 and outer.seen == [torch.empty]
+
+
+def test_devices_are_seen(torch):
+    class Elsewhere(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            if func == torch.device and args and isinstance(args[0], int):
+                args = ("xla", args[0])
+            elif func == torch.device and isinstance(kwargs.get("device"), int):
+                kwargs["device"] = f"xla:{kwargs['device']}"
+            return func(*args, **kwargs)
+
+    with Elsewhere():
+        for d in (torch.device(1), torch.device(device=1)):
+            assert d.type == "xla" and d.index == 1
+    assert torch.device(device="cpu") == torch.device("cpu")
+
+
+def test_a_mode_that_declines_leaves_it_to_the_arguments(torch):
+    class Half(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return 0.5 if func is torch.mean else NotImplemented
+
+    x = Half([1.0, 2.0])
+    with counting(torch, NotImplemented):
+        assert torch.mean(x) == 0.5
+        with pytest.raises(TypeError, match="all __torch_function__ handlers returned NotImplemented"):
+            torch.max(x)
+        with pytest.raises(TypeError, match="all __torch_function__ handlers returned NotImplemented"):
+            torch.ones(2)
+
+
+def test_modes_see_functions_of_programs(torch):
+    overrides = torch.overrides
+
+    def twice(x):
+        if overrides.has_torch_function((x,)):
+            return overrides.handle_torch_function(twice, (x,), x)
+        return x + x
+
+    mode = counting(torch)
+    assert not overrides.has_torch_function_unary(1) and not overrides.has_torch_function_variadic(1, 2)
+    with mode:
+        assert overrides.has_torch_function_unary(1) and overrides.has_torch_function_variadic(1, 2)
+        assert twice(3) == 6
+    assert mode.seen == [twice]
+    with pytest.raises(TypeError, match="sequence"):
+        overrides.has_torch_function(object())
+
+
+def test_what_makes_no_mode(torch):
+    class Classy(torch.overrides.TorchFunctionMode):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    with pytest.raises(RuntimeError, match="classmethod is not supported, please make it a plain method"), Classy():
+        torch.ones(1) + 1
+    with pytest.raises(NotImplementedError), torch.overrides.TorchFunctionMode():
+        torch.ones(1)
+    with torch.overrides.BaseTorchFunctionMode():
+        assert torch.ones(2).sum() == 2
+    before = torch._C._len_torch_function_stack()
+    with counting(torch), counting(torch):
+        assert torch._C._len_torch_function_stack() == before + 2
+
+
+def test_keys_and_values_take_indexing_over(torch):
+    class Key:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return "taken"
+
+    class TensorKey(torch.Tensor):
+        __torch_function__ = Key.__torch_function__
+
+    for key in (Key(), TensorKey()):
+        seen = []
+        x = torch.tensor([5, 6])
+        assert x[key] == "taken" and x[0, key] == "taken"
+        x[key] = 1
+        x[0, key] = 1
+        x[0] = key
+        assert seen == [torch.Tensor.__getitem__] * 2 + [torch.Tensor.__setitem__] * 3 and x.tolist() == [5, 6]
+
+
+def test_subclasses_are_asked_again(torch):
+    class Sub(torch.Tensor):
+        pass
+
+    x = Sub([1.0, 2.0])
+    with torch._C.DisableTorchFunctionSubclass():
+        assert type(x.sum()) is torch.Tensor
+        again = torch._C._EnableTorchFunction()
+        assert type(x.sum()) is Sub
+        del again
+        assert type(x.sum()) is torch.Tensor
+
+
+def test_names_lead_back(torch):
+    for functions in torch.overrides.get_overridable_functions().values():
+        for f in functions:
+            assert eval(torch.overrides.resolve_name(f), {"torch": torch}) == f
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "complex64"])
+def test_the_old_constructor_gives_a_view(torch, dtype):
+    class Sub(torch.Tensor):
+        pass
+
+    for cls in (Sub, torch.Tensor):
+        x = torch.ones(2, dtype=getattr(torch, dtype))
+        y = cls(x)
+        assert type(y) is cls and y._is_view() and y._base is x and y.dtype == x.dtype and not y.requires_grad
+        y.zero_()
+        assert x._version == 1 and not x.any()
+        if dtype == "float32":
+            leaf = torch.ones(2, requires_grad=True)
+            (cls(leaf) * 3).sum().backward()
+            assert leaf.grad.tolist() == [3, 3] and cls(leaf).grad_fn.name() == "AliasBackward0"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import modes, set_modes
 from .dispatch import as_called
 from .functions import function, inplace_function
-from .overrides import owners_of
+from .overrides import ask, owners_of
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes) -> Any:
     finally:
         set_modes(modes().with_(functions=m.functions))
     if answer is NotImplemented:
+        owners = owners_of((*args, *kwargs.values()))
+        if owners:
+            return ask(func, owners, args, kwargs)
         raise TypeError(
             f"Multiple dispatch failed for 'torch.{func.__name__}'; all __torch_function__ handlers returned NotImplemented: the mode "
             f"{type(mode).__name__}, types {list(types)}"

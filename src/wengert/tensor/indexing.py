@@ -18,6 +18,7 @@ from . import call
 from .errors import warn
 from .functions import function, inplace_function
 from .meta import requires_grad
+from .overrides import ask, owners_of
 from .tensor import Tensor
 
 _NO_MASK = (
@@ -37,6 +38,9 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if found is not None:
         last = found[1]
         return function("select_index" if last is int else "unsqueeze_index" if last is None else "basic_index")(self, found[0])
+    owners = _owners(self, key)
+    if owners:
+        return ask(Tensor.__getitem__, owners, (self, key), {})
     basic, advanced, last = split(self, key)
     out = self
     if basic is not None:
@@ -45,6 +49,12 @@ def getitem(self: Tensor, key: Any) -> Tensor:
         exact = all(k._data.dtype == bool for k in advanced[1])
         return function("index")(out, advanced[0], exact)
     return function("basic_index" if kind is slice else "alias_index")(self, (...,)) if out is self else out
+
+
+def _owners(self: Tensor, *values: Any) -> list[Any]:
+    """Those among a tensor, its keys and what is written to it that override operators."""
+    row = [self, *(x for v in values for x in (v if type(v) is tuple else (v,)))]
+    return owners_of(row) if any(hasattr(type(x), "__torch_function__") and type(x) not in call.PLAIN for x in row) else []
 
 
 def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
@@ -126,6 +136,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if type(key) is call.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
         inplace_function("copy")(self, function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
+        return
+    owners = _owners(self, key, value)
+    if owners:
+        ask(Tensor.__setitem__, owners, (self, key, value), {})
         return
     basic, advanced, _ = split(self, key)
     target = self if basic is None else function("basic_index")(self, basic)

@@ -273,12 +273,19 @@ Parameter.__torch_function__ = disabled  # type: ignore[method-assign,assignment
 
 
 def has_torch_function(args: Any) -> bool:
-    """Whether some argument overrides operators."""
-    return bool(owners_of(args))
+    """Whether one of the arguments (a sequence) overrides operators, or a function mode is active."""
+    if not hasattr(args, "__iter__"):
+        raise TypeError(f"expected a sequence, got {type(args).__name__}")
+    return bool(modes().functions) or bool(owners_of(args))
 
 
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Dispatch ``public_api`` to the ``__torch_function__`` of ``relevant_args``."""
+    """Dispatch ``public_api`` to the innermost function mode, or the ``__torch_function__`` of ``relevant_args``."""
+    m = modes()
+    if m.functions:
+        from .function_modes import ask_mode
+
+        return ask_mode(public_api, args, kwargs, m)
     return ask(public_api, owners_of(relevant_args), args, kwargs)
 
 

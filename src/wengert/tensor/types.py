@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..graph.modes import RECORD, modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,6 +57,12 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
+_KINDS = frozenset((
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu",
+    "mtia", "privateuseone",
+))  # fmt: skip
+
+
 class device:
     """Where a tensor lives: ``device("cpu")`` (NumPy) or ``device("cuda", 0)`` (CuPy)."""
 
@@ -64,14 +71,26 @@ class device:
     type: str
     index: int | None
 
-    def __new__(cls, type: Any = "cpu", index: int | None = None) -> device:
-        if isinstance(type, device):
+    def __new__(cls, *args: Any, **kwargs: Any) -> device:
+        m = modes()
+        if m is not RECORD and m.functions:
+            from .function_modes import ask_mode
+
+            return ask_mode(cls, args, kwargs, m)
+        return cls._made(*args, **kwargs)
+
+    @classmethod
+    def _made(cls, type: Any = None, index: int | None = None, device: Any = None) -> Any:
+        type = device if type is None else type
+        if type is None:
+            type = "cpu"
+        if isinstance(type, cls):
             return type
         self = object.__new__(cls)
         if isinstance(type, int):
             type, index = "cuda", type
         kind, _, number = str(type).partition(":")
-        if kind not in ("cpu", "cuda", "meta", "mps", "xpu"):
+        if kind not in _KINDS:
             raise RuntimeError(
                 "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, "
                 f"meta, hpu, mtia, privateuseone device type at start of device string: {type}"

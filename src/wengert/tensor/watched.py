@@ -1,7 +1,7 @@
 """Functions that stand in no table of operators, made visible: creation, random numbers, conversion.
 
-They are plain functions, called directly. While somebody watches (a profiler; dispatch modes and tensors that dispatch,
-from the first one on), each one's code is exchanged for code that asks them, so every reference to the function is seen
+They are plain functions, called directly. While somebody watches (a profiler; modes and tensors that dispatch, from the
+first one on), each one's code is exchanged for code that asks them, so every reference to the function is seen
 and a program without watchers pays nothing.
 """
 
@@ -45,11 +45,16 @@ def _seen(*args: Any, _watched: Any, **kwargs: Any) -> Any:
     return _watched(*args, **kwargs)
 
 
-def _asking(event: str, original: Any) -> Any:
+def _asking(event: str, original: Any, public: Any) -> Any:
     name = event.removeprefix("aten::")
+    shown = not name.endswith(" ")
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
+        if m.functions and shown:
+            from .function_modes import ask_mode
+
+            return ask_mode(public, args, kwargs, m)
         if m.dispatch or general_path.DISPATCHING:
             from .factories import dispatched
 
@@ -82,12 +87,12 @@ def watch_creation() -> None:
             _before.append((f, code, defaults))
             original = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
             original.__kwdefaults__ = defaults
-            f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original)}  # the old code does not mind
+            f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original, f)}  # the old code does not mind
             f.__code__ = _seen.__code__.replace(co_freevars=code.co_freevars)
 
 
 def watch_forever() -> None:
-    """Dispatch modes are entered too often for the exchange to be undone each time."""
+    """Modes are entered too often for the exchange to be undone each time."""
     global _forever
     if not _forever:
         _forever = True

@@ -118,6 +118,11 @@ def _for_device(name: str, test: Any, case: Case) -> dict[str, Any]:
     return made
 
 
+def get_all_device_types() -> list[str]:
+    """The devices to test on."""
+    return ["cpu"]
+
+
 class tol(NamedTuple):
     """How close numbers have to be."""
 

@@ -75,3 +75,58 @@ def get_all_dtypes(include_half: bool = True, include_bfloat16: bool = True, inc
     """Every dtype, without the families that are not wanted."""
     further = (("float16", include_half), ("bfloat16", include_bfloat16), ("bool", include_bool))
     return [*all_types(), *(NAMES[n] for n, wanted in further if wanted), *(_COMPLEX if include_complex else ())]
+
+
+def all_types_and_half() -> tuple[Any, ...]:
+    """The floating types, the integers, and float16."""
+    return (*all_types(), NAMES["float16"])
+
+
+def complex_types_and(*dtypes: Any) -> tuple[Any, ...]:
+    """The complex types, and ``dtypes``."""
+    return _COMPLEX + dtypes
+
+
+def double_types() -> tuple[Any, ...]:
+    """float64 and complex128."""
+    return (NAMES["float64"], NAMES["complex128"])
+
+
+def empty_types() -> tuple[Any, ...]:
+    """None."""
+    return ()
+
+
+def custom_types(*dtypes: Any) -> tuple[Any, ...]:
+    """``dtypes``."""
+    return dtypes
+
+
+def get_all_int_dtypes() -> list[Any]:
+    """The integers up to 64 bits."""
+    return list(_INTEGRAL)
+
+
+def get_all_complex_dtypes(include_complex32: bool = False) -> list[Any]:
+    """complex64 and complex128."""
+    return list(_COMPLEX)
+
+
+def get_all_fp_dtypes(include_half: bool = True, include_bfloat16: bool = True) -> list[Any]:
+    """The floating types, also those of 16 bits unless they are not wanted."""
+    return [*_FLOATING, *(NAMES[n] for n, wanted in (("float16", include_half), ("bfloat16", include_bfloat16)) if wanted)]
+
+
+def get_all_math_dtypes(device: Any) -> list[Any]:
+    """The dtypes that arithmetic is tested with on a device: here without those of 16 bits."""
+    return [*_INTEGRAL, *_FLOATING, *_COMPLEX]
+
+
+def highest_precision_float(device: Any) -> Any:
+    """float64."""
+    return NAMES["float64"]
+
+
+def highest_precision_complex(device: Any) -> Any:
+    """complex128."""
+    return NAMES["complex128"]

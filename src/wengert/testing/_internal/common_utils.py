@@ -30,6 +30,7 @@ from .families import resolve
 from .families import unchanged as _unchanged
 from .families import unchanged_with as _unchanged_with
 from .helpers import *  # noqa: F403
+from .matrices import *  # noqa: F403
 from .sparse_inputs import SparseInputs
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ TEST_NUMPY = TEST_WITH_LAPACK = True
 TEST_WITH_SLOW = os.environ.get("PYTORCH_TEST_WITH_SLOW") == "1"
 TEST_WITH_SLOW_GRADCHECK = os.environ.get("PYTORCH_TEST_WITH_SLOW_GRADCHECK") == "1"
 SEED = 1234
+GRADCHECK_NONDET_TOL = 1e-12
+ACCELERATOR_TYPE: str | None = None
+NATIVE_DEVICES = ("cpu", "cuda", "xpu", "meta", "mps", "mtia", "privateuseone")
 
 
 def set_rng_seed(seed: int | None = None) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import io
+import itertools
 import os
+import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -15,11 +19,25 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ..._settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled, use_deterministic_algorithms
+import numpy as np
+
+from ..._settings import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_float32_matmul_precision,
+    use_deterministic_algorithms,
+)
+from ..._settings import set_default_tensor_type as _set_default_tensor_type
+from ...arrays.dtypes import NAMES, get_default_dtype, set_default_dtype
+from ...tensor.creation import tensor
 from ...tensor.tensor import Tensor
 
 __all__ = [
-    "BytesIOContext", "DeterministicGuard", "TemporaryDirectoryName", "TemporaryFileName", "clone_input_helper", "copy_func", "device_sleep",
+    "BytesIOContext", "bytes_to_scalar", "chunk_list", "find_free_port", "gcIfJetson", "get_function_arglist", "get_tensors_from",
+    "iter_indices", "lazy_skip_if", "numpy_to_torch_dtype", "numpy_to_torch_dtype_dict", "recover_orig_fp32_precision", "retry",
+    "set_default_tensor_type", "shell", "skip_if_pytest", "torch_to_numpy_dtype_dict",
+    "DeterministicGuard", "TemporaryDirectoryName", "TemporaryFileName", "clone_input_helper", "copy_func", "device_sleep",
     "first_sample", "get_cycles_per_ms", "is_iterable", "is_iterable_of_tensors", "load_tests", "noncontiguous_like",
     "raise_on_run_directly", "run_concurrently", "set_cwd", "skip_exception_type", "suppress_warnings", "wrapDeterministicFlagAPITest",
     "xfailIf", "xfail_inherited_tests",
@@ -233,3 +251,140 @@ def noncontiguous_like(t: Any) -> Any:
     result[..., 0] = filler
     result[..., 1] = t.detach()
     return result[..., 1].requires_grad_(t.requires_grad)
+
+
+def iter_indices(tensor: Any) -> Iterable[Any]:
+    """The index of each element: numbers if there is one dimension, else tuples."""
+    if tensor.dim() == 0:
+        return range(0)
+    return range(tensor.size(0)) if tensor.dim() == 1 else itertools.product(*map(range, tensor.size()))
+
+
+def get_tensors_from(args: Any, kwargs: Any) -> set[Any]:
+    """The tensors among these arguments."""
+    return {x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)}
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+numpy_to_torch_dtype_dict: dict[Any, Any] = {
+    np.dtype(name).type: NAMES[name]
+    for name in (
+        "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64",
+        "complex128",
+    )
+}  # fmt: skip
+torch_to_numpy_dtype_dict: dict[Any, Any] = {
+    **{ours: theirs for theirs, ours in numpy_to_torch_dtype_dict.items()},
+    NAMES["bfloat16"]: np.float32,
+}
+
+
+def numpy_to_torch_dtype(np_dtype: Any) -> Any:
+    """The dtype of tensors for one of NumPy's, given as a type or as a dtype."""
+    return numpy_to_torch_dtype_dict[np_dtype if isinstance(np_dtype, type) else np.dtype(np_dtype).type]
+
+
+def bytes_to_scalar(byte_list: list[int], dtype: Any, device: Any) -> Any:
+    """The number that has these bytes, as a 0-d tensor."""
+    value = np.frombuffer(bytes(byte_list), torch_to_numpy_dtype_dict[dtype])[0]
+    return tensor(value.item(), dtype=dtype, device=device)
+
+
+# -- programs and tests -----------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def set_default_tensor_type(tensor_type: Any) -> Iterator[None]:
+    """Another default type of tensors inside."""
+    before = get_default_dtype()
+    _set_default_tensor_type(tensor_type)
+    try:
+        yield
+    finally:
+        set_default_dtype(before)
+
+
+def recover_orig_fp32_precision(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the test may change how exactly products of float32 are computed."""
+
+    @functools.wraps(fn)
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        before = get_float32_matmul_precision()
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            set_float32_matmul_precision(before)
+
+    return guarded
+
+
+def retry(ExceptionToCheck: Any, tries: int = 3, delay: float = 3, skip_after_retries: bool = False) -> Callable[[Any], Any]:
+    """Decorator: a test that raises this exception is tried again after ``delay`` seconds, ``tries`` times in all."""
+
+    def mark(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def again(*args: Any, **kwargs: Any) -> Any:
+            for _ in range(tries - 1):
+                try:
+                    return f(*args, **kwargs)
+                except ExceptionToCheck as error:
+                    print(f"{error}, Retrying in {delay} seconds...")
+                    time.sleep(delay)
+            try:
+                return f(*args, **kwargs)
+            except ExceptionToCheck as error:
+                if skip_after_retries:
+                    raise unittest.SkipTest(f"Skipping after {tries} consecutive {error}") from error
+                raise
+
+        return again
+
+    return mark
+
+
+def lazy_skip_if(condition_fn: Callable[[], bool], reason: str) -> Callable[[Any], Any]:
+    """Decorator: the test is skipped if ``condition_fn()``, which is called when it runs."""
+
+    def mark(f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def asked(*args: Any, **kwargs: Any) -> Any:
+            if condition_fn():
+                raise unittest.SkipTest(reason)
+            return f(*args, **kwargs)
+
+        return asked
+
+    return mark
+
+
+def skip_if_pytest(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the test is skipped where pytest runs it."""
+    return lazy_skip_if(lambda: "PYTEST_CURRENT_TEST" in os.environ, "does not work under pytest")(fn)
+
+
+def gcIfJetson(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for small cards: leaves the test as it is."""
+    return fn
+
+
+def get_function_arglist(func: Any) -> list[str]:
+    """The names of a function's positional parameters."""
+    return inspect.getfullargspec(func).args
+
+
+def chunk_list(lst: Sequence[Any], nchunks: int) -> list[Any]:
+    """Every ``nchunks``-th element from the first on, from the second on, and so forth."""
+    return [lst[i::nchunks] for i in range(nchunks)]
+
+
+def shell(command: Sequence[str], cwd: Any = None, env: Any = None, stdout: Any = None, stderr: Any = None, timeout: float | None = None) -> int:
+    """Run a command; its exit code."""
+    return subprocess.run(command, cwd=cwd, env=env, stdout=stdout, stderr=stderr, timeout=timeout, check=False).returncode
+
+
+def find_free_port() -> int:
+    """A port of this machine that nobody listens to."""
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return int(s.getsockname()[1])
