@@ -590,8 +590,6 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
         raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
     if m.mutation is not None:
         m.mutation.before_write(t)
-    if not shared and overlapping(t._data):
-        raise RuntimeError(OVERLAP)
     if not t._data.flags.writeable:
         if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
             t._data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._data)
@@ -608,6 +606,8 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if recording and t._edge is None and meta is not None and meta.requires_grad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    if not shared and overlapping(t._data):
+        raise RuntimeError(OVERLAP)
     check_normal(t, m)
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.errors import warn_once
-from .functions import function
+from .functions import function, inplace_function
 from .overloads import FUNCTIONS, METHODS
+
+from .tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..ops.operator import Operator
 
 _REMOVED = "torch.{0} is deprecated in favor of {1} and will be removed in a future PyTorch release.\n"
 _EQUAL = "This transform will produce equivalent results for all valid (symmetric positive definite) inputs."
@@ -27,6 +31,9 @@ TEXTS = {
     "should be replaced with\nLU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
     "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
     "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
+    "lu_solve": "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\nNote that "
+    "torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced with\n"
+    "X = torch.linalg.lu_solve(LU, pivots, B)",
     "cross": "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
     "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release.",
     "chain_matmul": "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which "
@@ -65,3 +72,32 @@ for _name in TEXTS:
     FUNCTIONS[_name] = _warning(_name, FUNCTIONS.get(_name) or function(_name))
     if _name not in FUNCTIONS_ONLY:
         METHODS[_name] = FUNCTIONS[_name]
+
+
+def former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call in the old order, where numbers stood before the tensors that they multiply, as one in the new order.
+
+    ``add(x, alpha, y)``, ``addcmul(x, value, a, b)``; ``addmm(beta, x, alpha, a, b)`` or ``addmm(beta, x, a, b)``, where methods
+    have ``x`` in front.
+    """
+    name, numbers = op.name + "_" * inplace, op.params[-op.kwonly :]
+    row = list(args)
+    if not isinstance(row[0], Tensor) and op.kwonly == 2:
+        row[:2] = row[1::-1]
+    count = len(row) - len(op.tensors)
+    given, others = row[1 : 1 + count], row[1 + count :]
+    right = count <= len(numbers) and isinstance(row[0], Tensor) and not any(isinstance(v, Tensor) for v in given)
+    if not right or not all(isinstance(v, Tensor) or len(op.tensors) == 2 for v in others) or any(kwargs[n] != 1 for n in numbers):
+        raise TypeError(f"{name}() takes {len(op.tensors)} positional arguments but {len(args)} were given")
+    first, out = (["Tensor input"], ["Tensor out = None"]) if not inplace else ([], [])
+    typed = [f"Tensor {p}" for p in op.tensors[1:]]
+    before = [f"Number {n}" for n in numbers[:count]]
+    before = [before[0], *first, *before[1:]] if op.kwonly == 2 else [*first, *before]
+    after = [*first, *typed, "*", *(f"Number {n} = 1" for n in numbers), *out]
+    old = ", ".join([*before, *typed, *(["*", *out] if out else [])])
+    warn_once(
+        f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the following signatures instead:\n"
+        f"\t{name}({', '.join(after)})",
+    )
+    call = inplace_function(op.name) if inplace else function(op.name)
+    return call(row[0], *others, **{**kwargs, **dict(zip(numbers, given))})

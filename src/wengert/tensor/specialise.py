@@ -39,7 +39,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=general, inplace=inplace,
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
-        respelled=_respelled, foreign=_foreign, stranger=_stranger, UNSET=UNSET, KIND=dt.dtype,
+        respelled=_respelled, former=_former, foreign=_foreign, stranger=_stranger, UNSET=UNSET, KIND=dt.dtype,
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
@@ -97,6 +97,15 @@ def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tup
     return tuple(row), out
 
 
+FORMER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "addmv", "addr")  # have a deprecated order of arguments, too
+
+
+def _former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from .overloads_deprecated import former
+
+    return former(op, inplace, args, kwargs)
+
+
 def fast(op: Operator) -> bool:
     """Whether the declaration is simple enough for a short cut: one output, no lists of tensors, nothing hidden."""
     simple = op.outputs is not ... and not op.aux and not op.tensor_lists and not op.lazy
@@ -132,7 +141,8 @@ def _signature(op: Operator, kind: str) -> str:
     if op.variadic:  # permute(*dims): what follows the variadic parameter is keyword-only
         at = plain.index(op.variadic)
         return ", ".join([*plain[:at], f"*{op.variadic}", *plain[at + 1 :], *keyword, "**more"])
-    return ", ".join([*plain, *(["*", *keyword] if keyword else []), "**more"])
+    star = "*old" if op.name in FORMER else "*"
+    return ", ".join([*plain, *([star, *keyword] if keyword else []), "**more"])
 
 
 def source(op: Operator, kind: str = "call") -> str:
@@ -141,6 +151,9 @@ def source(op: Operator, kind: str = "call") -> str:
     add = lines.append
     args = "(" + ", ".join(op.params) + ",)"
     special = kind in ("dunder", "reflected", "augmented")
+    if op.name in FORMER and not special:
+        names = ", ".join(f"{p}={p}" for p in op.params[-op.kwonly :])
+        add(f"    if old: return former(op, {kind == 'inplace'}, ({', '.join(op.params[: -op.kwonly])}, *old), dict({names}, **more))")
     if special:  # the further parameters have their defaults: plain names, so that the rest reads the same
         for p in op.params[2:]:
             add(f"    {p} = {op.defaults[p]!r}")
