@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from ..arrays.errors import warn_once
 from .functions import function, inplace_function
 from .overloads import FUNCTIONS, METHODS
-
 from .tensor import Tensor
 
 if TYPE_CHECKING:
