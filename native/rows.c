@@ -173,6 +173,7 @@ static void work_on_norm_grad(void *context, size begin, size end, int chunk)
     const struct norm_job *job = context;
 #define RUN(SUFFIX, REAL)                                                                                              \
     REAL *sums = (REAL *)job->partial + 2 * job->n * chunk;                                                            \
+    if (job->partial) memset(sums, 0, 2 * job->n * sizeof *sums);                                                      \
     kernels->normalize_grad_##SUFFIX(job->out ? (REAL *)job->out + begin * job->n : NULL,                              \
                                      job->need_weight ? sums : NULL, job->need_bias ? sums + job->n : NULL,            \
                                      (const REAL *)job->g + begin * job->n, (const REAL *)job->x + begin * job->n,     \
@@ -280,16 +281,14 @@ static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssiz
     const int dims = (int)PyLong_AsLong(args[5]);
     PyObject *result = NULL, *grad_weight = NULL, *grad_bias = NULL;
     PyArrayObject *g = contiguous(args[0]), *x = contiguous(x_given), *out = NULL;
-    char *partial = NULL;
+    PyArrayObject *partial = NULL;
     if (!g || !x || (need_x && !(out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x))))) goto done;
-    const int chunks = pool_chunks(rows, 0.5 * n);
-    if ((need_weight || need_bias) && !(partial = calloc(2 * chunks * n, PyArray_ITEMSIZE(x)))) {
-        PyErr_NoMemory();
-        goto done;
-    }
+    int chunks = pool_chunks(rows, 0.5 * n);
+    if (chunks > 2 * pool_get_threads()) chunks = 2 * pool_get_threads(); /* each leaves sums to be added up */
+    if ((need_weight || need_bias) && !(partial = scratch(2 * chunks * n, PyArray_ITEMSIZE(x)))) goto done;
     struct norm_job job = {.type = PyArray_TYPE(x), .out = out ? PyArray_BYTES(out) : NULL, .x = PyArray_BYTES(x),
                            .g = PyArray_BYTES(g), .mean = parameter_data(args[2]), .rstd = parameter_data(args[3]),
-                           .weight = parameter_data(args[4]), .partial = partial, .need_weight = need_weight,
+                           .weight = parameter_data(args[4]), .partial = partial ? PyArray_BYTES(partial) : NULL, .need_weight = need_weight,
                            .need_bias = need_bias, .n = n};
     Py_BEGIN_ALLOW_THREADS
     pool_run(work_on_norm_grad, &job, rows, chunks);
@@ -299,7 +298,7 @@ static PyObject *normalize_grad(PyObject *module, PyObject *const *args, Py_ssiz
     result = PyTuple_Pack(3, out ? (PyObject *)out : Py_None, grad_weight ? grad_weight : Py_None,
                           grad_bias ? grad_bias : Py_None);
 done:
-    free(partial);
+    Py_XDECREF(partial);
     Py_XDECREF(g);
     Py_XDECREF(x);
     Py_XDECREF(out);

@@ -118,11 +118,55 @@ static void F(normalize_rows)(REAL *out, REAL *mean, REAL *rstd, const REAL *x, 
     }
 }
 
+/* Lines that are needed soon, on their way to the second cache. */
+static inline void F(fetch)(const REAL *row)
+{
+#ifdef __GNUC__
+    for (size k = 0; k < LANES; k += 64 / sizeof(REAL)) __builtin_prefetch(row + k, 0, 2);
+#else
+    (void)row;
+#endif
+}
+
+/* The usual case, all gradients of a layer with weights: two passes over a row, which fetch the next one. */
+static inline void F(normalize_grad_row)(REAL *restrict out, REAL *restrict grad_weight, REAL *restrict grad_bias, const REAL *restrict g,
+                                         const REAL *restrict x, REAL centre, REAL scale, const REAL *restrict weight, int centred, size n)
+{
+    REAL totals[128 / sizeof(REAL)] = {0}, alongs[128 / sizeof(REAL)] = {0}, total = 0, along = 0;
+    size i0 = 0;
+#define GATHER(i, total, along)                                                    \
+    const REAL normal = (x[i] - centre) * scale, weighted = g[i] * weight[i];      \
+    grad_weight[i] += g[i] * normal;                                               \
+    if (grad_bias) grad_bias[i] += g[i];                                           \
+    total += weighted, along += weighted * normal;
+    for (; i0 + LANES <= n; i0 += LANES)
+        for (size j = 0; j < LANES; j++) { GATHER(i0 + j, totals[j], alongs[j]) }
+    for (size i = i0; i < n; i++) { GATHER(i, total, along) }
+#undef GATHER
+    if (i0) {
+        LANE_FOLD(totals, a + b)
+        LANE_FOLD(alongs, a + b)
+        total += totals[0], along += alongs[0];
+    }
+    total = centred ? total / (REAL)n : 0, along /= (REAL)n;
+    for (i0 = 0; i0 + LANES <= n; i0 += LANES) {
+        F(fetch)(x + n + i0), F(fetch)(g + n + i0);
+        for (size i = i0; i < i0 + LANES; i++) out[i] = (g[i] * weight[i] - total - (x[i] - centre) * scale * along) * scale;
+    }
+    for (size i = i0; i < n; i++) out[i] = (g[i] * weight[i] - total - (x[i] - centre) * scale * along) * scale;
+}
+
 static void F(normalize_grad_rows)(REAL *out, REAL *grad_weight, REAL *grad_bias, const REAL *g, const REAL *x,
                                    const REAL *mean, const REAL *rstd, const REAL *weight, size rows, size n)
 {
     for (size r = 0; r < rows; r++, x += n, g += n) {
         const REAL centre = mean ? mean[r] : 0, scale = rstd[r];
+        if (out && weight && grad_weight) {
+            if (grad_bias) F(normalize_grad_row)(out, grad_weight, grad_bias, g, x, centre, scale, weight, mean != NULL, n);
+            else F(normalize_grad_row)(out, grad_weight, NULL, g, x, centre, scale, weight, mean != NULL, n);
+            out += n;
+            continue;
+        }
         if (grad_weight) EACH grad_weight[i] += g[i] * ((x[i] - centre) * scale);
         if (grad_bias) EACH grad_bias[i] += g[i];
         if (!out) continue;
