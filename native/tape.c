@@ -36,7 +36,7 @@ typedef struct {
 
 /* What the floors above the arrays have told: their classes, and where the slots lie in their objects. */
 static struct {
-    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_sequence, *edge_of, *unversioned, *accumulate,
+    PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
         *in_order_of;
     PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
     PyObject *made; /* NULL, or what is told of every node */
@@ -132,13 +132,27 @@ static int open_edge(PyObject *pair, Edge *edge)
     return failed;
 }
 
+/* As the function of this name in graph/node.py. */
+static PyObject *leaf_sequence(void)
+{
+    PyObject *number = Py_TYPE(at.sequence)->tp_iternext(at.sequence);
+    if (!number) return NULL;
+    const long long drawn = PyLong_AsLongLong(number), last = PyLong_AsLongLong(PyList_GET_ITEM(at.leaf_row, 0));
+    if (drawn != last - 1) PyList_SetItem(at.leaf_row, 1, Py_NewRef(number));
+    PyList_SetItem(at.leaf_row, 0, Py_NewRef(number));
+    const long long first = PyLong_AsLongLong(PyList_GET_ITEM(at.leaf_row, 1));
+    if (drawn == first) return number;
+    Py_DECREF(number);
+    return PyFloat_FromDouble((double)first + (double)(first - drawn) * 0x1p-20);
+}
+
 /* The edge to an AccumulateGrad node for the leaf `t`, which has none. */
 static int new_accumulator(PyObject *t, PyObject *meta, Edge *edge)
 {
     PyObject *array = SLOT(t, at.data), *shape, *number, *reference, *node;
     if (SLOT(meta, at.meta_hooks) != Py_None || SLOT(meta, at.grad_dtype) != Py_False) return open_edge(PyObject_CallOneArg(at.edge_of, t), edge);
     if (!(node = bare(at.accumulate))) return -1;
-    if (!(shape = shape_of(array)) || !(number = PyObject_CallNoArgs(at.leaf_sequence))) {
+    if (!(shape = shape_of(array)) || !(number = leaf_sequence())) {
         Py_XDECREF(shape);
         Py_DECREF(node);
         return -1;
@@ -806,18 +820,18 @@ static Py_ssize_t slot(PyObject *type, const char *name)
     return offset;
 }
 
-/* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, leaf_sequence, edge_of, unversioned,
+/* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, leaf_row, edge_of, unversioned,
  * AccumulateGrad, in_order_of): what operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *defaults;
     (void)module;
     if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
-                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.leaf_sequence, &at.edge_of, &at.unversioned, &at.accumulate,
+                          &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.leaf_row, &at.edge_of, &at.unversioned, &at.accumulate,
                           &at.in_order_of))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
-                        at.sequence, at.leaf_sequence, at.edge_of, at.unversioned, at.accumulate, at.in_order_of};
+                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},

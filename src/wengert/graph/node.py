@@ -21,17 +21,15 @@ if TYPE_CHECKING:
 # Counts down, so that a min-heap pops the newest node first. The counter is shared by all threads: what matters is
 # that a node's number lies below those of its inputs.
 next_sequence: Callable[[], int] = itertools.count(0, -1).__next__
-_row = 1, 1  # the number drawn last for a leaf, and that of the first leaf of its row
+leaf_row: list[int] = [1, 1]  # the number drawn last for a leaf, and that of the first leaf of its row; native/tape.c draws from it too
 
 
 def leaf_sequence() -> float:
     """A number for a leaf's accumulator. Of the leaves of one node the first is come to first, as in PyTorch."""
-    global _row
-    last, first = _row
     number = next_sequence()
-    if number != last - 1:  # other nodes stand between
-        first = number
-    _row = number, first
+    if number != leaf_row[0] - 1:  # other nodes stand between
+        leaf_row[1] = number
+    leaf_row[0], first = number, leaf_row[1]
     return number if number == first else first + (first - number) * 2.0**-20
 
 

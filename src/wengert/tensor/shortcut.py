@@ -13,7 +13,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels
 from ..arrays.layouts import in_order_of
 from ..graph.modes import RECORD, SILENT, modes
-from ..graph.node import leaf_sequence, next_sequence
+from ..graph.node import leaf_row, next_sequence
 from . import call
 from .meta import META_DEFAULTS, AccumulateGrad, Meta, View, edge_of
 from .record import _UNVERSIONED
@@ -44,7 +44,7 @@ def _tell() -> None:
         return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
-        call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, leaf_sequence, edge_of,
+        call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, leaf_row, edge_of,
         _UNVERSIONED, AccumulateGrad, in_order_of,
     )  # fmt: skip
     _told = True
