@@ -292,9 +292,18 @@ def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             set_modes(m)
     else:
         answer = run(op, args, m, False)
+        _check(answer, op.outputs is ... or len(op.outputs) > 1 or bool(op.aux))
     if op.outputs is ... or len(op.outputs) > 1 or op.aux:
         return tuple(_array(v) for v in answer), list(answer)
     return _array(answer), [answer]
+
+
+def _check(answer: Any, several: bool) -> None:
+    """Refuse what is no result of an operator with one tensor, or several, as its result."""
+    if several and not isinstance(answer, (tuple, list)):
+        raise RuntimeError(f"Object of type '{type(answer).__name__}' is not an instance of 'sequence'")
+    if not several and not isinstance(answer, general_path.Tensor_):
+        raise RuntimeError(f"Unable to cast {answer!s} to Tensor: a __torch_dispatch__ gave a {type(answer).__name__}")
 
 
 def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
@@ -425,6 +434,8 @@ def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dic
     row = list(args[:first])
     while row and (p := op.params[len(row) - 1]) in op.defaults and row[-1] is op.defaults[p]:
         row.pop()
+    if op.name == "cast":
+        kwargs["dtype"] = row.pop()
     return tuple(list(v) if type(v) is tuple and all(type(n) is int for n in v) else v for v in row), kwargs  # PyTorch's sizes are lists
 
 
@@ -450,7 +461,10 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
 
 def detached(t: Any, m: Modes) -> Any:
     """``t.detach()``, seen by the modes."""
-    return ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
+    found = ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
+    if found is not None:
+        _check(found, False)
+    return found
 
 
 def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:

@@ -111,6 +111,8 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
     elif name.endswith("_like"):
         kwargs = {"pin_memory": False} | kwargs
     answer = ask(getattr(getattr(aten, theirs), overload), call, False, args, kwargs, m)
+    if not (answer is None or name == "item" or isinstance(answer, general_path.Tensor_)):
+        raise RuntimeError(f"Unable to cast {answer!s} to Tensor: a __torch_dispatch__ gave a {type(answer).__name__}")
     return answer._require() if wanted else answer
 
 

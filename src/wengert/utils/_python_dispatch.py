@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes, set_modes
@@ -43,6 +44,8 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
+        if inspect.ismethod(self.__torch_dispatch__) and self.__torch_dispatch__.__self__ is type(self):
+            raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method")
         watch_forever()
         m = modes()
         set_modes(m.with_(dispatch=(*m.dispatch, self)))
