@@ -75,3 +75,13 @@ def test_small_helpers(torch, internal):
     assert second_time() == 5
 
     assert internal("common_device_type").get_all_device_types() == ["cpu"]
+
+
+def test_names_that_tests_ask_for(torch):
+    types = importlib.import_module(f"{torch.__name__}.types")
+    assert types.py_sym_types == (torch.SymInt, torch.SymFloat, torch.SymBool)
+    assert not isinstance(3, torch.SymInt) and not isinstance(1.5, types.py_sym_types) and torch.SymInt.__module__ == "torch"
+    as_tuple = torch.autograd._tensor_or_tensors_to_tuple
+    x = torch.ones(1)
+    assert as_tuple(None, 2) == (None, None) and as_tuple(x, 1) == (x,) and as_tuple([x, x], 2) == (x, x)
+    assert issubclass(torch.autograd.NestedIOFunction, torch.autograd.Function)

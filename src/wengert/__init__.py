@@ -109,6 +109,7 @@ _LOWLEVEL = (
 _ELSEWHERE = {  # name -> (module, its name there)
     **{f"_test_autograd_multiple_dispatch{n}": ("_test_operators", f"_test_autograd_multiple_dispatch{n}") for n in ("", "_view", "_view_copy")},
     **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
+    **{n: ("types", n) for n in ("SymBool", "SymFloat", "SymInt")},
     "save": ("serialization", "save"), "load": ("serialization", "load"),
     "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),

@@ -24,3 +24,28 @@ _TensorOrTensorsOrGradEdge: TypeAlias = Any
 _symsize = _size
 _dispatchkey: TypeAlias = Any
 
+
+
+class SymInt:
+    """The class of integers that a compiler keeps open: no number is one here, and ``isinstance`` may ask."""
+
+    __module__ = "torch"
+
+
+class SymFloat:
+    """The class of floats that a compiler keeps open: no number is one here."""
+
+    __module__ = "torch"
+
+
+class SymBool:
+    """The class of truth values that a compiler keeps open: no value is one here."""
+
+    __module__ = "torch"
+
+
+IntLikeType: TypeAlias = int | SymInt
+FloatLikeType: TypeAlias = float | SymFloat
+BoolLikeType: TypeAlias = bool | SymBool
+PySymType: TypeAlias = SymInt | SymFloat | SymBool
+py_sym_types = (SymInt, SymFloat, SymBool)

@@ -22,7 +22,7 @@ backward, grad = overridable(_backward.backward), overridable(_backward.grad)
 _LAZY = {
     "_functions": ("_functions", None), "forward_ad": ("forward_ad", None), "functional": ("functional", None),
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
-    "SavedTensor": ("_function_node", "SavedBase"),
+    "SavedTensor": ("_function_node", "SavedBase"), "NestedIOFunction": ("function", "NestedIOFunction"),
     "profiler": ("profiler", None), "profiler_util": ("profiler_util", None), "kineto_available": ("profiler", "kineto_available"),
     "_profiler_enabled": ("profiler", "_is_profiler_enabled"), "DeviceType": ("profiler_util", "DeviceType"),
     "_record_function_with_args_enter": ("profiler", "_record_function_with_args_enter"),
@@ -66,6 +66,13 @@ class Variable(metaclass=_VariableMeta):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t = Tensor() if data is None else data.detach()
         return t._require(requires_grad)
+
+
+def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
+    """One tensor, several, or None for each of ``length``, as a tuple."""
+    if tensors is None:
+        return (None,) * length
+    return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
 
 
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
