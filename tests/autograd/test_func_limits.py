@@ -205,3 +205,39 @@ def test_checkpoints_inside_gradients():
     x = wengert.randn(3)
     f = lambda x: wengert.utils.checkpoint.checkpoint(wengert.sin, x, use_reentrant=False).sum()  # noqa: E731
     assert wengert.allclose(wengert.func.grad(f)(x), x.cos())
+
+
+@pytest.mark.parametrize("way", ["grad", "vjp", "jvp", "jacrev", "jacfwd", "vmap"])
+def test_no_backward_inside(torch, way):
+    leaf, x = torch.randn(3, requires_grad=True), torch.randn(3)
+
+    def unrelated(x):
+        (leaf * 2).sum().backward()
+        return x.sin()
+
+    def of_all(x):
+        torch.autograd.backward([(leaf * x).sum()])
+        return x.sin()
+
+    for f in (unrelated, of_all):
+        with pytest.raises(RuntimeError, match=r"backward\(\) called inside a functorch transform"):
+            transforms(torch)[way](f, x)
+    assert leaf.grad is None
+
+
+def test_data_of_each_example(torch):
+    def writes(x):
+        x.data = torch.ones(2)
+        return x
+
+    with pytest.raises(RuntimeError, match="accessing `data` under vmap"):
+        torch.vmap(lambda x: x.data)(torch.ones(3, 2))
+    with pytest.raises(RuntimeError, match="mutating directly with `.data` under vmap"):
+        torch.vmap(writes)(torch.ones(3, 2))
+
+
+def test_a_partial_function_is_named(torch):
+    from functools import partial
+
+    with pytest.raises(ValueError, match=r"vmap\(functools.partial\(add, ...\), in_dims=2"):
+        torch.vmap(partial(torch.add, other=1), in_dims=2)(torch.ones(3))

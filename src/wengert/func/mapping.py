@@ -7,6 +7,7 @@ in it does the whole batch at once, whatever the nesting of maps and gradients.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import transforming
@@ -113,6 +114,8 @@ def _once(func: Any, args: Any, fronts: Any, dims: Any, size: int, kwargs: Any, 
 
 
 def _name(func: Any) -> str:
+    if isinstance(func, partial):
+        return f"functools.partial({_name(func.func)}, ...)"
     return getattr(func, "__name__", None) or repr(func)
 
 

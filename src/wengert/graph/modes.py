@@ -120,6 +120,11 @@ NO_REQUIRES_GRAD = (
 )
 NO_RETAIN_GRAD = f"You are attempting to call Tensor.retain_grad() {_INSTEAD} retain_grad() outside of a function being transformed instead."
 
+NO_BACKWARD = (
+    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
+    "backward() outside of functorch transforms."
+)
+
 
 def change(**changes: Any) -> Modes:
     """Switch modes for this thread or task; gives the record that was in force."""

@@ -78,6 +78,10 @@ def backward(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    if tensor_module.transforms.get()[0]:
+        from ..graph.modes import NO_BACKWARD
+
+        raise RuntimeError(NO_BACKWARD)
     m = modes()
     everyday = (m is RECORD or m is SILENT) and inputs is None and not create_graph and not call.RECORDING_TENSORS
     if everyday and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...graph.modes import map_levels, modes
+from ...graph.modes import NO_BACKWARD, map_levels, modes
 from ..functions import function
 from ..overrides import disabled
 from ..tensor import Tensor
@@ -34,10 +34,6 @@ NO_GRAD_MODE = (
     "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being "
     "transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, "
     "jacfwd, hessian) or call requires_grad_() outside of a function being transformed instead."
-)
-NO_BACKWARD = (
-    "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
-    "backward() outside of functorch transforms."
 )
 
 
@@ -208,7 +204,10 @@ class Batched(Tensor):
     __bool__ = _refused(NO_BRANCH)
     tolist = numpy = data_ptr = __array__ = __dlpack__ = _refused(NO_STORAGE)
     __deepcopy__ = __reduce_ex__ = _refused("Cannot access storage of BatchedTensorImpl", NotImplementedError)
-    data = property(_refused("accessing `data` under vmap transform is not allowed"))  # type: ignore[assignment]
+    data = property(  # type: ignore[assignment]
+        _refused("accessing `data` under vmap transform is not allowed"),
+        _refused("mutating directly with `.data` under vmap transform is not allowed."),
+    )
     backward = _refused(NO_BACKWARD)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
