@@ -19,9 +19,14 @@ else:
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from torch.testing._internal import common_utils
     from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal.opinfo import core
 
 from tests.parity.twins import Twin, label, ours
+
+for place in (common_utils, core):
+    place.extract_test_fn = lambda: None  # for every operator it looks through the whole stack for a unittest: there is none
 
 pytestmark = pytest.mark.parity
 
