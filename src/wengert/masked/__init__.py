@@ -1,4 +1,4 @@
-"""``torch.masked``: reductions and normalisations of the elements that a mask lets through, and ``MaskedTensor``.
+"""``torch.masked``: reductions and normalisations of the elements that a mask lets through.
 
 >>> import wengert as torch
 >>> x = torch.tensor([[-3.0, -2.0, -1.0], [0.0, 1.0, 2.0]])
