@@ -224,3 +224,87 @@ def test_disabled_scalers_do_nothing(torch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert not torch.cuda.amp.GradScaler().is_enabled()
+
+
+class TestSettings:
+    """What regions set and restore, set by hand."""
+
+    @pytest.fixture(autouse=True)
+    def as_before(self, torch):
+        yield
+        torch.set_autocast_enabled("cpu", False)
+        torch.set_autocast_dtype("cpu", torch.bfloat16)
+        torch.set_autocast_cache_enabled(True)
+
+    def test_on_and_off(self, torch):
+        a = torch.ones(2, 2)
+        torch.set_autocast_enabled("cpu", True)
+        assert torch.is_autocast_enabled("cpu") and (a @ a).dtype == torch.bfloat16
+        with torch.autocast("cpu", enabled=False):
+            assert (a @ a).dtype == torch.float32
+        torch.set_autocast_enabled("cpu", False)
+        assert not torch.is_autocast_enabled("cpu") and (a @ a).dtype == torch.float32
+        with torch.autocast("cpu"):
+            torch.set_autocast_enabled("cpu", False)
+            assert (a @ a).dtype == torch.float32
+            with torch.autocast("cpu"):
+                assert (a @ a).dtype == torch.bfloat16
+            assert (a @ a).dtype == torch.float32
+        assert not torch.is_autocast_enabled("cpu")
+
+    def test_precision(self, torch):
+        a = torch.ones(2, 2)
+        torch.set_autocast_dtype("cpu", torch.float16)
+        with torch.autocast("cpu"):
+            assert (a @ a).dtype == torch.float16
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            assert (a @ a).dtype == torch.bfloat16 == torch.get_autocast_dtype("cpu")
+        assert torch.get_autocast_dtype("cpu") == torch.float16 == torch.get_autocast_dtype("cuda")
+
+    def test_cache(self, torch):
+        torch.set_autocast_cache_enabled(False)
+        with torch.autocast("cpu"):
+            assert not torch.is_autocast_cache_enabled()
+        with torch.autocast("cpu", cache_enabled=True):
+            assert torch.is_autocast_cache_enabled()
+        assert not torch.is_autocast_cache_enabled()
+
+    def test_casts_are_shared_by_nested_regions(self, torch):
+        def cast(y):
+            return y.grad_fn.next_functions[1][0]
+
+        a, w = torch.ones(2, 2), torch.ones(2, 2, requires_grad=True)
+        with torch.autocast("cpu"):
+            first = a @ w
+            with torch.autocast("cpu"):
+                assert cast(a @ w) is cast(first)
+            assert cast(a @ w) is cast(first)
+            torch.clear_autocast_cache()
+            assert cast(a @ w) is not cast(first)
+
+    def test_nesting(self, torch):
+        with torch.autocast("cpu"):
+            assert torch.autocast_increment_nesting() == 2 and torch.autocast_decrement_nesting() == 1
+        assert torch.autocast_increment_nesting() == 1 and torch.autocast_decrement_nesting() == 0
+
+    def test_devices(self, torch):
+        assert torch.amp.is_autocast_available("cpu") and torch.amp.is_autocast_available("cuda")
+        assert not torch.amp.is_autocast_available("meta")
+        torch.set_autocast_enabled("cuda", True)
+        assert torch.is_autocast_enabled() and torch.is_autocast_enabled("cuda") and not torch.is_autocast_enabled("cpu")
+        torch.set_autocast_enabled(False)
+        assert not torch.is_autocast_enabled()
+        with pytest.raises(RuntimeError, match="unknown device type for autocast"):
+            torch.is_autocast_enabled("meta")
+        with pytest.raises(TypeError, match="must be str, not int"):
+            torch.get_autocast_dtype(3)
+        with pytest.raises(TypeError, match="must be torch.dtype, not str"):
+            torch.set_autocast_dtype("cpu", "x")
+
+    def test_names_of_old(self, torch):
+        with pytest.warns(DeprecationWarning, match="get_autocast_dtype"):
+            assert torch.get_autocast_cpu_dtype() == torch.bfloat16
+        with pytest.warns(FutureWarning, match="torch.cpu.amp.autocast"), torch.cpu.amp.autocast():
+            assert torch.is_autocast_enabled("cpu")
+        with pytest.warns(FutureWarning, match="custom_fwd"):
+            torch.cuda.amp.custom_fwd(lambda ctx, x: x)

@@ -247,7 +247,6 @@ def typename(obj: Any) -> str:
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on for a device in this thread."""
-    import sys
+    from .amp.autocast_settings import is_autocast_enabled as asked
 
-    amp = sys.modules.get("wengert.amp")
-    return amp is not None and amp.is_autocast_enabled(device_type)
+    return asked(device_type)

@@ -12,6 +12,19 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import change, decorate, modes
 from ..tensor import Tensor
 from ..tensor.types import device as _device
+from .autocast_settings import (
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    casts,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    is_autocast_available,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,8 +64,10 @@ class autocast:
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = _device(device_type).type
+        if not is_autocast_available(self.device):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{self.device}'")
         self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
-        self._cache_enabled = True if cache_enabled is None else cache_enabled
+        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and self.device != "cpu":
             warnings.warn(f"{self.device.upper()} is not available or torch_xla is imported. Disabling autocast.", stacklevel=2)
             enabled = False
@@ -67,15 +82,21 @@ class autocast:
         self._before: list[Any] = []
 
     def __enter__(self) -> autocast:
-        observers = modes().observers
-        self._before.append(observers)
-        if self.device == "cpu":
-            others = tuple(o for o in observers if not isinstance(o, _Caster))
-            change(observers=(*others, _Caster(self.fast_dtype, self._cache_enabled)) if self._enabled else others)
+        device = self.device
+        self._before.append((is_autocast_enabled(device), get_autocast_dtype(device), is_autocast_cache_enabled()))
+        self._set(self._enabled, self.fast_dtype, self._cache_enabled)
+        autocast_increment_nesting()
         return self
 
+    def _set(self, enabled: bool, dtype: Any, cached: bool) -> None:
+        set_autocast_dtype(self.device, dtype)
+        set_autocast_enabled(self.device, enabled)
+        set_autocast_cache_enabled(cached)
+
     def __exit__(self, *exc: object) -> None:
-        change(observers=self._before.pop())
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        self._set(*self._before.pop())
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         return decorate(lambda: self, func)
@@ -84,9 +105,8 @@ class autocast:
 class _Caster:
     """The observer of an autocast region."""
 
-    def __init__(self, dtype: Any, cached: bool) -> None:
+    def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
-        self.casts: dict[int, tuple[Tensor, int, Tensor]] | None = {} if cached else None
 
     def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """The operator call with its arguments cast."""
@@ -126,11 +146,12 @@ class _Caster:
             return type(v)(self._cast(x, dtype, m) for x in v)
         if not isinstance(v, Tensor) or v.dtype == dtype or str(v.dtype) not in _ELIGIBLE:
             return v
-        if self.casts is None or not (m.grad and v.is_leaf and v.requires_grad):
+        known = casts() if m.grad and v.is_leaf and v.requires_grad else None
+        if known is None:
             return v.to(dtype)
-        found = self.casts.get(id(v))
+        found = known.get((id(v), dtype))
         if found is None or found[0] is not v or found[1] != v._version:  # written to since: cast again
-            found = self.casts[id(v)] = (v, v._version, v.to(dtype))
+            found = known[id(v), dtype] = (v, v._version, v.to(dtype))
         return found[2]
 
 
@@ -144,44 +165,6 @@ def _named_dtype(name: str) -> Any:
 
 
 _FLOAT32 = _named_dtype("float32")
-
-
-def _caster() -> _Caster | None:
-    return next((o for o in modes().observers if isinstance(o, _Caster)), None)
-
-
-def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast knows the device."""
-    return _device(device_type).type == "cpu"
-
-
-def is_autocast_enabled(device_type: str = "cuda") -> bool:
-    """Whether an autocast region is in force for the device."""
-    return _device(device_type).type == "cpu" and _caster() is not None
-
-
-def is_autocast_cpu_enabled() -> bool:
-    """Whether an autocast region is in force."""
-    return _caster() is not None
-
-
-def is_autocast_cache_enabled() -> bool:
-    """Whether weights are cast once in a region."""
-    caster = _caster()
-    return caster is None or caster.casts is not None
-
-
-def get_autocast_dtype(device_type: str) -> Any:
-    """The lower precision that is, or would be, used for the device."""
-    caster = _caster()
-    if _device(device_type).type != "cpu":
-        return _named_dtype("float16")
-    return _named_dtype("bfloat16") if caster is None else caster.dtype
-
-
-def get_autocast_cpu_dtype() -> Any:
-    """The lower precision that is, or would be, used."""
-    return get_autocast_dtype("cpu")
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:

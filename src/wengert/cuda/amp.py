@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["GradScaler", "autocast"]
+__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 _MOVED = "`torch.cuda.amp.{0}(args...)` is deprecated. Please use `torch.amp.{0}('cuda', args...)` instead."
@@ -87,3 +87,24 @@ class GradScaler:
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Nothing to restore."""
+
+
+def custom_fwd(fwd: Any = None, *, cast_inputs: Any = None) -> Any:
+    """Of old: ``torch.amp.custom_fwd`` for graphics cards."""
+    from ..amp import custom_fwd
+
+    _say_where("custom_fwd")
+    return custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
+
+
+def custom_bwd(bwd: Any) -> Any:
+    """Of old: ``torch.amp.custom_bwd`` for graphics cards."""
+    from ..amp import custom_bwd
+
+    _say_where("custom_bwd")
+    return custom_bwd(bwd, device_type="cuda")
+
+
+def _say_where(name: str) -> None:
+    text = f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}(args..., device_type='cuda')` instead."
+    warnings.warn(text, FutureWarning, stacklevel=3)

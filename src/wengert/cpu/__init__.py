@@ -14,9 +14,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from .arrays import memory as _memory
-from .arrays.memory import empty_cache as empty_cache
-from .arrays.memory import set_cache_limit as set_cache_limit
+from ..arrays import memory as _memory
+from ..arrays.memory import empty_cache as empty_cache
+from ..arrays.memory import set_cache_limit as set_cache_limit
 
 
 def is_available() -> bool:
@@ -148,3 +148,11 @@ def _size(nbytes: float) -> str:
             return f"{nbytes:.0f} {unit}" if unit == "B" else f"{nbytes:.1f} {unit}"
         nbytes /= 1024
     return f"{nbytes:.1f} GiB"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        from importlib import import_module
+
+        return import_module(f"{__name__}.amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
