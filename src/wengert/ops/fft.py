@@ -104,10 +104,10 @@ def _resized(F: Any, x: Any, dims: Any, sizes: Any) -> Any:
             cut[d], shape[d] = slice(0, n), n
     if tuple(shape) != tuple(x.shape):
         x = F.basic_index(x, tuple(cut))
-    fill = [slice(0, n) for n in shape]
+    pads = [0] * (2 * len(shape))  # the last dimension first
     for d, n in zip(dims, sizes):
-        shape[d] = n
-    return x if tuple(shape) == tuple(x.shape) else F.basic_scatter(x, tuple(shape), tuple(fill))
+        pads[2 * (len(shape) - 1 - d) + 1] = n - shape[d]
+    return F.constant_pad_nd(x, tuple(pads)) if any(pads) else x
 
 
 def _dims(x: Any, s: Any, dim: Any) -> tuple[tuple[int, ...], list[int]]:
@@ -142,13 +142,18 @@ def _one(x: Any, n: Any, dim: int) -> tuple[tuple[int, ...], list[int]]:
     return (d,), [x.shape[d] if n is None or n == -1 else n]
 
 
+@operator(grad=dict(input=lambda F, g: F.conj_now(g)), wirtinger=True, pointwise=True, node="ConjBackward0", places=())
+def conj_now(input: Array):
+    return np.conjugate(input)
+
+
 def _complex(F: Any, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
     scale = _scale(norm, forward)
     x = _resized(F, _floating(F, x), dims, sizes)
     if F.is_complex(x):
         return F.transform(x, dims, scale, forward)
     y = F.transform_real(x, dims, scale, False)
-    return y if forward else F.conj_physical(y)
+    return y if forward else F.conj_now(y)
 
 
 def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
@@ -161,8 +166,8 @@ def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
     x = _resized(F, _floating(F, x), dims, sizes)
     if forward:
         return F.transform_real(x, dims, scale, True)
-    y = F.conj_physical(F.transform_real(x, dims[-1:], scale, True))
-    return F.transform(y, dims[:-1], scale, False) if dims[:-1] else y
+    y = F.transform_real(x, dims[-1:], scale, True)
+    return F.transform(F.conj_physical(y), dims[:-1], scale, False) if dims[:-1] else F.conj_now(y)
 
 
 def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
@@ -178,7 +183,7 @@ def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
         return F.transform_to_real(x, dims, scale, size)
     if dims[:-1]:
         x = F.transform(x, dims[:-1], scale, True)
-    return F.transform_to_real(F.conj_physical(x), dims[-1:], scale, size)
+    return F.transform_to_real(F.conj_now(x), dims[-1:], scale, size)
 
 
 # -- torch.fft --------------------------------------------------------------------------------------------------------

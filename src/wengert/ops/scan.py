@@ -223,7 +223,7 @@ def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
     if x.ndim == 1:
         if x.shape[0] != y.shape[d]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
-        width = F.diff(x if y.ndim == 1 else F.reshape(x, (1,) * d + (-1,) + (1,) * (y.ndim - d - 1)), dim=d if y.ndim > 1 else 0)
+        width = F.diff(F.reshape(x, (1,) * d + (-1,) + (1,) * (y.ndim - d - 1)), dim=d)
     else:
         if x.ndim < y.ndim:
             x = F.reshape(x, (1,) * (y.ndim - x.ndim) + tuple(x.shape))
