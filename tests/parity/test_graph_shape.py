@@ -36,9 +36,10 @@ OTHER_SHAPE = {
          "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "nn.functional.multi_head_attention_forward",
          "nn.functional.bilinear", "special.ndtr", "__rmatmul__", "nn.functional.pad/circular"), _ONE),
     **dict.fromkeys(
-        ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power", "linalg.multi_dot", "masked.mean", "native_group_norm",
-         "nn.functional.cosine_similarity", "nn.functional.gaussian_nll_loss", "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals",
-         "quantile", "nanquantile", "stft", "tensordot", "diff", "to_sparse", "__rdiv__", "float", "half", "bfloat16"), _STEPS),
+        ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power", "linalg.multi_dot",
+         "masked.mean", "native_group_norm", "nn.functional.cosine_similarity", "nn.functional.gaussian_nll_loss",
+         "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals", "quantile", "nanquantile", "stft", "tensordot", "diff",
+         "to_sparse", "__rdiv__", "float", "half", "bfloat16"), _STEPS),
     **dict.fromkeys(("cartesian_prod", "kron", "linalg.tensorinv", "linalg.tensorsolve"), _COPY),
     **dict.fromkeys(("fft.fft2", "fft.fftn", "fft.ifft2", "fft.ifftn"), "real numbers are not made complex before their transform"),
     **dict.fromkeys(("masked.prod", "nn.functional.batch_norm"), _LEAF),
