@@ -66,6 +66,7 @@ OTHER_MEMORY = {
             "StdMeanBackward0": "correction", "VarBackward0": "correction", "VarMeanBackward0": "correction",
         },
         _PARTS: {
+            **dict.fromkeys(("AdaptiveAvgPool2DBackward0", "UpsampleLinear1DBackward0"), "axis matrix"),
             "AddmmBackward0": "mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
             "AsStridedBackward0_copy": "size storage_offset stride",
             "ConvolutionBackward0": "bias_sym_sizes_opt output_padding padding transposed",
@@ -85,6 +86,7 @@ OTHER_MEMORY = {
             "IndexCopyBackward0": "source_dim", "IndexReduceBackward0": "index", "LdexpBackward0": "self", "LinalgLuBackward0": "pivot",
             "LinalgLuFactorExBackward0": "pivot", "LinalgSolveTriangularBackward0": "result", "LinalgSvdBackward0": "S_sym_argsize_minus_1",
             "NativeBatchNormBackward0": "result1 result2 training", "NativeGroupNormBackward0": "result1 result2",
+            "PixelUnshuffleBackward0": "downscale_factor",
             "PreluKernelBackward0": "weight", "SumBackward1": "dim keepdim", "ToSparseBackward0": "self_self_sym_blocksize_opt",
             "UnsafeSplitBackward0": "split_size",
         },
