@@ -122,3 +122,84 @@ def test_duals_of_a_subclass(torch, tools):
         log.clear()
         fwAD.make_dual(torch.ones(2), a)
         assert "aten.alias.default" not in log
+
+
+# -- the handler's surroundings, and the backward ------------------------------------------------------------------------
+
+
+def test_grad_mode_inside_a_handler(torch, tools):
+    Logs, _, no_dispatch = tools
+    seen = []
+
+    class Asks(Logs):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            seen.append((torch.is_grad_enabled(), torch.is_inference_mode_enabled()))
+            with no_dispatch():
+                with torch.enable_grad():
+                    assert torch.is_grad_enabled()
+                    assert not (torch.ones(2, requires_grad=True) * 2).requires_grad  # below the tape nothing is recorded
+                with torch.no_grad():
+                    assert not torch.is_grad_enabled()
+                assert torch.is_grad_enabled() is seen[-1][0]
+                return torch.Tensor._make_subclass(cls, func(*args, **(kwargs or {})))
+
+    a = torch.Tensor._make_subclass(Asks, torch.ones(2), True)
+    a * 2
+    with torch.no_grad():
+        a * 2
+    with torch.inference_mode():
+        a * 2
+    assert seen == [(True, False), (False, False), (False, True)]
+    assert torch.is_grad_enabled() and (torch.ones(2, requires_grad=True) * 2).requires_grad
+
+
+BACKWARD = {
+    "product": (lambda torch, a: a * a, "mul sum ones_like expand mul mul add detach"),
+    "matrix product with a plain one": (lambda torch, a: a.view(1, 2).mm(torch.ones(2, 1)), "view mm sum ones_like expand mm view detach"),
+    "exp": (lambda torch, a: a.exp(), "exp detach sum ones_like expand detach mul detach"),
+    "tanh": (lambda torch, a: a.tanh(), "tanh detach sum ones_like expand detach tanh_backward detach"),
+    "relu": (lambda torch, a: a.relu(), "relu detach sum ones_like expand detach threshold_backward detach"),
+    "matrix product, turned": (
+        lambda torch, a: a.view(2, 1).mm(torch.ones(1, 2)).t() / 2, "view mm t div sum ones_like expand div t mm view detach"),
+}
+
+
+@pytest.mark.parametrize("name", BACKWARD)
+def test_the_class_runs_the_backward_too(torch, tools, name):
+    Logs, log, no_dispatch = tools
+    run, expected = BACKWARD[name]
+    a = Logs(torch.full((2,), 0.5)).requires_grad_()
+    run(torch, a).sum().backward()
+    assert [line.split(".")[1] for line in log] == expected.split()
+    assert type(a.grad) is Logs
+    x = torch.full((2,), 0.5, requires_grad=True)
+    run(torch, x).sum().backward()
+    with no_dispatch():
+        assert torch.allclose(a.grad.as_subclass(torch.Tensor), x.grad)
+
+
+def test_gradients_add_up_in_place(torch, tools):
+    Logs, log, _ = tools
+    a = Logs(torch.ones(2)).requires_grad_()
+    for _ in range(2):
+        log.clear()
+        (a * 2).sum().backward()
+    assert "aten.add_.Tensor" in log and "aten.add.Tensor" not in log and type(a.grad) is Logs
+
+
+def test_numbers_are_refused_to_numpy(torch, tools):
+    a = tools[0](torch.ones(2))
+    with pytest.raises(RuntimeError, match=r"\.numpy\(\) is not supported for tensor subclasses"):
+        a.numpy()
+    with pytest.raises(RuntimeError, match=r"\.tolist\(\) is not supported for tensor subclasses"):
+        a.tolist()
+
+
+def test_detached_twins_share_the_version(torch, tools):
+    a = tools[0](torch.ones(2))
+    d = a.detach()
+    d.add_(1)
+    assert a._version == 1 == d._version
+    a.data.add_(1)
+    assert a._version == 1

@@ -19,7 +19,7 @@ operator, composite = family("torch", "Tensor")
 
 def mT(x: Any) -> Any:
     """The matrices of ``x`` transposed: works on arrays and tensors."""
-    return x.mT if hasattr(x, "mT") else x.swapaxes(-1, -2)
+    return x.mT if hasattr(x, "_data") else x.swapaxes(-1, -2)
 
 
 def product(a: Any, b: Any) -> Any:
@@ -143,7 +143,7 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
     return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
 
 
-_mm = dict(input=lambda F, g, mat2: F.matmul(g, mT(mat2)), mat2=lambda F, g, input: F.matmul(mT(input), g))
+_mm = dict(input=lambda F, g, mat2: F.matmul(g, F.t(mat2)), mat2=lambda F, g, input: F.matmul(F.t(input), g))
 
 
 @operator(grad=_mm, linear="each", layout="rows")
@@ -252,8 +252,8 @@ def _scaled(g: Any, factor: Any) -> Any:
 
 _addmm = dict(
     input=lambda F, g, beta: _scaled(g, beta),
-    mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, mT(mat2)), alpha),
-    mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(mT(mat1), g), alpha),
+    mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, F.t(mat2)), alpha),
+    mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(F.t(mat1), g), alpha),
 )
 
 

@@ -17,6 +17,7 @@ from . import tensor as tensor_module
 from .meta import CopySlices, edge_of, requires_grad
 from .spaces import RAW, RECORDED
 from .tensor import Tensor as Tensor_
+from .types import preserve_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -336,7 +337,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
             if create_graph and not edge and (type(t) in call.DISPATCHING or modes().dispatch):
                 from .creation import ones_like
 
-                seeds.append(ones_like(t))
+                seeds.append(ones_like(t, memory_format=preserve_format))
                 continue
             one = np.ones(shape, dtype)
             seeds.append(Tensor_._wrap(one) if create_graph else one)

@@ -121,15 +121,17 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             a = np.asarray(a)
         if layout and type(a) is not Lazy and not (layout == "rows" and a.flags.c_contiguous):
             a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
-        if given is not None and type(given[i]) in DISPATCHING:
+        looking = source is not None and (op.view is True or looks_at(a, source._data))
+        if given is not None and isinstance(given[i], Tensor_) and not (m.inference and type(given[i]) is Tensor_):
             from .wrappers import result
 
-            t, own = result(given[i], args), True
+            looking = looking or (source is not None and type(a) is Ghost and given[i]._is_view())
+            own = own or type(given[i]) in DISPATCHING
+            t = result(given[i], args)
         else:
             t = fresh(a, m)
-            if given is not None and not m.inference and isinstance(given[i], Tensor_):
-                t._vc = given[i]._vc
-        if source is not None and (op.view is True or looks_at(a, source._data)):
+        if looking:
+            assert source is not None
             attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
         results.append(t)
     if m.grad and op.wrt:
@@ -545,10 +547,9 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         from .dispatch import dispatched_inplace
 
         dispatched_inplace(op, args, m)
-        if own and type(target) in DISPATCHING:  # its parts counted the write, if there were any
-            bump(target)
     else:
         put(a, y, y != a if overlapping(a) else True)
+    if not m.below:  # where it is the call above that counts
         bump(target)
     if node is not None:
         if own:

@@ -39,7 +39,10 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         calls = _asked.calls
         if calls and calls[-1][0] is self:  # a mode runs what it was asked to
-            return _perform(calls[-1][1], calls[-1][2], args, kwargs)
+            op, inplace = calls[-1][1:]
+            if not isinstance(op, Operator) and dispatching((*args, *kwargs.values())):  # on tensors of which some dispatch again
+                return ask(self, op, inplace, args, kwargs, modes())
+            return _perform(op, inplace, args, kwargs)
         if self._run is None:
             self._run = _implementation(self._opname)
         return self._run(*args, **kwargs)

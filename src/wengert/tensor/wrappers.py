@@ -71,11 +71,18 @@ _off = getattr(Tensor.__torch_dispatch__, "__func__", None)
 def _detach(self: Any) -> Any:
     if not dispatching((self,)):
         return Tensor.detach(self)
-    return ask(aten.detach.default, Tensor.detach, False, (self,), {}, modes())
+    return _twin(self, self._vc)  # a write to either is one to both
 
 
 def _data(self: Any) -> Any:
-    return _detach(self)
+    return _twin(self, [0]) if dispatching((self,)) else Tensor.data.fget(self)  # type: ignore[attr-defined]
+
+
+def _twin(self: Any, counter: Any) -> Any:
+    found = ask(aten.detach.default, Tensor.detach, False, (self,), {}, modes())
+    if isinstance(found, Tensor) and found is not self and found._edge is None:
+        found._vc = counter
+    return found
 
 
 def _number(self: Any) -> Any:
@@ -155,10 +162,11 @@ def alias(t: Any) -> Any:
 
 def result(t: Any, args: tuple[Any, ...]) -> Any:
     """What a handler gave, as the result of an operator: the tensor itself, unless it is an argument or has a history."""
-    if t._edge is not None or any(t is v for v in args) or (t._meta is not None and t._meta.view is not None):
+    given = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
+    if t._edge is not None or (t._meta is not None and t._meta.requires_grad) or any(t is x for x in given):
         return alias(t)
-    if t._meta is not None:
-        t._meta.requires_grad = False
+    if t._meta is not None:  # what it is a view of is for the operator to say
+        t._meta.view = None
     return t
 
 
@@ -217,7 +225,7 @@ def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
     """Have the node keep the results that it saves, as tensors without history."""
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
-            kept = alias(t)
+            kept = alias(t) if m.packing is not None or not t._dispatches else _detach(t)
             if m.packing is not None:
                 kept._edge = t._edge
             _put(node, 3 * op.saved.index(name), kept, m, True)

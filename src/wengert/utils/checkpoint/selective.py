@@ -61,7 +61,7 @@ class _Kept:
     __slots__ = ("val", "version")
 
     def __init__(self, value: Any) -> None:
-        self.val = value.detach() if isinstance(value, Tensor) and value.requires_grad else value
+        self.val = value.detach() if isinstance(value, Tensor) else value  # what is returned gets a history
         self.version = value._version if isinstance(value, Tensor) and not value.is_inference() else None
 
     def get_val(self, allow_mutation: bool) -> Any:
