@@ -22,6 +22,11 @@ def mT(x: Any) -> Any:
     return x.mT if hasattr(x, "_data") else x.swapaxes(-1, -2)
 
 
+def turned(F: Any, x: Any) -> Any:
+    """``mT`` as rules say it: of a matrix by the operator that PyTorch's rules call."""
+    return mT(x) if F.raw or x.ndim != 2 else F.t(x)
+
+
 def product(a: Any, b: Any) -> Any:
     """``a @ b`` with half precision carried in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
@@ -143,7 +148,7 @@ def mismatch(a: Any, b: Any) -> RuntimeError:
     return RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})")
 
 
-_mm = dict(input=lambda F, g, mat2: F.matmul(g, F.t(mat2)), mat2=lambda F, g, input: F.matmul(F.t(input), g))
+_mm = dict(input=lambda F, g, mat2: F.matmul(g, turned(F, mat2)), mat2=lambda F, g, input: F.matmul(turned(F, input), g))
 
 
 @operator(grad=_mm, linear="each", layout="rows")
@@ -252,8 +257,8 @@ def _scaled(g: Any, factor: Any) -> Any:
 
 _addmm = dict(
     input=lambda F, g, beta: _scaled(g, beta),
-    mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, F.t(mat2)), alpha),
-    mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(F.t(mat1), g), alpha),
+    mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, turned(F, mat2)), alpha),
+    mat2=lambda F, g, mat1, alpha: _scaled(F.matmul(turned(F, mat1), g), alpha),
 )
 
 
