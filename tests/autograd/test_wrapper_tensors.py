@@ -319,6 +319,21 @@ def test_saved_tensor_hooks(torch, wrap):
     agree(torch, a.grad, numbers(torch, 3).exp() * (numbers(torch, 3) + 1))
 
 
+def test_hooks_on_what_is_saved(torch, wrap):
+    a = wrap(numbers(torch, 3), requires_grad=True)
+    y = a.exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda t: t * 2, lambda t: t / 2)
+    y.sum().backward()
+    agree(torch, a.grad, numbers(torch, 3).exp())
+
+
+def test_zeros_for_what_was_not_used(torch, wrap):
+    a, b = (wrap(numbers(torch, 3), requires_grad=True) for _ in range(2))
+    found = torch.autograd.grad((a * 2).sum(), [a, b], materialize_grads=True)
+    assert type(found[1]) is wrap
+    agree(torch, found, (torch.full((3,), 2.0), torch.zeros(3)))
+
+
 def test_what_nodes_show(torch, wrap):
     a = wrap(numbers(torch, 3), requires_grad=True)
     agree(torch, (a.exp().grad_fn._saved_result, (a * a).grad_fn._saved_self), (numbers(torch, 3).exp(), numbers(torch, 3)))

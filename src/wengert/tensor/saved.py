@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .meta import edge_of, requires_grad
-from .record import FREED, OpNode, Packed, check_versions, freed, modified, node_class, pack, rename
+from .record import FREED, OpNode, Packed, call_pack_hook, check_versions, freed, modified, node_class, pack, rename, unchanged
 from .saved_names import names, shown_value
 from .spaces import RAW
 from .tensor import Tensor
@@ -179,9 +179,13 @@ class SavedValue(SavedTensor):
         kept = array if i is None else array[i]
         if kept is None:
             refuse_hooks("none")
-        if type(kept) is Packed:
+        packed: Any
+        if type(kept) is not Packed:
+            packed = pack(kept, (pack_hook, unpack_hook))
+        elif kept.unpack is unchanged:  # a tensor that dispatches, as it is
+            packed = Packed(call_pack_hook(pack_hook, kept.value), unpack_hook, None)
+        else:
             refuse_hooks("hooked")
-        packed: Any = pack(kept, (pack_hook, unpack_hook))
         fresh: tuple[Any, Any, Any] = (packed, [0], 0)
         if i is not None:
             fresh = tuple([*row[:i], new, *row[i + 1 :]] for row, new in zip((array, counters, versions), fresh))  # type: ignore[assignment]

@@ -18,7 +18,7 @@ from . import call
 from .dispatch import ask, aten, dispatching
 from .meta import meta_of
 from .overrides import Overriding, disabled
-from .record import PACKED, Packed, call_pack_hook, record
+from .record import PACKED, Packed, call_pack_hook, record, unchanged
 from .tensor import Parameter, Tensor
 from .watched import watch_forever
 
@@ -170,10 +170,6 @@ def result(t: Any, args: tuple[Any, ...]) -> Any:
     return t
 
 
-def _same(t: Any) -> Any:
-    return t
-
-
 _NOTHING: dict[str, Any] = {}
 
 
@@ -185,7 +181,7 @@ def record_tensors(
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
         values[p] = [None if x is None else x._data for x in t] if type(t) is list else t._data
     early = values.pop(PACKED, None)
-    packing = m if m.packing is not None else m.with_(packing=(_same, _same))
+    packing = m if m.packing is not None else m.with_(packing=(unchanged, unchanged))
     if early:
         values[PACKED] = early
     node = record(op, inputs, values, live, packing)
@@ -193,7 +189,7 @@ def record_tensors(
         for i, name in enumerate(op.saved):  # what only the gradient needs
             t = aux.get(name)
             if isinstance(t, Tensor) and node.saved[3 * i] is not None:
-                node.saved = (*node.saved[: 3 * i], Packed(t, _same, None), [0], 0, *node.saved[3 * i + 3 :])
+                node.saved = (*node.saved[: 3 * i], Packed(t, unchanged, None), [0], 0, *node.saved[3 * i + 3 :])
         call.RECORDING_TENSORS[:] = [True]
         node.__dict__["keeps_tensors"] = True
         if m.packing is None:
@@ -233,7 +229,7 @@ def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
 
 
 def _put(node: Any, at: int, t: Any, m: Modes, versioned: bool = False) -> None:
-    pack, unpack = m.packing if m.packing is not None else (_same, _same)
+    pack, unpack = m.packing if m.packing is not None else (unchanged, unchanged)
     entry = Packed(call_pack_hook(pack, t), unpack, None)
     counter = t._vc if versioned and m.packing is None and type(t._vc) is list else [0]
     node.saved = (*node.saved[:at], entry, counter, counter[0], *node.saved[at + 3 :])
