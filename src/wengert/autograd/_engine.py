@@ -54,7 +54,7 @@ class ImperativeEngine:
     def is_checkpoint_valid() -> bool:
         """Whether the backward that is running goes to all leaves; some kinds of checkpoint need that."""
         walk = engine.current_walk()
-        return walk is None or walk.needed is None
+        return walk is None or walk.captures is None
 
 
 def _current_graph_task_id() -> int:

@@ -12,6 +12,7 @@ import sys
 import threading
 from functools import partial
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from . import anomaly as anomaly_mode
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 # How many backwards may be inside each other in one thread: the next one gets a thread of its own, so that however deep
 # they go, Python's recursion limit (which counts per thread) is not met.
 _DEPTH = 20
+_age = attrgetter("seq")
 
 
 class Walk:
@@ -44,7 +46,8 @@ class Walk:
     def reaches(self, node: Node) -> bool:
         """Whether this run hands a gradient to ``node``."""
         if self._seen is None:
-            self._seen = below(e for e, _ in self.roots) if self.needed is None else self.needed.union(self.captures or ())
+            ends = self.captures or ()
+            self._seen = below((e for e, _ in self.roots), ends) if self.needed is None else self.needed.union(ends)
         return node in self._seen
 
     @property
@@ -110,7 +113,7 @@ def run(
 
     ``space`` is the vocabulary that gradients are computed in: raw arrays, or recorded tensors. ``needed`` limits the
     walk to those nodes. ``captures`` maps a node to ``{output number: None}``; the gradient that arrives there is put
-    in, and the walk stops there unless the node is also in ``needed``.
+    in, and the walk stops there unless the node is also in ``needed``. Without ``needed`` everything leads to a captured node.
 
     A rule or a hook may call ``run`` again. What it raises ends the run, when the leaves whose gradients
     are complete have them; the graph can be used afterwards.
@@ -223,7 +226,9 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                 watch.running(node)
             hooks = node.hooks
             if captures is not None and node in captures:
-                g = _capture(captures, node, g, node in needed, space)
+                g = _capture(captures, node, g, needed is not None and node in needed, space)
+                if needed is None:
+                    continue
             elif hooks is not None:
                 g = hooks.arrive(node, g, space)
             if needed is not None and node not in needed:
@@ -369,23 +374,47 @@ def _next(node: Node, needed: set[Node] | None, parts: Any) -> list[Node]:
     return [e[0] for e in node.edges if e is not None and e[0] in parts] if needed is None or node in needed else []
 
 
+def leads_to(root: Node, targets: Any) -> bool:
+    """Whether every way down from ``root`` ends at one of ``targets``, and each of them is met."""
+    if root in targets:
+        return False
+    seen, met = {root}, set()
+    stack = [root]
+    while stack:
+        end = True
+        for edge in stack.pop().edges:
+            if edge is None:
+                continue
+            end, to = False, edge[0]
+            if to in targets:
+                met.add(to)
+            elif to not in seen:
+                seen.add(to)
+                stack.append(to)
+        if end:
+            return False
+    return len(met) == len(targets)
+
+
 def reachable(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
     """The nodes below ``roots`` from which some node of ``targets`` can be reached (targets only if they lead on to others)."""
     seen = below(roots)
     needed: set[Node] = set()
-    for node in sorted(seen, key=lambda n: -n.seq):  # oldest first: inputs before their users
+    for node in sorted(seen, key=_age, reverse=True):  # oldest first: inputs before their users
         if any(e is not None and (e[0] in needed or e[0] in targets) for e in node.edges):
             needed.add(node)
     return needed
 
 
-def below(roots: Iterable[Edge]) -> set[Node]:
-    """All nodes that can be reached from ``roots``, they included."""
+def below(roots: Iterable[Edge], ends: Any = ()) -> set[Node]:
+    """All nodes that can be reached from ``roots``, they included, without going on from ``ends``."""
     seen: set[Node] = set()
     stack = [node for node, _ in roots]
     while stack:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
+            if node in ends:
+                continue
             stack.extend(e[0] for e in node.edges if e is not None and e[0] not in seen)
     return seen

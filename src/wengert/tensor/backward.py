@@ -10,7 +10,7 @@ from ..arrays.dtypes import of
 from ..arrays.errors import warn_once
 from ..arrays.lazy import plain
 from ..graph import node as node_module
-from ..graph.engine import below, reachable, run
+from ..graph.engine import below, leads_to, reachable, run
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
@@ -150,8 +150,12 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
+    m, wanted = modes(), _row(inputs)
+    if (m is RECORD or m is SILENT) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
+        found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
+        if found is not None:
+            return _answer(wanted, *found, False, allow_unused, materialize_grads)
     rows = _row(outputs)
-    wanted = _row(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if is_grads_batched:
@@ -166,6 +170,11 @@ def grad(
         captures.setdefault(place[0], {})[place[1]] = None
     needed = reachable([e for e, _ in edges], set(captures))
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
+    return _answer(wanted, places, captures, create_graph, allow_unused, materialize_grads)
+
+
+def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> tuple[Any, ...]:
+    """What was captured for the tensors ``wanted``, in their order."""
     result: list[Any] = []
     for i, (node, nr) in enumerate(places):
         g = captures[node][nr]
@@ -177,7 +186,7 @@ def grad(
                 "desired behavior."
             )
         else:
-            result.append(_zeros(wanted[i], create_graph) if materialize_grads else None)
+            result.append(_zeros(wanted[i], create_graph) if materialize else None)
     return tuple(result)
 
 
@@ -253,7 +262,7 @@ def _keeps_tensors(roots: Any) -> bool:
 
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool) -> None:
     before = modes()
-    set_modes(before.with_(grad=create_graph, inference=False))
+    set_modes(SILENT if before is RECORD and not create_graph else before.with_(grad=create_graph, inference=False))
     try:
         run(edges, RECORDED if in_tensors else RAW, retain, needed, captures)
     finally:
@@ -262,19 +271,9 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
 
 def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
     """The backward of one plain tensor where nothing special is asked for; False, and nothing done, if this is another case."""
-    if type(t) is not Tensor_ or t._edge is None or (g is not None and type(g) is not Tensor_):
+    seed = _plain_seed(t, g)
+    if seed is None:
         return False
-    if t._meta is not None and t._meta.view is not None:  # its edge may be out of date
-        return False
-    data = t._data
-    if g is not None:
-        if g._data.shape != data.shape or g._data.dtype is not data.dtype or type(g._data) is not np.ndarray:
-            return False
-        seed = g._data
-    elif data.size != 1 or data.dtype.kind != "f":
-        return False
-    else:
-        seed = np.ones(data.shape, data.dtype)
     if m is RECORD:
         set_modes(SILENT)
     try:
@@ -283,6 +282,59 @@ def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
         if m is RECORD:
             set_modes(m)
     return True
+
+
+def _plain_seed(t: Any, g: Any) -> Any:
+    """The gradient to begin with at the plain tensor ``t``; None if this is no such case."""
+    if type(t) is not Tensor_ or t._edge is None or (g is not None and type(g) is not Tensor_):
+        return None
+    if t._meta is not None and t._meta.view is not None:  # its edge may be out of date
+        return None
+    data = t._data
+    if g is not None:
+        if g._data.shape != data.shape or g._data.dtype is not data.dtype or type(g._data) is not np.ndarray:
+            return None
+        return g._data
+    if data.size != 1 or data.dtype.kind != "f":
+        return None
+    return np.ones(data.shape, data.dtype)
+
+
+def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
+    """Places and captures of the gradients of one plain tensor for plain ``wanted``; None, and nothing done, if this is another case."""
+    if type(t) in (tuple, list) and len(t) == 1:
+        t = t[0]
+    if type(g) in (tuple, list) and len(g) == 1:
+        g = g[0]
+    seed = _plain_seed(t, g)
+    if seed is None:
+        return None
+    places: list[Any] = []
+    captures: dict[Node, dict[int, Any]] = {}
+    for x in wanted:
+        if not isinstance(x, Tensor_) or (x._meta is not None and x._meta.view is not None) or not requires_grad(x):
+            return None
+        place: Any = edge_of(x)
+        node, nr = place
+        if node.hooks is not None:  # they are called in an order of their own
+            return None
+        places.append(place)
+        if node in captures:
+            captures[node][nr] = None
+        else:
+            captures[node] = {nr: None}
+    if not places:
+        return None
+    edge = t._edge
+    needed = None if leads_to(edge[0], captures) else reachable((edge,), set(captures))
+    if m is RECORD:
+        set_modes(SILENT)
+    try:
+        run([(edge, seed)], RAW, retain, needed, captures)
+    finally:
+        if m is RECORD:
+            set_modes(m)
+    return places, captures
 
 
 def _row(x: Any) -> Any:
