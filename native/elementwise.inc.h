@@ -132,10 +132,34 @@ BINARY(square_difference, (g - x) * (g - x))
 UNARY(erf, F(erf)(x))
 UNARY(erfc, OWN(erfc)(x))
 UNARY(ndtr, OWN(ndtr)(x))
-UNARY(erfinv, (REAL)special_erfinv(x))
 UNARY(erfcx, (REAL)special_erfcx(x))
-UNARY(lgamma, (REAL)special_lgamma(x))
-UNARY(digamma, (REAL)special_digamma(x))
+UNARY(signum, (REAL)(x > 0) - (REAL)(x < 0))
+#if SINGLE
+UNARY(erfinv, erfinv_wide(x))
+/* Of positive numbers by blocks; reflected and odd ones go one by one. */
+#define GAMMA(name)                                                                   \
+    static void name##_loop_f32(float *out, const float *const *in, size count)       \
+    {                                                                                 \
+        for (size at = 0; at < count; at += 256) {                                    \
+            const size n = count - at < 256 ? count - at : 256;                       \
+            const float *x = in[0] + at;                                              \
+            float *to = out + at;                                                     \
+            int tame = 1;                                                             \
+            for (size i = 0; i < n; i++) tame &= (x[i] > 0) & (x[i] < 1e30f);         \
+            if (tame) EACH to[i] = name##_wide(x[i]);                                 \
+            else for (size i = 0; i < n; i++) to[i] = (float)special_##name(x[i]);    \
+        }                                                                             \
+    }
+GAMMA(lgamma)
+GAMMA(digamma)
+GAMMA(trigamma)
+#undef GAMMA
+#else
+UNARY(erfinv, special_erfinv(x))
+UNARY(lgamma, special_lgamma(x))
+UNARY(digamma, special_digamma(x))
+UNARY(trigamma, special_trigamma(x))
+#endif
 
 static void F(softplus_loop)(REAL *out, const REAL *const *in, size n)
 {

@@ -51,7 +51,9 @@ typedef ptrdiff_t size; /* as npy_intp: signed, of the width of a pointer */
     X(ndtr, 1, 0.7)            \
     X(erfinv, 1, 15.0)         \
     X(lgamma, 1, 20.0)         \
-    X(digamma, 1, 15.0)
+    X(digamma, 1, 15.0)        \
+    X(trigamma, 1, 15.0)       \
+    X(signum, 1, 0.1)
 
 #define MAX_INPUTS 5
 
@@ -113,6 +115,14 @@ enum { COLUMNS = 512 };
     X(sixteens, (REAL * x, size runs, REAL mean, REAL std))                                                        \
     /* one place of the window against the best so far of n windows; index is -1 where nothing was seen yet */      \
     X(pool, (REAL * best, int32_t *index, const REAL *x, size stride, int32_t place, size n))
+
+/* Rows of n elements brought down to one number each; and dropout. */
+#define FOLD_KERNELS(X)                                                                        \
+    X(fold_product, (double *out, const REAL *x, size rows, size n))                           \
+    X(fold_squares, (double *out, const REAL *x, size rows, size n))                           \
+    X(fold_largest, (REAL * out, const REAL *x, size rows, size n))                            \
+    X(fold_least, (REAL * out, const REAL *x, size rows, size n))                              \
+    X(masked_scale, (REAL * out, const REAL *x, const uint8_t *mask, REAL scale, size n))
 
 /* One step of an optimizer, in place: name, number of arrays (parameter, gradient, state), number of constants. */
 #define OPTIMIZER_KERNELS(X)   \
@@ -215,7 +225,7 @@ struct kernels {
 #undef DECLARE_PRODUCT
 #define REAL float
 #define DECLARE_ROW(name, arguments) void(*name##_f32) arguments;
-    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW)
+    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f32) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)
@@ -223,7 +233,7 @@ struct kernels {
 #undef REAL
 #define REAL double
 #define DECLARE_ROW(name, arguments) void(*name##_f64) arguments;
-    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW)
+    ROW_KERNELS(DECLARE_ROW) CONV_KERNELS(DECLARE_ROW) FOLD_KERNELS(DECLARE_ROW)
 #undef DECLARE_ROW
 #define DECLARE_ROW(name, arguments) void(*name##_rows_f64) arguments;
     RECURRENT_KERNELS(DECLARE_ROW)

@@ -16,6 +16,7 @@
 #define SINGLE 1
 #include "elementwise.inc.h"
 #include "rows.inc.h"
+#include "folds.inc.h"
 #include "optimizers.inc.h"
 #include "gemm.inc.h"
 #include "attention.inc.h"
@@ -26,12 +27,14 @@
 #undef SINGLE
 #undef LOAD
 #undef STORE
+#undef FOLD
 
 #define REAL double
 #define F(name) name##_f64
 #define SINGLE 0
 #include "elementwise.inc.h"
 #include "rows.inc.h"
+#include "folds.inc.h"
 #include "optimizers.inc.h"
 #include "gemm.inc.h"
 #include "attention.inc.h"
@@ -42,6 +45,7 @@
 #undef SINGLE
 #undef LOAD
 #undef STORE
+#undef FOLD
 
 static void sin_loop_f64(double *out, const double *const *in, size n)
 {
@@ -94,7 +98,7 @@ const struct kernels TABLE(ISA) = {
     ATTENTION_KERNELS(ENTRY) PRODUCT_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel##_f32 = kernel##_f32, .kernel##_f64 = kernel##_f64,
-    CONV_KERNELS(ENTRY)
+    CONV_KERNELS(ENTRY) FOLD_KERNELS(ENTRY)
 #undef ENTRY
 #define ENTRY(kernel, arguments) .kernel = kernel##_loop,
     CAST_KERNELS(ENTRY)

@@ -58,6 +58,26 @@ static PyObject *fill_uniform(PyObject *module, PyObject *const *args, Py_ssize_
     return Py_NewRef(args[1]);
 }
 
+/* fill_below(bits, out, bound): which of the next numbers of 53 bits are below the bound, as truth values */
+static PyObject *fill_below(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *out = (PyArrayObject *)args[1];
+    if (!PyArray_CheckExact(args[1]) || !PyArray_ISCARRAY(out) || PyArray_TYPE(out) != NPY_BOOL) NOT_HANDLED();
+    const int64_t bound = PyLong_AsLongLong(args[2]);
+    if (bound == -1 && PyErr_Occurred()) return NULL;
+    bitgen_t *from = generator_of(args[0]);
+    if (!from) return NULL;
+    npy_bool *to = PyArray_DATA(out);
+    const size n = PyArray_SIZE(out);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    for (size i = 0; i < n; i++) to[i] = mantissa(from) < bound;
+    NPY_END_THREADS
+    return Py_NewRef(args[1]);
+}
+
 static void sixteens(bitgen_t *from, void *to, size n, int type, double mean, double std)
 {
     const size width = type == NPY_FLOAT ? sizeof(float) : sizeof(double);
@@ -97,4 +117,4 @@ static PyObject *fill_normal(PyObject *module, PyObject *const *args, Py_ssize_t
 }
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
-PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_normal), {NULL, NULL, 0, NULL}};
+PyMethodDef random_methods[] = {METHOD(fill_uniform), METHOD(fill_below), METHOD(fill_normal), {NULL, NULL, 0, NULL}};

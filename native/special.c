@@ -130,3 +130,18 @@ double special_digamma(double x)
     double z = 1 / (x * x);
     return log(x) - 0.5 / x - z * POLY(z, DIGAMMA_FAR) - shift;
 }
+
+double special_trigamma(double x)
+{
+    if (x != x) return x;
+    if (x <= 0) {
+        const double ratio = PI / sin_pi(x);
+        return ratio * ratio - special_trigamma(1 - x);
+    }
+    if (x == INFINITY) return 0;
+    double total = 0;
+    for (; x < 10; x++) total += 1 / (x * x);
+    double z = 1 / (x * x), series = 0;
+    for (int k = 6; k >= 0; k--) series = series * z + 2 * (k + 1) * DIGAMMA_FAR[k];
+    return total + 1 / x + 0.5 * z + z / x * series;
+}

@@ -5,4 +5,5 @@ double special_erfinv(double x);
 double special_erfcx(double x);
 double special_lgamma(double x);
 double special_digamma(double x);
+double special_trigamma(double x);
 #endif

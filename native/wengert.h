@@ -29,7 +29,7 @@ int node_init(PyObject *module);
 int tape_init(PyObject *module);
 extern PyMethodDef rows_methods[], channels_methods[], windows_methods[], shortcuts_methods[], optimizers_methods[];
 extern PyMethodDef casts_methods[], layout_methods[], lines_methods[], pools_methods[], random_methods[], attention_methods[], conv_methods[];
-extern PyMethodDef recurrent_methods[], product_methods[];
+extern PyMethodDef recurrent_methods[], product_methods[], folds_methods[];
 
 /* The functions of these tables take positional arguments and return NotImplemented for what they do not handle
  * (other dtypes, mixed dtypes): the caller then uses the plain definition. */

@@ -236,4 +236,99 @@ static inline float mish_wide(float x)
     return (float)((x < -120.0f ? (x - x) - 120.0f : x) * (n / (n + 2.0)));
 }
 
+/* As special_erfinv (special.c), without its far tail, which no float32 is near enough to 1 to reach. */
+static inline double normal_centre_wide(double r)
+{
+    double p = 2.5090809287301226727e3;
+    p = p * r + 3.3430575583588128105e4;
+    p = p * r + 6.7265770927008700853e4;
+    p = p * r + 4.5921953931549871457e4;
+    p = p * r + 1.3731693765509461125e4;
+    p = p * r + 1.9715909503065514427e3;
+    p = p * r + 1.3314166789178437745e2;
+    p = p * r + 3.3871328727963666080e0;
+    double q = 5.2264952788528545610e3;
+    q = q * r + 2.8729085735721942674e4;
+    q = q * r + 3.9307895800092710610e4;
+    q = q * r + 2.1213794301586595867e4;
+    q = q * r + 5.3941960214247511077e3;
+    q = q * r + 6.8718700749205790830e2;
+    q = q * r + 4.2313330701600911252e1;
+    q = q * r + 1.0;
+    return p / q;
+}
+static inline double normal_shoulder_wide(double r)
+{
+    double p = 7.74545014278341407640e-4;
+    p = p * r + 2.27238449892691845833e-2;
+    p = p * r + 2.41780725177450611770e-1;
+    p = p * r + 1.27045825245236838258e0;
+    p = p * r + 3.64784832476320460504e0;
+    p = p * r + 5.76949722146069140550e0;
+    p = p * r + 4.63033784615654529590e0;
+    p = p * r + 1.42343711074968357734e0;
+    double q = 1.05075007164441684324e-9;
+    q = q * r + 5.47593808499534494600e-4;
+    q = q * r + 1.51986665636164571966e-2;
+    q = q * r + 1.48103976427480074590e-1;
+    q = q * r + 6.89767334985100004550e-1;
+    q = q * r + 1.67638483018380384940e0;
+    q = q * r + 2.05319162663775882187e0;
+    q = q * r + 1.0;
+    return p / q;
+}
+static inline float erfinv_wide(float x)
+{
+    double half = 0.5 * x, n, a = abs_f32(x), l = log_parts_wide(0.5 * (1.0 - a), &n);
+    double near = half * normal_centre_wide(0.180625 - half * half);
+    double far = normal_shoulder_wide(__builtin_sqrt(-(n * 0.6931471805599453 + l)) - 1.6);
+    float value = a <= 0.85 ? (float)(near * 0.70710678118654752440) : sign_of_f32((float)(far * 0.70710678118654752440), x);
+    value = a < 1.0 ? value : x * INFINITY;
+    return a > 1.0 ? NAN : value;
+}
+
+/* The gamma function's logarithm and its derivatives for 0 < x < 1e30: Stirling's series at x + 8 where x is below 10, and
+ * eight steps down, put together as one product or fraction. */
+static inline float lgamma_wide(double x)
+{
+    const int near = x < 10.0;
+    double y = near ? x + 8.0 : x, p = 1.0;
+    for (int i = 0; i < 8; i++) p *= x + i;
+    double inverse = 1.0 / y, z = inverse * inverse;
+    double series = 1.0 / 1188;
+    series = series * z - 1.0 / 1680;
+    series = series * z + 1.0 / 1260;
+    series = series * z - 1.0 / 360;
+    series = series * z + 1.0 / 12;
+    double value = (y - 0.5) * log_f64(y) - y + 0.91893853320467274178 + series * inverse;
+    return (float)(value - (near ? log_f64(near ? p : 1.0) : 0.0));
+}
+static inline float digamma_wide(double x)
+{
+    const int near = x < 10.0;
+    double y = near ? x + 8.0 : x, inverse = 1.0 / y, z = inverse * inverse, n = 0.0, d = 1.0;
+    for (int i = 0; i < 8; i++) n = n * (x + i) + d, d *= x + i;
+    double series = 1.0 / 240;
+    series = 1.0 / 252 - series * z;
+    series = 1.0 / 120 - series * z;
+    series = 1.0 / 12 - series * z;
+    double value = log_f64(y) - 0.5 * inverse - z * series;
+    return (float)(value - (near ? n / d : 0.0));
+}
+static inline float trigamma_wide(double x)
+{
+    const int near = x < 10.0;
+    double y = near ? x + 8.0 : x, inverse = 1.0 / y, z = inverse * inverse, n = 0.0, d = 1.0;
+    for (int i = 0; i < 8; i++) {
+        double square = (x + i) * (x + i);
+        n = n * square + d, d *= square;
+    }
+    double series = 1.0 / 30;
+    series = 1.0 / 42 - series * z;
+    series = 1.0 / 30 - series * z;
+    series = 1.0 / 6 - series * z;
+    double value = inverse + 0.5 * z + inverse * z * series;
+    return (float)(value + (near ? n / d : 0.0));
+}
+
 #endif

@@ -132,7 +132,7 @@ NUMBERS = {
     "elu": [(1.0, 1.0, 1.0), (1.75809934, 1.05070098, 1.0), (-0.5, 2.0, 0.25)],
 }
 ACTIVATIONS = [name for name in K.FAMILIES["activations"] if name.removesuffix("_grad") not in NUMBERS]
-SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma"]
+SPECIAL = ["erf", "erfc", "erfcx", "erfinv", "ndtr", "lgamma", "digamma", "trigamma"]
 COMPLEX = ["sigmoid", "sigmoid_grad", "tanh_grad", "silu", "silu_grad"]
 ODD_VALUES = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-42, -1e-42, 5e-324, 3e38, -3e38]
 ODD_VALUES += [88.8, -88.8, -104.5, 20.5]
@@ -773,6 +773,67 @@ def test_add_at(dtype, row):
         np.testing.assert_array_equal(out, want)  # nothing was changed
     K.add_at(out, np.zeros(0, np.int64), np.ones((0, *row), dtype))
     np.testing.assert_array_equal(out, want)
+
+
+# ---- folds and dropout ----
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 700), (2, 3, 257), (1, 40_000)])
+def test_rows_are_folded_as_defined(dtype, shape):
+    from wengert.arrays.plain import folds
+
+    x = np.random.default_rng(1).uniform(0.9, 1.1, shape).astype(dtype)
+    rows = x.size // shape[-1]
+    for kind in (folds.PRODUCT, folds.SQUARES, folds.LARGEST, folds.LEAST):
+        np.testing.assert_allclose(K.fold_rows(x, rows, kind), folds.fold_rows(x, rows, kind), rtol=1e-12)
+    for place in (0, shape[-1] // 2, shape[-1] - 1):
+        odd = x.copy()
+        odd[0, ..., place] = np.nan
+        for kind in (folds.LARGEST, folds.LEAST):
+            np.testing.assert_array_equal(K.fold_rows(odd, rows, kind), folds.fold_rows(odd, rows, kind))
+
+
+def test_folds_take_any_last_axes():
+    from wengert.arrays.plain.folds import LARGEST
+    from wengert.arrays.reduce import fold
+
+    x = np.random.default_rng(2).standard_normal((8, 16, 64)).astype(np.float32)
+    for axis in (None, -1, 2, (1, 2), (-1, 1), (0, 1, 2)):
+        for keepdims in (False, True):
+            found = fold(x, axis, keepdims, LARGEST)
+            if K.available:
+                np.testing.assert_array_equal(found, x.max(axis, keepdims=keepdims))
+                assert found.shape == np.shape(x.max(axis, keepdims=keepdims))
+    for axis in (0, 1, (0, 1), (0, 2)):
+        assert fold(x, axis, False, LARGEST) is None
+    assert fold(x[:, ::2], -1, False, LARGEST) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dropout_is_a_product(dtype):
+    rng = np.random.default_rng(3)
+    x, mask = rng.standard_normal((37, 41)).astype(dtype), rng.random((37, 41)) < 0.6
+    x[0, :4] = [np.inf, -np.inf, np.nan, -0.0]
+    with np.errstate(all="ignore"):
+        want = x * mask.astype(dtype) * dtype(2.5)
+        close(K.masked_scale(x, mask, 2.5), want, ulps=1)
+        close(K.masked_scale(x, mask[:1], 2.5), x * mask[:1].astype(dtype) * dtype(2.5), ulps=1)
+        np.testing.assert_array_equal(np.signbit(K.masked_scale(x, mask, 2.5)), np.signbit(want))
+
+
+def test_truth_values_are_drawn_as_their_numbers_would_be():
+    one, two = np.random.MT19937(5), np.random.MT19937(5)
+    bound = 3 << 51
+    for shape in ((), (7,), (30, 50)):
+        got = K.fill_below(one, np.empty(shape, np.bool_), bound)
+        np.testing.assert_array_equal(got, K.plain("fill_below")(two, np.empty(shape, np.bool_), bound))
+
+
+def test_signs():
+    for dtype in (np.float16, np.float32, np.float64):
+        x = np.array([-np.inf, -2, -0.0, 0.0, 1e-7, np.inf, np.nan], dtype)
+        np.testing.assert_array_equal(K.signum(x), np.array([-1, -1, 0, 0, 1, 1, 0], dtype))
 
 
 # ---- NumPy's own functions, and the short ways ----

@@ -44,9 +44,10 @@ BOUNDS = {
     "ndtr": (1.0, 6.5, 6.0),
     "lgamma": (2.0, 4.0, 4.0),
     "digamma": (2.0, 6.0, 6.0),
+    "trigamma": (1.0, 6.0, 6.0),
 }
 #: Where the exact result passes through zero between numbers, units are those of one.
-CROSSING = {"lgamma", "digamma"}
+CROSSING = {"lgamma", "digamma", "trigamma"}
 UNIT = {"arcsin", "arccos", "arctanh", "erfinv"}
 POSITIVE = {"log", "log2", "log10", "sqrt"}
 
@@ -87,7 +88,7 @@ def exact(m):
         "log_sigmoid": lambda x: -m.log1p(m.exp(-x)), "softplus": lambda x: x if x > 20 else m.log1p(m.exp(x)),
         "elu": lambda x: x if x > 0 else m.expm1(x), "mish": lambda x: x * m.tanh(m.log1p(m.exp(x))),
         "gelu": lambda x: x * m.ncdf(x), "ndtr": m.ncdf, "erfcx": lambda x: m.exp(x * x) * m.erfc(x),
-        "lgamma": lambda x: m.log(abs(m.gamma(x))),
+        "lgamma": lambda x: m.log(abs(m.gamma(x))), "trigamma": lambda x: m.psi(1, x),
     }  # fmt: skip
     named = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
     return lambda name: own.get(name) or getattr(m, named.get(name, name))

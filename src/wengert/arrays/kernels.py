@@ -40,7 +40,7 @@ FAMILIES = {
         "mish", "mish_grad", "leaky_relu", "leaky_relu_grad", "hardtanh", "hardtanh_grad", "hardsigmoid",
         "hardsigmoid_grad", "hardswish", "hardswish_grad", "elu", "elu_grad",
     ),
-    "pairs": ("rsqrt", "cube", "square_difference", "lerp", "smooth_l1", "nan_to_num"),
+    "pairs": ("rsqrt", "cube", "signum", "square_difference", "lerp", "smooth_l1", "nan_to_num"),
     "special": (
         "erf", "erfc", "erfcx", "erfinv", "ndtr", "ndtri", "log_ndtr", "lgamma", "digamma", "trigamma", "polygamma",
         "zeta",
@@ -53,6 +53,7 @@ FAMILIES = {
     "windows": ("window_counts", "im2col", "col2im"),
     "pools": ("max_pool", "max_pool_grad", "avg_pool", "avg_pool_grad"),
     "casts": ("cast",),
+    "folds": ("fold_rows", "masked_scale", "fill_below"),
     "layout": ("in_order",),
     "draws": ("fill_uniform", "fill_normal"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along"),

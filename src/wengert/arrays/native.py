@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import _kernels
-from wengert.arrays.plain import arithmetic, draws, lines, pools, rows, scatter, shortcuts, windows
+from wengert.arrays.plain import arithmetic, draws, folds, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain import conv as _plain_conv
 
@@ -33,7 +33,7 @@ set_num_threads, get_num_threads = _kernels.set_num_threads, _kernels.get_num_th
 _UFUNCS = (
     "relu", "relu_grad", "sigmoid", "sigmoid_grad", "tanh_grad", "gelu", "gelu_grad", "gelu_tanh", "gelu_tanh_grad",
     "silu", "silu_grad", "log_sigmoid", "log_sigmoid_grad", "mish", "mish_grad", "erf", "erfc", "erfcx", "erfinv",
-    "ndtr", "lgamma", "digamma", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad", "rsqrt", "cube",
+    "ndtr", "lgamma", "digamma", "trigamma", "signum", "hardsigmoid", "hardsigmoid_grad", "hardswish", "hardswish_grad", "rsqrt", "cube",
     "square_difference",
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
@@ -253,6 +253,21 @@ def in_order(x: Array) -> Array:
 def fill_uniform(bits: Any, out: Array) -> Array:
     value = _kernels.fill_uniform(bits, out)
     return draws.fill_uniform(bits, out) if value is NotImplemented else value
+
+
+def fill_below(bits: Any, out: Array, bound: int) -> Array:
+    value = _kernels.fill_below(bits, out, bound)
+    return folds.fill_below(bits, out, bound) if value is NotImplemented else value
+
+
+def fold_rows(x: Array, rows: int, kind: int) -> Array:
+    value = _kernels.fold_rows(x, rows, kind)
+    return folds.fold_rows(x, rows, kind) if value is NotImplemented else value
+
+
+def masked_scale(x: Array, mask: Array, scale: float) -> Array:
+    value = _kernels.masked_scale(x, mask, scale)
+    return folds.masked_scale(x, mask, scale) if value is NotImplemented else value
 
 
 def fill_normal(bits: Any, out: Array, mean: float, std: float) -> Array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from . import kernels as K
 
+_WORTH_FOLDING = 2048  # below, NumPy's way in is as short
 _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's type stubs do not know
 
 
@@ -26,6 +28,18 @@ def add_up(x: Any, axis: Any, keepdims: Any = False) -> Any:
     if x.dtype.kind == "f" and x.dtype.itemsize > 2 and x.flags.c_contiguous:
         return K.sum(x, axis, keepdims)
     return _plus(x, axis, None, None, keepdims)
+
+
+def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
+    """One number for each row of float32 or float64 along the last axes, as ``K.fold_rows`` gives them; None where that does not fit."""
+    if x.size < _WORTH_FOLDING or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.flags.c_contiguous or not K.available:
+        return None
+    n = x.ndim
+    folded = n if axis is None else 1 if type(axis) is int else len(axis)
+    if axis is not None and sorted([a % n for a in ((axis,) if type(axis) is int else axis)]) != list(range(n - folded, n)):
+        return None
+    rows, kept = x.shape[: n - folded], (1,) * folded if keepdims else ()
+    return K.fold_rows(x, prod(rows), kind).reshape(rows + kept)
 
 
 def sum_halves(x: Any, axis: Any, keepdims: Any = False) -> Any:

@@ -464,9 +464,12 @@ def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)
 
 
-@operator(grad=dict(input=lambda F, g, mask, scale: g * F.constant(mask) * scale), inplace=True, node="MulBackward0",
+def _masked_scale_back(F: Any, g: Any, mask: Any, scale: Any) -> Any:
+    return K.masked_scale(g, mask, scale) if F.raw else g * F.constant(mask) * scale
+
+
+@operator(grad=dict(input=_masked_scale_back), inplace=True, node="MulBackward0",
           constants=1, **_hidden)
 def masked_scale(input: Array, mask, scale):
     """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not floats."""
-    kept = np.multiply(input, mask)
-    return kept if scale == 1.0 else kept * input.dtype.type(scale)
+    return K.masked_scale(input, mask, scale)

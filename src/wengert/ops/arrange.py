@@ -264,8 +264,15 @@ def rot90(input: Array, k=1, dims=(0, 1)):
 def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
     extra = len(repeats) - len(input_shape)
     sizes = [1] * extra + list(input_shape)
-    apart = F.reshape(g, tuple(n for pair in zip(repeats, sizes) for n in pair))
-    return F.reshape(F.sum(apart, tuple(range(0, 2 * len(repeats), 2))) if repeats else apart, input_shape)
+    apart: list[Any] = []
+    added: list[int] = []
+    for times, size in zip(repeats, sizes):
+        if times != 1:
+            added.append(len(apart))
+            apart.append(times)
+        apart.append(size)
+    g = F.reshape(g, tuple(apart))
+    return F.reshape(F.sum(g, tuple(added)) if added else g, input_shape)
 
 
 @operator(grad=dict(input=_repeat_back), variadic="repeats", places=("Tensor",), linear=True, layout="rows")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.reduce import wide_type
+from ..arrays.plain.folds import LARGEST, LEAST
+from ..arrays.reduce import fold, wide_type
 from .operator import family
 from .reduce import axes_of, restored
 from .views import axis, dims_of
@@ -66,7 +67,10 @@ def _wide(input: Any) -> Any:
 
 
 def _extreme(ufunc: Any, input: Any, axis: Any, keepdim: Any = False) -> Any:
-    found = ufunc.reduce(_wide(input), axis, None, None, keepdim)
+    x = _wide(input)
+    found = fold(x, axis, keepdim, LARGEST if ufunc is np.maximum else LEAST)
+    if found is None:
+        found = ufunc.reduce(x, axis, None, None, keepdim)
     return found if wide_type(input.dtype) is None else np.asarray(found).astype(input.dtype)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.reduce import add_up, wide_type
+from ..arrays.plain.folds import SQUARES
+from ..arrays.reduce import add_up, fold, wide_type
 from .operator import family
 from .views import axis, dims_of
 
@@ -90,6 +91,9 @@ _minimum: Any = np.minimum.reduce
 
 def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     if ord == 2:
+        found = fold(x, axes, keepdim, SQUARES)
+        if found is not None:
+            return np.sqrt(found).astype(x.dtype, copy=False)
         if x.dtype.kind == "c":
             square = x.real * x.real
             square += x.imag * x.imag

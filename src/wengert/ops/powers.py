@@ -131,7 +131,7 @@ def reciprocal(input: Array):
     return K.reciprocal(input)
 
 
-@function(grad=dict(input=lambda F, g, result: g * result), kernel=K.exp)
+@function(grad=dict(input=lambda F, g, result: F.mul(g, result)), kernel=K.exp)
 def exp(input: Array):
     """``e ** input``."""
     return K.exp(input)

@@ -10,7 +10,8 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import warn
-from ..arrays.reduce import add_up, sum_halves, wide_type
+from ..arrays.plain.folds import PRODUCT
+from ..arrays.reduce import add_up, fold, sum_halves, wide_type
 from .operator import family
 from .views import dims_of
 
@@ -207,7 +208,8 @@ for _name, _node in (("prod", "ProdBackward0"), ("prod_dim", "ProdBackward1")):
         wide = wide_type(d)
         axis = None if dim is None else axes_of(dim, input.ndim)
         if wide is None:
-            return _times(input, axis, d, None, keepdim)
+            found = fold(input, axis, keepdim, PRODUCT) if d == input.dtype else None
+            return _times(input, axis, d, None, keepdim) if found is None else found.astype(d, copy=False)
         return _times(input, axis, wide, None, keepdim).astype(d)
 
 

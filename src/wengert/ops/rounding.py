@@ -73,8 +73,7 @@ def _sign(input: Any) -> Any:
     """-1, 0 or 1, and 0 for NaN; NumPy's own gives NaN."""
     d = input.dtype
     if d.kind in "fV":
-        above, below = np.asarray(input > 0), np.asarray(input < 0)
-        return (above.view(np.int8) - below.view(np.int8)).astype(d)
+        return K.signum(input)
     return input.copy() if d.kind == "b" else K.sign(input)
 
 

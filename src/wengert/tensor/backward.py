@@ -154,7 +154,7 @@ def grad(
     if (m is RECORD or m is SILENT) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
         if found is not None:
-            return _answer(wanted, *found, False, allow_unused, materialize_grads)
+            return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads)
     rows = _row(outputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")

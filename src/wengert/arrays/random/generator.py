@@ -251,6 +251,9 @@ class Generator:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         require(kind, ("bool", *COUNTABLE), "bernoulli_scalar_cpu_")
         least_miss = -int(-p * (1 << 53) // 1)  # u < p for u = k / 2**53, in integers
+        if kind.dtype == np.bool_:
+            with self._lock:
+                return self._stream.below(np.empty(shape, np.bool_), least_miss)
         return self._filled(shape, kind.dtype, lambda count: self._stream.mantissas(count) < least_miss)
 
     def bernoulli_array(self, p: NDArray, dtype: DTypeLike | None = None, strides: Shape | None = None) -> NDArray:

@@ -110,6 +110,13 @@ class Stream:
         """The next ``count`` numbers of 53 bits, the numerators of :meth:`doubles`. Two words each."""
         return self._drawn(np.empty(count, np.int64))
 
+    def below(self, out: NDArray[np.bool_], bound: int) -> NDArray[np.bool_]:
+        """Fill with whether each of the next :meth:`mantissas` is below ``bound``."""
+        bits = self._bits or self._begin()
+        if out.size:
+            self._untouched = False
+        return kernels.fill_below(bits, out, bound)
+
     def _drawn(self, out: NDArray) -> NDArray:
         bits = self._bits or self._begin()
         if out.size:

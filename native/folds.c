@@ -1,0 +1,101 @@
+/* The last axis brought down to one number a row; and dropout: a mask of one byte for each element, and the product. */
+#include "wengert.h"
+
+#include "pool.h"
+
+enum fold { PRODUCT, SQUARES, LARGEST, LEAST };
+
+struct fold_job {
+    const char *x;
+    char *out;
+    size n;
+    int type;
+    enum fold fold;
+};
+
+static void fold_task(void *context, size begin, size end, int chunk)
+{
+    const struct fold_job *job = context;
+    const size n = job->n, rows = end - begin;
+    (void)chunk;
+#define RUN(REAL, SUFFIX)                                                                                            \
+    {                                                                                                                \
+        const REAL *x = (const REAL *)job->x + begin * n;                                                            \
+        if (job->fold == PRODUCT) kernels->fold_product_##SUFFIX((double *)job->out + begin, x, rows, n);            \
+        else if (job->fold == SQUARES) kernels->fold_squares_##SUFFIX((double *)job->out + begin, x, rows, n);       \
+        else if (job->fold == LARGEST) kernels->fold_largest_##SUFFIX((REAL *)job->out + begin, x, rows, n);         \
+        else kernels->fold_least_##SUFFIX((REAL *)job->out + begin, x, rows, n);                                     \
+    }
+    if (job->type == NPY_FLOAT) RUN(float, f32) else RUN(double, f64)
+#undef RUN
+}
+
+/* fold_rows(x, rows, kind) -> one number for each of the `rows` equal parts of a contiguous array: the product (kind 0) or the
+ * sum of squares (1) in double precision, the largest (2) or the least (3) in the type of x */
+static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    npy_intp rows = PyLong_AsSsize_t(args[1]);
+    const long fold = PyLong_AsLong(args[2]);
+    if (PyErr_Occurred()) return NULL;
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    if (!PyArray_CheckExact(args[0]) || !is_real(args[0]) || !PyArray_ISCARRAY_RO(x) || rows < 1 || PyArray_SIZE(x) % rows) NOT_HANDLED();
+    struct fold_job job = {PyArray_BYTES(x), NULL, PyArray_SIZE(x) / rows, PyArray_TYPE(x), (enum fold)fold};
+    if (!job.n) NOT_HANDLED();
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &rows, job.fold <= SQUARES ? NPY_DOUBLE : job.type);
+    if (!out) return NULL;
+    job.out = PyArray_BYTES(out);
+    const int chunks = pool_chunks(rows, 0.1 * job.n);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * job.n);
+    if (chunks > 1) pool_run(fold_task, &job, rows, chunks);
+    else fold_task(&job, 0, rows, 0);
+    NPY_END_THREADS
+    return (PyObject *)out;
+}
+
+struct mask_job {
+    const char *x;
+    char *out;
+    const uint8_t *mask;
+    double scale;
+    int type;
+};
+
+static void mask_task(void *context, size begin, size end, int chunk)
+{
+    const struct mask_job *job = context;
+    (void)chunk;
+    if (job->type == NPY_FLOAT)
+        kernels->masked_scale_f32((float *)job->out + begin, (const float *)job->x + begin, job->mask + begin, (float)job->scale, end - begin);
+    else
+        kernels->masked_scale_f64((double *)job->out + begin, (const double *)job->x + begin, job->mask + begin, job->scale, end - begin);
+}
+
+/* masked_scale(x, mask, scale): a contiguous mask of truth values, of the shape of x */
+static PyObject *masked_scale(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 3) return PyErr_Format(PyExc_TypeError, "expected 3 arguments");
+    PyArrayObject *x = (PyArrayObject *)args[0], *mask = (PyArrayObject *)args[1];
+    if (!PyArray_CheckExact(args[0]) || !PyArray_CheckExact(args[1]) || !is_real(args[0]) || !PyArray_ISCARRAY_RO(x) ||
+        PyArray_TYPE(mask) != NPY_BOOL || !PyArray_ISCARRAY_RO(mask) || !PyArray_SAMESHAPE(x, mask))
+        NOT_HANDLED();
+    struct mask_job job = {PyArray_BYTES(x), NULL, PyArray_DATA(mask), PyFloat_AsDouble(args[2]), PyArray_TYPE(x)};
+    if (job.scale == -1 && PyErr_Occurred()) return NULL;
+    PyArrayObject *out = new_like(x, PyArray_NDIM(x), PyArray_DIMS(x));
+    if (!out) return NULL;
+    job.out = PyArray_BYTES(out);
+    const size n = PyArray_SIZE(x);
+    const int chunks = pool_chunks(n, 0.15);
+    NPY_BEGIN_THREADS_DEF
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (chunks > 1) pool_run(mask_task, &job, n, chunks);
+    else mask_task(&job, 0, n, 0);
+    NPY_END_THREADS
+    return (PyObject *)out;
+}
+
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
+PyMethodDef folds_methods[] = {METHOD(fold_rows), METHOD(masked_scale), {NULL, NULL, 0, NULL}};
