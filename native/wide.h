@@ -291,17 +291,36 @@ static inline float erfinv_wide(float x)
  * eight steps down, put together as one product or fraction. */
 static inline float lgamma_wide(double x)
 {
-    const int near = x < 10.0;
-    double y = near ? x + 8.0 : x, p = 1.0;
-    for (int i = 0; i < 8; i++) p *= x + i;
+    const int near = x < 10.0, root = x < 3.0; /* around its zeros at 1 and 2: lgamma(t + 2) = t P(t) / Q(t), and steps down */
+    double y = near ? x + 8.0 : x, product = 1.0, t = x < 0.5 ? x : x < 1.5 ? x - 1.0 : x - 2.0;
+    t = root ? t : 0.0;
+    for (int i = 0; i < 8; i++) product *= x + i;
+    double steps = x < 0.5 ? x * (x + 1.0) : x < 1.5 ? x : 1.0;
+    steps = root ? steps : near ? product : 1.0;
     double inverse = 1.0 / y, z = inverse * inverse;
+    double p = 6.5461692195468094e-6;
+    p = p * t + 5.1261442119891536e-4;
+    p = p * t + 1.0761708654598557e-2;
+    p = p * t + 9.5276656758430387e-2;
+    p = p * t + 0.41725891887051172;
+    p = p * t + 0.94169285984488958;
+    p = p * t + 1.0322392924250592;
+    p = p * t + 0.42278433509846714;
+    double q = 1.2994531242674539e-6;
+    q = q * t + 1.6742041547219949e-4;
+    q = q * t + 5.0463438419083323e-3;
+    q = q * t + 6.1244858012688135e-2;
+    q = q * t + 0.36196916412627269;
+    q = q * t + 1.1062047574607787;
+    q = q * t + 1.6788045347887331;
+    q = q * t + 1.0;
     double series = 1.0 / 1188;
     series = series * z - 1.0 / 1680;
     series = series * z + 1.0 / 1260;
     series = series * z - 1.0 / 360;
     series = series * z + 1.0 / 12;
     double value = (y - 0.5) * log_f64(y) - y + 0.91893853320467274178 + series * inverse;
-    return (float)(value - (near ? log_f64(near ? p : 1.0) : 0.0));
+    return (float)((root ? t * p / q : value) - log_f64(steps));
 }
 static inline float digamma_wide(double x)
 {

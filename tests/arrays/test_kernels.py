@@ -836,6 +836,50 @@ def test_signs():
         np.testing.assert_array_equal(K.signum(x), np.array([-1, -1, 0, 0, 1, 1, 0], dtype))
 
 
+# ---- plain definitions of large arrays ----
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_grad", "erf", "sigmoid"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_plain_definitions_go_by_blocks(name, dtype):
+    """The same numbers as piece by piece, into the result's own memory, and little besides it."""
+    import tracemalloc
+
+    args = arguments(name, dtype, (300, 700))
+    plain = K.plain(name)
+    pieces = np.concatenate([plain(*[a[i : i + 1] for a in args]) for i in range(300)])
+    tracemalloc.start()
+    try:
+        got = plain(*args)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(got, pieces)
+    assert got.dtype == dtype
+    assert peak < got.nbytes + 40 * 8 * (1 << 15)
+    out = np.empty_like(got)
+    assert plain(*args, out=out) is out
+    np.testing.assert_array_equal(out, pieces)
+    np.testing.assert_array_equal(plain(*[np.asfortranarray(a) for a in args]), pieces)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_plain_attention_goes_by_heads(causal):
+    rng = np.random.default_rng(4)
+    q, k, v, g = (rng.standard_normal((3, 8, 256, 16)) for _ in range(4))
+    from wengert.arrays.plain import attention as plain
+
+    want = np.stack([plain.attention(*(x[i, :2] for x in (q, k, v)), None, causal, 0.25) for i in range(3)])
+    np.testing.assert_allclose(plain.attention(q, k, v, None, causal, 0.25)[:, :2], want, rtol=1e-12)
+    needs = (True, False, True, False)
+    grads = plain.attention_grad(g, q, k, v, None, causal, 0.25, needs)
+    few = plain.attention_grad(*(x[1, :2] for x in (g, q, k, v)), None, causal, 0.25, needs)
+    for whole, part in zip(grads, few):
+        assert (whole is None) == (part is None)
+        if whole is not None:
+            np.testing.assert_allclose(whole[1, :2], part, rtol=1e-10, atol=1e-12)
+
+
 # ---- NumPy's own functions, and the short ways ----
 
 SHAPES = [

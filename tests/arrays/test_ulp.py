@@ -166,6 +166,18 @@ def test_gates_at_the_ends(name):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lgamma_around_its_zeros(dtype):
+    """Relative to the result itself, and exactly zero at one and two."""
+    eps = float(np.finfo(dtype).eps)
+    x = np.array([[1 + eps, 1 - eps, 1.01, 0.99, 2 + 2 * eps, 2 - eps, 1.99, 2.01, 1.5, 0.5]] * 20, dtype).ravel()
+    m = pytest.importorskip("mpmath").mp
+    with m.workprec(140):
+        want = np.array([float(m.loggamma(m.mpf(v))) for v in x[:10].tolist()] * 20)
+    np.testing.assert_allclose(K.lgamma(x).astype(np.float64), want, rtol=8 * eps)
+    np.testing.assert_array_equal(K.lgamma(np.array([1, 2] * 100, dtype)), np.zeros(200, dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gelu_tanh_is_as_good_as_its_exponent(dtype):
     """The exponent is rounded, and exp makes of that an error in proportion to it; float32 is computed in double precision."""
     m = pytest.importorskip("mpmath").mp

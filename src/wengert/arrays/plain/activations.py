@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays.plain import special
-from wengert.arrays.plain.widen import deliver, result_type, wide
+from wengert.arrays.plain.widen import by_blocks, deliver, result_type, wide
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,9 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     def function(*args: Array, out: Array | None = None, **parameters: float) -> Array:
         given = [np.asarray(a) for a in args[:arrays]]
         with np.errstate(all="ignore"):
+            found = by_blocks(lambda *parts: compute(*map(wide, parts), *args[arrays:], **parameters), given, result_type(*given), out)
+            if found is not None:
+                return found
             value = compute(*[wide(a) for a in given], *args[arrays:], **parameters)
             return deliver(value, result_type(*given), out)
 

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: the definition, with the scores of all heads in one array."""
+"""Scaled dot-product attention: the definition, with the scores of all heads in one array, or of one head after the other."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wengert.arrays.plain.widen import Array
+
+
+_CACHED, _WORTH = 1 << 20, 1 << 12  # scores of all heads; of one
 
 
 def _scores(query: Array, key: Array, mask: Array | None, causal: bool, scale: float) -> Any:
@@ -35,6 +38,16 @@ def _scores(query: Array, key: Array, mask: Array | None, causal: bool, scale: f
     return s
 
 
+def _heads(query: Array, key: Array, value: Array, mask: Array | None) -> tuple[int, ...] | None:
+    """The dimensions of the heads, where the scores of all of them together are too large for the cache; else None."""
+    lead = query.shape[:-2]
+    if not lead or lead != key.shape[:-2] or lead != value.shape[:-2] or (mask is not None and mask.shape[:-2] != lead):
+        return None
+    heads = int(np.prod(lead))
+    size = query.shape[-2] * key.shape[-2]
+    return lead if heads > 1 and heads * size > _CACHED and size >= _WORTH else None
+
+
 def attention(query: Array, key: Array, value: Array, mask: Array | None = None, causal: bool = False, scale: float = 1.0) -> Array:
     """Return ``softmax(scale * query @ key^T + mask) @ value`` of shapes ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``.
 
@@ -45,13 +58,28 @@ def attention(query: Array, key: Array, value: Array, mask: Array | None = None,
     >>> attention(np.zeros((1, 2)), np.zeros((2, 2)), np.array([[1.0], [3.0]]))
     array([[2.]])
     """
-    return np.matmul(_scores(query, key, mask, causal, scale), value)
+    lead = _heads(query, key, value, mask)
+    if lead is None:
+        return np.matmul(_scores(query, key, mask, causal, scale), value)
+    out = np.empty((*lead, query.shape[-2], value.shape[-1]), np.result_type(query, value))
+    for h in np.ndindex(*lead):
+        np.matmul(_scores(query[h], key[h], None if mask is None else mask[h], causal, scale), value[h], out=out[h])
+    return out
 
 
 def attention_grad(
     g: Array, query: Array, key: Array, value: Array, mask: Array | None, causal: bool, scale: float, needs: Sequence[bool]
 ) -> tuple[Array | None, Array | None, Array | None, Array | None]:
     """Return the gradients of query, key, value and the scores (of which the mask's is a sum); None where not in ``needs``."""
+    lead = None if needs[3] else _heads(query, key, value, mask)
+    if lead is not None:
+        found = [np.empty(x.shape, x.dtype) if need else None for x, need in zip((query, key, value), needs)]
+        for h in np.ndindex(*lead):
+            grads = attention_grad(g[h], query[h], key[h], value[h], None if mask is None else mask[h], causal, scale, needs)
+            for whole, part in zip(found, grads):
+                if whole is not None:
+                    whole[h] = part
+        return found[0], found[1], found[2], None
     p = _scores(query, key, mask, causal, scale)
     gq = gk = gv = gm = None
     if needs[2]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.arrays.plain.widen import deliver, result_type
+from wengert.arrays.plain.widen import by_blocks, deliver, result_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +114,9 @@ def _elementwise(compute: Callable[..., Array]) -> Callable[..., Array]:
     def function(*args: Array, out: Array | None = None) -> Array:
         arrays = [np.asarray(a) for a in args]
         with np.errstate(all="ignore"):
+            found = by_blocks(lambda *parts: compute(*[a.astype(np.float64) for a in parts]), arrays, result_type(*arrays), out)
+            if found is not None:
+                return found
             value = compute(*[np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in arrays])
             value = value.reshape(np.broadcast_shapes(*(a.shape for a in arrays)))
             return deliver(value, result_type(*arrays), out)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from numpy.typing import NDArray
@@ -36,3 +37,24 @@ def deliver(value: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
         return value.astype(dtype, copy=False)
     out[...] = value
     return out
+
+
+BLOCK = 1 << 15
+
+
+def by_blocks(compute: Callable[..., Array], arrays: Sequence[Array], dtype: np.dtype[Any], out: Array | None) -> Array | None:
+    """Compute an elementwise function of large arrays a block at a time, so that its temporaries are small and stay in the cache.
+
+    None, and nothing done, where there is only one block, or the arrays differ in shape or are not contiguous.
+    """
+    first = arrays[0]
+    if first.size <= BLOCK or any(a.shape != first.shape or not a.flags.c_contiguous for a in arrays):
+        return None
+    if out is not None and (out.shape != first.shape or not out.flags.c_contiguous):
+        return None
+    room = np.empty(first.shape, dtype) if out is None else out
+    flat, parts = room.reshape(-1), [a.reshape(-1) for a in arrays]
+    for start in range(0, first.size, BLOCK):
+        here = slice(start, start + BLOCK)
+        flat[here] = compute(*[part[here] for part in parts])
+    return room
