@@ -42,6 +42,15 @@ def fold(x: Any, axis: Any, keepdims: Any, kind: int) -> Any:
     return K.fold_rows(x, prod(rows), kind).reshape(rows + kept)
 
 
+def add_slices(x: Any, axis: int) -> Any:
+    """The sum over an axis of a few slices, each added as a whole."""
+    at = (slice(None),) * axis
+    total = x[(*at, 0)] + x[(*at, 1)]
+    for k in range(2, x.shape[axis]):
+        total += x[(*at, k)]
+    return total
+
+
 def sum_halves(x: Any, axis: Any, keepdims: Any = False) -> Any:
     """The sum of float16 or bfloat16, carried in float32 at least and rounded once."""
     if x.flags.c_contiguous and K.available:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.reduce import add_slices
 from .operator import family
 from .views import axis, dims_of, no_dimensions
 
@@ -272,6 +273,8 @@ def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
             apart.append(times)
         apart.append(size)
     g = F.reshape(g, tuple(apart))
+    if F.raw and len(added) == 1 and 1 < apart[added[0]] <= 8 and g.dtype.kind in "fc" and g.dtype.itemsize > 2 and g.size:
+        return add_slices(g, added[0]).reshape(input_shape)
     return F.reshape(F.sum(g, tuple(added)) if added else g, input_shape)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.reduce import wide_type
+from ..arrays.reduce import add_slices, wide_type
 from .gather import whole
 from .operator import family
 from .views import axis
@@ -70,12 +70,7 @@ def index_added(input: Array, dim, index: Array, size):
         return input.reshape(())
     dim, index = axis(dim, len(size)), index.reshape(-1)
     if _evenly(index, size[dim]) and input.dtype.kind in "fc" and input.dtype.itemsize > 2:
-        times, at = index.size // size[dim], (slice(None),) * (dim + 1)
-        apart = input.reshape((*size[: dim + 1], times, *size[dim + 1 :]))
-        total = apart[(*at, 0)] + apart[(*at, 1)]
-        for k in range(2, times):
-            total += apart[(*at, k)]
-        return total
+        return add_slices(input.reshape((*size[: dim + 1], -1, *size[dim + 1 :])), dim + 1)
     return add_rows(np.zeros(size, input.dtype), dim, index, input)
 
 
