@@ -48,4 +48,4 @@ def test_rules_are_read_from_the_source():
     lost = [n for n, op in TABLE.items() if isinstance(op, Operator) for f, _ in op.rules if f is not None and tool.node_of(f) is None]
     lost += [n for n, op in TABLE.items() if isinstance(op, Operator) and op.joint and tool.node_of(op.joint[0]) is None]
     assert not lost
-    assert tool.rule(TABLE["exp"].rules[0][0]) == "`g * result`"
+    assert tool.rule(TABLE["exp"].rules[0][0]) == "`F.mul(g, result)`"

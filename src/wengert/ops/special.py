@@ -95,8 +95,7 @@ def polygamma(n, input: Array):
     """Derivative of order ``n`` >= 0 of ``digamma``."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    x = real("polygamma_cpu", input)
-    return K.trigamma(x) if n == 1 else K.polygamma(n, x)
+    return K.polygamma(n, real("polygamma_cpu", input))
 
 
 def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
