@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import _kernels
-from wengert.arrays.plain import arithmetic, draws, folds, lines, pools, rows, scatter, shortcuts, special, windows
+from wengert.arrays.plain import arithmetic, draws, folds, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain import conv as _plain_conv
 
@@ -256,7 +256,11 @@ def fill_uniform(bits: Any, out: Array) -> Array:
 
 
 def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
-    return _kernels.trigamma(x, out=out) if n == 1 else special.polygamma(n, x, out)  # type: ignore[no-any-return]
+    if n == 1:
+        return _kernels.trigamma(x, out=out)  # type: ignore[no-any-return]
+    from wengert.arrays.plain import special
+
+    return special.polygamma(n, x, out)
 
 
 def fill_below(bits: Any, out: Array, bound: int) -> Array:
