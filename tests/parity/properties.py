@@ -75,9 +75,12 @@ def leaves(x: Any) -> list[Arg]:
 class Limits(NamedTuple):
     """What examples of an operator are not: see ``LIMITS`` of the test."""
 
-    special: bool = True
+    special: bool | tuple[str, ...] = True  # NaN and infinities: in tensors of all types, of some, of none
     empty: bool = True
     dtypes: tuple[str, ...] = DTYPES
+    alike: bool = False  # NaN and infinities count as one: which of them comes of a sum says its order
+    ties: bool = False  # of several equal elements any may be the one that is meant
+    expanded: bool = True
 
 
 class Drawing:
@@ -89,9 +92,10 @@ class Drawing:
         self.sample = samples[self.rng.integers(len(samples))]
         dtype = str(self.rng.choice(DTYPES, p=CHANCES))
         self.dtype = dtype if dtype in limits.dtypes else limits.dtypes[0]
-        self.plain = not limits.special
-        self.special = limits.special and self.chance(0.35)
-        self.ties = limits.special and self.chance(0.2)
+        self.plain = not limits.expanded
+        special = self.dtype in limits.special if isinstance(limits.special, tuple) else limits.special
+        self.special = self.chance(0.35) and special
+        self.ties = self.chance(0.2)
         self.mixed = self.chance(0.12)
         self.sizes: dict[int, int] = {}
         if self.chance(0.45):
@@ -295,7 +299,7 @@ def flat(x: Any, lib: Any) -> list[Any]:
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 
 
-def differs(theirs: Any, ours: Any, loose: float, narrow: bool) -> str | None:
+def differs(theirs: Any, ours: Any, loose: float, narrow: bool, alike: bool = False) -> str | None:
     """How two tensors differ, if they do."""
     if tuple(theirs.shape) != tuple(ours.shape):
         return f"shape {tuple(ours.shape)}, torch {tuple(theirs.shape)}"
@@ -306,6 +310,8 @@ def differs(theirs: Any, ours: Any, loose: float, narrow: bool) -> str | None:
     a, b = numbers(theirs), numbers(ours)
     if a.dtype.kind in "biu":
         return None if np.array_equal(a, b) else f"{b.tolist()}, torch {a.tolist()}"
+    if alike:
+        a, b = (np.where(np.isfinite(x), x, np.nan) for x in (a, b))
     tolerance = loose * TOLERANCE.get(str(theirs.dtype).removeprefix("torch."), 2e-4 if narrow else 1e-7)
     finite = np.abs(a[np.isfinite(a)])
     close = tolerance * max(1.0, float(finite.max()) if finite.size else 0.0)
@@ -321,7 +327,11 @@ LACKING = (
     "Unsupported dtype", "does not support", "not supported on", "Expected a floating point or complex tensor",
     "expected common dtype to be floating point",
     "Autograd not support dtype", "Integral inputs not supported",
+    "expected Tensor as element",  # None among indices, which only its own ``x[...] = y`` may give
 )  # fmt: skip
+
+
+ABOUT_TYPES = ("not implemented for", "same dtype", "scalar type", "without overflow", "should be the same", "can't be cast")
 
 
 def lacks(error: Exception | None) -> bool:
@@ -330,25 +340,60 @@ def lacks(error: Exception | None) -> bool:
     return isinstance(error, NotImplementedError) or any(s in text for s in LACKING)
 
 
-def disagreement(theirs: Outcome, ours: Outcome, loose: float, call: Call) -> str | None:
+def refused_alike(call: Call, theirs: Exception, ours: Exception) -> str | None:
+    """What is wrong with our error, where PyTorch's is one too. Of calls with several mistakes either library may name another."""
+    kinds = {a.dtype for a in leaves((call.args, call.options))} - {"int64", "bool"}
+    if isinstance(ours, type(theirs)) or len(kinds) > 1 or lacks(ours):
+        return None
+    return f"{type(ours).__name__}: {str(ours)[:150]}; torch {type(theirs).__name__}: {str(theirs)[:150]}"
+
+
+def chosen_alike(name: str, call: Call, theirs: Outcome, ours: Outcome, loose: float) -> str | None:
+    """What is wrong, where of several equal elements of a row any may be meant: the gradients of a row add up alike."""
+    row = numbers(make(call.args[0], wengert))
+    params, defaults = signature(name)
+    at = params.index("dim")
+    dim = call.args[at] if at < len(call.args) else call.options.get("dim", defaults.get("dim", -1))
+    assert theirs.results is not None and ours.results is not None
+    for i, (a, b) in enumerate(zip(theirs.results, ours.results)):
+        if not i or not row.ndim:
+            text = differs(a, b, loose, False)
+        else:
+            places = [np.expand_dims(numbers(t), dim) if t.ndim < row.ndim else numbers(t) for t in (a, b)]
+            meant = [np.take_along_axis(row, p, dim) for p in places]
+            text = None if np.array_equal(*meant, equal_nan=True) else "the indices mean other values"
+        if text:
+            return f"result {i}: {text}"
+    for a, b in zip(theirs.gradients or (), ours.gradients or ()):
+        text = differs(a.sum(dim), b.sum(dim), 10 * loose, False)
+        if text:
+            return f"gradient of a row: {text}"
+    return None
+
+
+def disagreement(name: str, theirs: Outcome, ours: Outcome, loose: float, call: Call, limits: Limits) -> str | None:
     """What is wrong with our outcome."""
     if lacks(theirs.error):
         return None
     if theirs.error is not None:
-        if ours.error is not None or ours.results is None or not any(numbers(t).size for t in ours.results):
+        if ours.error is not None:
+            return refused_alike(call, theirs.error, ours.error)
+        if ours.results is None or not any(numbers(t).size for t in ours.results):
             return None  # what has no elements is checked by some kernels only
         return f"no error, torch {type(theirs.error).__name__}: {str(theirs.error)[:150]}"
     assert theirs.results is not None
     if ours.error is not None:
-        if isinstance(ours.error, NotImplementedError) and not any(numbers(t).size for t in theirs.results):
-            return None
+        if any(s in str(ours.error) for s in ABOUT_TYPES) and not any(numbers(t).size for t in theirs.results):
+            return None  # which some kernels ask for nothing only
         return f"{type(ours.error).__name__}: {str(ours.error)[:200]}"
     assert ours.results is not None
     if len(theirs.results) != len(ours.results):
         return f"{len(ours.results)} results, torch {len(theirs.results)}"
+    if limits.ties and ours.late is None is theirs.late:
+        return chosen_alike(name, call, theirs, ours, loose)
     narrow = any(a.dtype in TOLERANCE for a in leaves((call.args, call.options)))
     for i, (a, b) in enumerate(zip(theirs.results, ours.results)):
-        text = differs(a, b, loose, narrow)
+        text = differs(a, b, loose, narrow, limits.alike)
         if text:
             return f"result {i}: {text}"
     if theirs.late is not None:
@@ -361,7 +406,7 @@ def disagreement(theirs: Outcome, ours: Outcome, loose: float, call: Call) -> st
             if a is not b and not_zero(a if b is None else b):
                 return f"gradient {i}: {'none' if b is None else 'some'}, torch {'none' if a is None else 'some'}"
             continue
-        text = differs(a, b, 10 * loose, narrow)
+        text = differs(a, b, 10 * loose, narrow, limits.alike)
         if text:
             return f"gradient {i}: {text}"
     if len(theirs.gradients) != len(ours.gradients):
@@ -397,7 +442,7 @@ def check(
                 continue
             ours = perform(wengert, functions[1], call)
             compared += theirs.error is None
-            text = disagreement(theirs, ours, loose, call)
+            text = disagreement(name, theirs, ours, loose, call, limits)
             if text:
                 wrong.append((call, text))
     return sorted(wrong, key=lambda pair: pair[0].size()), compared

@@ -33,53 +33,44 @@ ROOMS = {
 }  # fmt: skip
 METHODS = ("index_put", "tile")  # the function of that name takes other arguments
 FLOATS = ("float64", "float32")
-_NUMERIC = Limits(special=False, empty=False, dtypes=(*FLOATS, "complex128"))
-_WINDOWS = Limits(special=False, empty=False, dtypes=(*FLOATS, "float16", "bfloat16"))
-# By family: sums over whole rows spread what is not finite (in an order that is the library's), factorisations refuse it;
-# which shapes without elements are refused differs from kernel to kernel.
+HALVES = ("float16", "bfloat16")
+_MATRICES = Limits(special=False, dtypes=(*FLOATS, "complex128"), expanded=False)
+_CONVOLUTIONS = Limits(special=("float64",), empty=False, dtypes=(*FLOATS, *HALVES))
+_SUMS = Limits(alike=True)
+# By family: what is not finite is no input of factorisations, and which of NaN and infinity comes of it in a sum says only the
+# order of the sum.
 LIMITS = {
-    **dict.fromkeys(("linalg", "linalg_solve", "linalg_spectral", "linalg_norms"), _NUMERIC),
-    **dict.fromkeys(("conv", "pooling", "vision", "attention"), _WINDOWS),
-    **dict.fromkeys(("fft", "matmul", "einsum", "sorting"), Limits(special=False, empty=False)),
-    **dict.fromkeys(("norm", "loss", "order", "embedding"), Limits(special=False, empty=False, dtypes=FLOATS)),
-    "special": Limits(special=False),
+    **dict.fromkeys(("linalg", "linalg_solve", "linalg_spectral", "linalg_norms"), _MATRICES),
+    "conv": _CONVOLUTIONS,  # PyTorch's kernels of float32 skip the padding, that of float64 multiplies it
+    "pooling": Limits(dtypes=(*FLOATS, *HALVES)),
+    "vision": Limits(dtypes=(*FLOATS, *HALVES)),
+    # PyTorch's kernel for four dimensions makes zeros of NaN, the other does not.
+    "attention": Limits(special=False, empty=False, dtypes=(*FLOATS, *HALVES)),
+    **dict.fromkeys(("fft", "matmul", "einsum", "norm", "loss", "scan"), _SUMS),
 }
 # Where some of the examples (two in three at most) end differently, and why; no other operator may.
-_TYPES = "tensors of several types, or numbers and masks, that one of the libraries refuses"
-_NOTHING = "tensors without elements: each of PyTorch's kernels decides for itself what it refuses"
-_CHOICE = "which of several equal elements is meant, or in which order a set is given"
-_SPREAD = "where what is not finite goes to: PyTorch's vectorised and scalar loops differ among themselves"
-_POLES = "large numbers instead of infinity at a pole, or the other way round"
-_BASIS = "decompositions of matrices that are close to singular, up to a change of basis"
+_FIRST = "of two mistakes, or of one in a tensor without elements, PyTorch's kernels name now this, now that"
+_STRIDES = "PyTorch asks for views that the memory of a transposed or expanded tensor does not allow"
 DIFFERENT = {
-    **dict.fromkeys((
-        "bmm", "einsum", "addmm", "linear", "fill", "threshold", "sub", "remainder", "cosine_similarity", "cumulative_trapezoid",
-        "gradient", "mvlgamma", "special_multigammaln", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "convolution",
-        "conv_tbc", "affine_grid", "linalg_solve_triangular", "linalg_lu_solve", "lu_solve", "cholesky_solve", "linalg_cross", "cross",
-        "linalg_vecdot", "kron", "orgqr", "ormqr", "linalg_householder_product", "linalg_lstsq", "linalg_cond", "istft", "stft",
-        "linalg_solve", "linalg_solve_ex", "soft_margin_loss", "addcdiv",
-    ), _TYPES),
-    **dict.fromkeys((
-        "index_add", "unsafe_chunk", "cummax", "trapezoid", "pad", "pixel_unshuffle", "cdist", "linalg_matrix_norm", "cholesky",
-        "fft_fftshift", "group_norm", "index_put",
-    ), _NOTHING),
-    **dict.fromkeys((
-        "kthvalue", "topk",
-    ), _CHOICE),
-    **dict.fromkeys((
-        "softmax", "log_softmax", "cumprod", "addcmul", "layer_norm",
-    ), _SPREAD),
-    **dict.fromkeys((
-        "linalg_svd", "linalg_svdvals", "linalg_eigvals", "linalg_qr", "pinverse", "linalg_lu", "linalg_inv_ex",
-        "linalg_slogdet", "logdet",
-    ), _BASIS),
-    "ldexp": "PyTorch's gradient takes the power in integers",
-    "polar": "PyTorch's gradient takes the magnitude for positive",
-    "as_strided_scatter": "the offset counts from the beginning of the memory",
-    "take_along_dim": "PyTorch asks for a view that the memory of an expanded index does not allow",
-}  # fmt: skip
+    **dict.fromkeys(("index_put", "index_select", "index_copy", "index_add", "put"), _FIRST),
+    **dict.fromkeys(("kron", "stft"), _STRIDES),
+    **dict.fromkeys(("linalg_svd", "linalg_qr"), "factors are unique up to signs, and those of singular matrices not at all"),
+    **dict.fromkeys(("linalg_solve_triangular", "cholesky", "cdist", "conv_transpose1d", "tensordot", "einsum"),
+                    "PyTorch looks at types and shapes only where its kernel comes to it"),
+    **dict.fromkeys(("linalg_cross", "cross"), "PyTorch refuses two types only in its kernel, so some of the time"),
+    **dict.fromkeys(("mvlgamma", "special_multigammaln"), "PyTorch refuses masks of some sizes"),
+    "addmm": "a product that counts zero times is left out by BLAS, by PyTorch's own loop for half precision not",
+    "addcmul": "PyTorch's gradient takes the factor as a number of the smallest type: -2 is 254",
+    "ldexp": "PyTorch's gradient takes the power in integers: a half is zero",
+    "mode": "PyTorch sorts with NaN wherever it stands",
+    "ormqr": "PyTorch's gradient divides by zero where the reflection is the identity",
+    "linalg_lstsq": "PyTorch's residuals of no unknowns are zero",
+    "topk": "PyTorch's order without sorting is that of its partition",
+    **dict.fromkeys(("interpolate", "upsample", "upsample_bilinear"), "PyTorch's vectorised loop leaves out weights of zero, the others multiply"),
+}
 # Operators of which no such calls can be made.
 UNASKED = {
+    "pdist": "PyTorch divides by zero (and dies) in the gradient of no columns", "grid_sample": "PyTorch reads beyond its memory at grids of NaN",
     "lu_unpack": "PyTorch reads beyond its memory at pivots that are out of range", "istft": "samples without tensors that can be drawn",
     "segment_reduce": "PyTorch reads beyond its memory at lengths that do not fit",
     "view_as_real": "samples without tensors that can be drawn", "view_as_complex": "samples without tensors that can be drawn",
@@ -101,6 +92,10 @@ def function_of(lib: Any, name: str) -> Any:
 
 def limits_of(name: str) -> Limits:
     op: Any = TABLE[name]
+    if name in ("topk", "kthvalue"):
+        return Limits(ties=True)
+    if name in ("sub", "addcdiv"):
+        return _SUMS
     return LIMITS.get((op.define if isinstance(op, Composite) else op.forward).__module__.rsplit(".", 1)[1], Limits())
 
 

@@ -281,6 +281,10 @@ def _above(g: Any, x: Any, threshold: Any) -> Any:
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
+    if input.dtype.kind in "iu":
+        ends = np.iinfo(input.dtype)
+        if any(isinstance(v, float) and not ends.min <= v <= ends.max for v in (limit, instead)):
+            raise RuntimeError(f"value cannot be converted to type {input.dtype.name}_t without overflow")
     return np.where(input <= limit, input.dtype.type(instead), input)
 
 

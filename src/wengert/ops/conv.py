@@ -195,11 +195,29 @@ def convolution(F, input, weight, bias, stride, padding, dilation, transposed, o
     return _convolve(F, input, weight, bias, stride, padding, dilation, groups, n)
 
 
-@composite(places=("torch", "functional"))
+@composite(places=("torch", "functional"), node="ConvTbcBackward0", whole=("input", "weight", "bias"))
 def conv_tbc(F, input, weight, bias, pad=0):
-    """1-d convolution of ``(time, batch, channels)``."""
-    y = F.conv1d(F.permute(input, (1, 2, 0)), F.permute(weight, (2, 1, 0)), bias, 1, pad)
-    return F.permute(y, (2, 0, 1))
+    """1-d convolution of ``(time, batch, channels)``: ``(L, N, C), (k, C, O), (O,) -> (L', N, O)``."""
+    for x, rank, what in ((input, 3, "Input"), (weight, 3, "Weight"), (bias, 1, "Bias")):
+        if x.ndim != rank:
+            raise RuntimeError(f"{what} must have {rank} dim{'s' if rank > 1 else ''}" + (": time, batch, in_channel" if x is input else ""))
+    (long, batch, channels), (kernel, given, out) = input.shape, weight.shape
+    if channels != given:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if bias.shape[0] != out:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    new = long - kernel + 1 + 2 * pad
+    if new < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {new}: {[new, batch, out]}")
+    y = F.expand(F.cast(bias, F.dtype_of(input)), (new, batch, out))
+    for k in range(kernel):
+        first, at = max(0, k - pad), max(0, pad - k)
+        n = min(long + pad - k, new) - at
+        if n > 0:  # each tap reads a stretch of the input; what lies outside is not read
+            rows = F.view(F.narrow(input, 0, first, n), (n * batch, channels))
+            part = F.reshape(F.mm(rows, F.select(weight, 0, k)), (n, batch, out))
+            y = y + F.constant_pad_nd(part, (0, 0, 0, 0, at, new - at - n))
+    return F.clone(y) if not kernel or not new else y
 
 
 # -- windows as columns -----------------------------------------------------------------------------------------------

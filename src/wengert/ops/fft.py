@@ -301,7 +301,7 @@ def stft(
         raise RuntimeError(f"stft(n_fft={n_fft}) : expected a 1D or 2D tensor")
     if d.kind not in "fcV":
         raise RuntimeError(f"stft(n_fft={n_fft}) : expected a tensor of floating point or complex values")
-    if dt.is_half(d):
+    if dt.is_half(d) and (window is None or F.dtype_of(window) == d):
         raise RuntimeError(f"MKL FFT doesn't support tensors of type: {dt.scalar_name(d)}")
     if center and align_to_window is not None:
         raise RuntimeError("stft align_to_window should only be set when center = false")

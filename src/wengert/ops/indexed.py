@@ -111,7 +111,7 @@ def _source(name: str, kind: type[Exception], input: Any, d: int, index: Any, so
             f"destination dimensionality ({input.ndim})"
         )
     if rest != have:
-        raise kind(
+        raise RuntimeError(
             f"{name}(): Source/destination tensor must have same slice shapes except at dimension {d}. Destination "
             "slice shape: "
             f"{list(rest)} and source slice shape: {list(have)}."

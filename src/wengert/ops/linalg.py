@@ -128,6 +128,9 @@ def linalg_vecdot(F, x, y, *, dim=-1):
     if F.dtype_of(x).kind not in "fcV" or F.dtype_of(y).kind not in "fcV":
         bad = F.dtype_of(x) if F.dtype_of(x).kind not in "fcV" else F.dtype_of(y)
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {dt.scalar_name(bad)}")
+    if F.dtype_of(x) != F.dtype_of(y):
+        kinds = [dt.scalar_name(F.dtype_of(a)) for a in (x, y)]
+        raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {kinds[0]} and y of type {kinds[1]} instead")
     if x.ndim == y.ndim == 1:
         return F.vdot(x, y)
     return F.sum((F.conj(x) if F.is_complex(x) else x) * y, dim)

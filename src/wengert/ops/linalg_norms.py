@@ -151,9 +151,10 @@ def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
     """
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
-        shown = " ".join(map(str, dim)) if isinstance(dim, (tuple, list)) else dim
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {shown}")
+    if not isinstance(dim, (tuple, list)):
+        raise TypeError(f"linalg_matrix_norm() received an invalid combination of arguments: dim is a tuple of ints, not {type(dim).__name__}")
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
     rows, columns = (axis(d, A.ndim) for d in dim)
     if rows == columns:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
@@ -166,11 +167,14 @@ def linalg_matrix_norm(F, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=No
         if dtype is not None:
             x = F.cast(x, dtype)
         s = F.linalg_svdvals(x)
-        norm = F.sum(s, -1) if ord == "nuc" else F.amax(s, -1) if ord > 0 else F.amin(s, -1)
+        norm = F.sum(s, -1) if ord == "nuc" or (ord > 0 and not s.shape[-1]) else F.amax(s, -1) if ord > 0 else F.amin(s, -1)
         return F.reshape(norm, _kept(A.shape, (rows, columns))) if keepdim else norm
     along, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = F.linalg_vector_norm(A, 1, along, True, dtype=dtype)
-    norm = F.amax(sums, other, True) if ord > 0 else F.amin(sums, other, True)
+    if ord > 0 and not sums.shape[other]:
+        norm = F.sum(sums, other, True)  # the largest of no sums is zero
+    else:
+        norm = F.amax(sums, other, True) if ord > 0 else F.amin(sums, other, True)
     return norm if keepdim else F.squeeze(norm, (rows, columns))
 
 
@@ -197,9 +201,11 @@ def linalg_cond(F, A, p=None):
     """The condition number ``norm(A) * norm(inv(A))`` in the norm ``p`` (None and 2: by singular values)."""
     if A.ndim < 2:
         raise RuntimeError(f"linalg.cond: The input tensor A must have at least 2 dimensions. Got {A.ndim}")
+    if p is not None and p not in ("fro", "nuc", 1, -1, 2, -2, inf, -inf):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if 0 in A.shape and (p not in ("fro", "nuc") or A.shape[-1] == A.shape[-2]):
+        return F.zeros(tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
     if p is None or p in (2, -2):
-        if not A.shape[-1] or not A.shape[-2]:
-            return F.zeros(tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
         s = F.linalg_svdvals(A)
         top, bottom = F.select(s, -1, 0), F.select(s, -1, -1)
         return bottom / top if p == -2 else top / bottom
@@ -333,6 +339,8 @@ def bilinear(F, input1, input2, weight, bias=None):
     if bias is not None and bias.shape[0] != weight.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
     out, n, m = weight.shape
+    if not n or not m:
+        raise RuntimeError("cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension size -1 can be any value")
     left = F.matmul(input1, F.reshape(F.permute(weight, (1, 0, 2)), (n, out * m)))
     y = F.squeeze(F.matmul(F.reshape(left, (*input1.shape[:-1], out, m)), F.unsqueeze(input2, -1)), -1)
     return y if bias is None else y + bias

@@ -404,6 +404,12 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
 def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
     """``X`` with ``A @ X = B`` from the packed LU factors of ``A``; ``adjoint`` for ``A.mH``, ``left=False`` for ``X @ A = B``."""
     check_sides("torch.linalg.lu_solve", LU)
+    if tuple(pivots.shape[-1:]) != tuple(LU.shape[-1:]):
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    if tuple(pivots.shape) != tuple(LU.shape[:-1]):
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
+        )
     P, L, U = F.lu_unpack(LU, pivots)
     if left != adjoint:  # A = P L U from the left, or its adjoint from the right
         if adjoint:
@@ -512,6 +518,11 @@ def cholesky_solve(input: Array, L: Array, upper=False):
         raise RuntimeError(
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
             f"{input.shape[-2]} by {input.shape[-1]}"
+        )
+    if input.dtype != L.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(input.dtype)} and A of type "
+            f"{dt.scalar_name(L.dtype)} instead."
         )
     back = L.conj().mT
     first, second = (back, L) if upper else (L, back)

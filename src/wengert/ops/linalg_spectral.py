@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays import linalg as kernels
 from ..arrays.errors import LinAlgError
 from ..arrays.layouts import lay
@@ -317,6 +318,9 @@ def linalg_householder_product(F, input, tau):
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if n < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    kinds = [dt.scalar_name(F.dtype_of(x)) for x in (tau, input)]
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(f"{name}: tau dtype {kinds[0]} does not match input dtype {kinds[1]}")
     start = _untied(F, input) + F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
     return _reflect(F, input, tau, start, range(tau.shape[-1] - 1, -1, -1), False)
 

@@ -140,6 +140,14 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(f"elements in indices should be type int64 but got: {scalar_name(F.dtype_of(indices))}")
+    space = input.shape[-n:]
+    size = tuple((a - 1) * s - 2 * p + k for a, s, p, k in zip(space, stride, padding, kernel))
+    if output_size is not None:
+        asked = tuple(output_size)[-n:]
+        for want, natural, step in zip(asked, size, stride):
+            if not natural - step < want < natural + step:
+                raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and {natural + step})')
+        size = asked
     if tuple(indices.shape) != tuple(input.shape):
         raise RuntimeError(
             f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor with shape: "
@@ -147,13 +155,6 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
         )
     x, whole = batched(F, input, n, f"max_unpool{n}d")
     places = indices if whole else F.unsqueeze(indices, 0)
-    size = tuple((a - 1) * s - 2 * p + k for a, s, p, k in zip(x.shape[2:], stride, padding, kernel))
-    if output_size is not None:
-        asked = tuple(output_size)[-n:]
-        for want, natural, step in zip(asked, size, stride):
-            if not natural - step < want < natural + step:
-                raise ValueError(f'invalid output_size "{asked}" (dim 0 must be between {natural - step} and {natural + step})')
-        size = asked
     if n == 1:
         return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride), (0, *padding), (1, *size))
     b, c = x.shape[:2]

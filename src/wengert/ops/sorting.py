@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.reduce import sortable
 from .extrema import PICKED
@@ -167,7 +168,7 @@ def bincount(input: Array, weights: Array | None = None, minlength=0):
         raise RuntimeError("minlength should be >= 0")
     if input.ndim != 1 or (input.size and input.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is None:
+    if weights is None or not input.size:
         return np.bincount(input, minlength=minlength)
     if weights.shape != input.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
@@ -309,6 +310,9 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
     tensor([False,  True, False])
     """
+    kind = dt.promote(elements.dtype, test_elements.dtype)
+    if kind.kind == "c":
+        raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(kind)}")
     return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 

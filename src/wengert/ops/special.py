@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import special_functions as S
+from ..arrays.dtypes import is_half
 from .operator import family
 from .refusals import floating, real
 
@@ -159,6 +160,8 @@ def special_entr(input: Array):
 def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
     slope = F.where((input == 0) | (input == 1), g * float("inf"), g / (input * (1 - input)))
     least, most = (0, 1) if eps is None else (eps, 1 - eps)
+    if is_half(F.dtype_of(input)):  # the limits are of the type of the numbers
+        least, most = (float(K.cast(K.cast(np.asarray(v, np.float32), F.dtype_of(input)), np.dtype(np.float32))) for v in (least, most))
     return F.where((input < least) | (input > most), float("nan") if eps is None else 0, slope)
 
 
@@ -252,9 +255,13 @@ _FORWARD_ONLY = {
 }
 
 
+_WAVES = ("airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1")  # not a number at infinity, as in PyTorch
+
+
 def _declare_forward_only(name: str, function: Callable[..., Any], text: str) -> None:
     def forward(input: Array):
-        return function(real(f"{name}_cpu", input))
+        y = function(real(f"{name}_cpu", input))
+        return np.where(np.isinf(input), y.dtype.type(np.nan), y) if name in _WAVES else y
 
     forward.__doc__ = text
     special(name=f"special_{name}")(forward)

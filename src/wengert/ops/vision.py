@@ -44,7 +44,7 @@ def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, a
     if antialias:
         reach = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}[mode]
         width = max(step, 1.0)
-        centre = at + 0.5
+        centre = (columns + 0.5) * step
         low = np.maximum((centre - reach * width + 0.5).astype(int), 0)
         high = np.minimum((centre + reach * width + 0.5).astype(int), size)
         rows = np.arange(size)[:, None]

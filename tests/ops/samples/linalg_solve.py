@@ -6,6 +6,8 @@ the differences of these tests cannot check them: see ``test_linalg_edges``.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..sampling import A, C, D, call
 
 _PIVOTS = [[2, 3, 3], [1, 3, 3]]
@@ -46,7 +48,7 @@ SAMPLES = {
     "linalg_cholesky": [call(A(0, 0)), call(A(0, 2, 2))],
     "linalg_cholesky_ex": [call(A(0, 0))],
     "cholesky": [call(A(0, 0))],
-    "cholesky_solve": [call(A(3, 2), C([[2.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 1.0, 2.0]])), call(A(0, 2), A(0, 0))],
+    "cholesky_solve": [call(A(3, 2), C(np.array([[2.0, 0.0, 0.0], [1.0, 3.0, 0.0], [0.0, 1.0, 2.0]]))), call(A(0, 2), A(0, 0))],
     "cholesky_inverse": [call(A(0, 0))],
     "linalg_tensorinv": [call(A(4, 2, 2), 1), call(A(2, 3, 6))],
     "linalg_tensorsolve": [call(A(2, 3, 6), A(2, 3)), call(A(2, 6, 3), A(2, 3), dims=(1,))],
