@@ -343,7 +343,7 @@ def lacks(error: Exception | None) -> bool:
 def refused_alike(call: Call, theirs: Exception, ours: Exception) -> str | None:
     """What is wrong with our error, where PyTorch's is one too. Of calls with several mistakes either library may name another."""
     kinds = {a.dtype for a in leaves((call.args, call.options))} - {"int64", "bool"}
-    if isinstance(ours, type(theirs)) or len(kinds) > 1 or lacks(ours):
+    if isinstance(ours, type(theirs)) or type(ours).__name__ == type(theirs).__name__ or len(kinds) > 1 or lacks(ours):
         return None
     return f"{type(ours).__name__}: {str(ours)[:150]}; torch {type(theirs).__name__}: {str(theirs)[:150]}"
 

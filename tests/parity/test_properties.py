@@ -63,7 +63,7 @@ DIFFERENT = {
     "addcmul": "PyTorch's gradient takes the factor as a number of the smallest type: -2 is 254",
     "ldexp": "PyTorch's gradient takes the power in integers: a half is zero",
     "mode": "PyTorch sorts with NaN wherever it stands",
-    "ormqr": "PyTorch's gradient divides by zero where the reflection is the identity",
+    **dict.fromkeys(("ormqr", "orgqr", "linalg_householder_product"), "PyTorch's gradient divides by zero where the reflection is the identity"),
     "linalg_lstsq": "PyTorch's residuals of no unknowns are zero",
     "topk": "PyTorch's order without sorting is that of its partition",
     **dict.fromkeys(("interpolate", "upsample", "upsample_bilinear"), "PyTorch's vectorised loop leaves out weights of zero, the others multiply"),

@@ -310,9 +310,9 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
     tensor([False,  True, False])
     """
-    kind = dt.promote(elements.dtype, test_elements.dtype)
-    if kind.kind == "c":
-        raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(kind)}")
+    for x in (elements, test_elements):
+        if getattr(x, "dtype", np.dtype(bool)).kind == "c":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(x.dtype)}")
     return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
