@@ -59,6 +59,8 @@ DIFFERENT = {
                     "PyTorch looks at types and shapes only where its kernel comes to it"),
     **dict.fromkeys(("linalg_cross", "cross"), "PyTorch refuses two types only in its kernel, so some of the time"),
     **dict.fromkeys(("mvlgamma", "special_multigammaln"), "PyTorch refuses masks of some sizes"),
+    **dict.fromkeys(("fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"),
+                    "infinity times a factor of zero: PyTorch's kernels of some lengths leave it out"),
     "addmm": "a product that counts zero times is left out by BLAS, by PyTorch's own loop for half precision not",
     "addcmul": "PyTorch's gradient takes the factor as a number of the smallest type: -2 is 254",
     "ldexp": "PyTorch's gradient takes the power in integers: a half is zero",
