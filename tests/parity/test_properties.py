@@ -55,7 +55,7 @@ DIFFERENT = {
     **dict.fromkeys(("index_put", "index_select", "index_copy", "index_add", "put"), _FIRST),
     **dict.fromkeys(("kron", "stft"), _STRIDES),
     **dict.fromkeys(("linalg_svd", "linalg_qr"), "factors are unique up to signs, and those of singular matrices not at all"),
-    **dict.fromkeys(("linalg_solve_triangular", "cholesky", "cdist", "conv_transpose1d", "tensordot", "einsum"),
+    **dict.fromkeys(("linalg_solve_triangular", "cholesky", "cdist", "conv_transpose1d", "tensordot", "einsum", "scaled_dot_product_attention"),
                     "PyTorch looks at types and shapes only where its kernel comes to it"),
     **dict.fromkeys(("linalg_cross", "cross"), "PyTorch refuses two types only in its kernel, so some of the time"),
     **dict.fromkeys(("mvlgamma", "special_multigammaln"), "PyTorch refuses masks of some sizes"),
