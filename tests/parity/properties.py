@@ -192,6 +192,8 @@ class Drawing:
 
 
 def signature(name: str) -> tuple[list[str], dict[str, Any]]:
+    if name not in TABLE:
+        return [], {}
     op: Any = TABLE[name]
     if hasattr(op, "define"):
         code = op.define.__code__

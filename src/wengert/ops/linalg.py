@@ -289,6 +289,11 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
     check_matrix("torch.linalg.ldl_solve", B, "B")
     if B.shape[-2] != LD.shape[-1]:
         raise RuntimeError(f"torch.linalg.ldl_solve: Incompatible shapes of LD and B ({LD.shape[-2]}x{LD.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})")
+    if B.dtype != LD.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {dt.scalar_name(B.dtype)} and A of type "
+            f"{dt.scalar_name(LD.dtype)} instead."
+        )
     return linalg_ldl.solve(LD, pivots, B, hermitian)
 
 

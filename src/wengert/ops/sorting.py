@@ -118,7 +118,7 @@ def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
 
 def _runs(input: Any, dim: Any) -> tuple[Any, Any, Any]:
     d = None if dim is None else axis(dim, input.ndim)
-    rows = input.reshape(-1, 1) if d is None else np.moveaxis(input, d, 0).reshape(input.shape[d], -1)
+    rows = input.reshape(-1, 1) if d is None else np.moveaxis(input, d, 0).reshape(input.shape[d], input.size // max(input.shape[d], 1))
     new = np.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = np.flatnonzero(new)
@@ -214,6 +214,8 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {d}")
     low, high = range if range is not None else (float(input.min()), float(input.max())) if input.size else (0.0, 1.0)
+    if not np.isfinite([low, high]).all():
+        raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {d}")
     if low == high:
@@ -310,9 +312,10 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
     tensor([False,  True, False])
     """
-    for x in (elements, test_elements):
-        if getattr(x, "dtype", np.dtype(bool)).kind == "c":
-            raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(x.dtype)}")
+    kinds = [getattr(x, "dtype", np.dtype(np.int64)) for x in (elements, test_elements)]
+    common = dt.promote(*kinds)
+    if common.kind in "bc":
+        raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(common)}")
     return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
