@@ -281,15 +281,13 @@ def _above(g: Any, x: Any, threshold: Any) -> Any:
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
-    if input.dtype.kind in "iu":
-        ends = np.iinfo(input.dtype)
-        if any(isinstance(v, float) and not ends.min <= v <= ends.max for v in (limit, instead)):
-            raise RuntimeError(f"value cannot be converted to type {input.dtype.name}_t without overflow")
     return np.where(input <= limit, input.dtype.type(instead), input)
 
 
 def _comparable(input: Any, x: Any, name: str) -> Any:
-    """``x`` as a real number, unless ``input`` is complex."""
+    """``x`` as a real number, unless ``input`` is complex; within the reach of its type."""
+    if input.dtype.kind in "iu" and isinstance(x, float) and not np.iinfo(input.dtype).min <= x <= np.iinfo(input.dtype).max:
+        raise RuntimeError(f"value cannot be converted to type {input.dtype.name}_t without overflow")
     if input.dtype.kind == "c" or not isinstance(x, complex):
         return x
     if x.imag:
