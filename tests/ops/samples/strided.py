@@ -37,3 +37,5 @@ SAMPLES = {
     "alias_copy": [call(A(2, 3))],
     "slice_copy": [call(A(5), 0, 1, None, 2)],
 }
+
+BY_MEMORY = {"as_strided_scatter"}
