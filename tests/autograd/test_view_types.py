@@ -75,3 +75,14 @@ def test_flat_copies_and_views(torch):
     assert every_other.ravel().data_ptr() != every_other.data_ptr() and every_other.ravel().is_contiguous()
     assert x.ravel()._base is x._base and x.t().ravel().tolist() == [0, 3, 1, 4, 2, 5]
     assert torch.ones(3).flatten().data_ptr() != 0 and torch.tensor(1.0).ravel().shape == (1,)
+
+
+def test_scatter_into_strided_memory(torch):
+    """The gradient speaks of memory, which is that of a contiguous tensor only."""
+    x = torch.zeros(12)[1:10:2]
+    part = torch.ones(2, requires_grad=True)
+    assert torch.as_strided_scatter(x, part, (2,), (4,), 1).tolist() == [1, 0, 1, 0, 0]
+    with pytest.raises(RuntimeError, match="only supported for contiguous inputs"):
+        torch.as_strided_scatter(x.requires_grad_(), part, (2,), (4,), 1)
+    with pytest.raises(RuntimeError, match="only supported for contiguous inputs"):
+        x.as_strided_scatter(part, (2,), (4,), 1)

@@ -222,3 +222,22 @@ def dim_order(self: Any, **ambiguity_check: Any) -> tuple[int, ...]:
     """The dimensions from the largest to the smallest step in memory."""
     steps = self.stride()
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))
+
+
+_as_strided_scatter = function("as_strided_scatter")
+
+
+@overload("torch", "Tensor")
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not contiguous.
+
+    >>> import wengert as torch
+    >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
+    if isinstance(input, Tensor) and requires_grad(input) and not input.is_contiguous():
+        raise RuntimeError(
+            "!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only supported for contiguous inputs; "
+            "take input.contiguous() first"
+        )
+    return _as_strided_scatter(input, src, size, stride, storage_offset)
