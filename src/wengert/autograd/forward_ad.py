@@ -117,7 +117,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         raise RuntimeError("Invalid level given to _fw_primal")
     if current is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(current.primal(tensor), current.tangent(tensor))
+    return UnpackedDualTensor(current.shown(tensor), current.tangent(tensor))
 
 
 def __getattr__(name: str) -> int:

@@ -14,7 +14,7 @@ from ..graph.engine import below, leads_to, reachable, run
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
-from .meta import CopySlices, edge_of, requires_grad
+from .meta import CopySlices, Nowhere, edge_of, requires_grad
 from .spaces import RAW, RECORDED
 from .tensor import Tensor as Tensor_
 from .types import preserve_format
@@ -44,6 +44,8 @@ def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
     if not requires_grad(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, nr = edge_of(tensor)  # type: ignore[misc]
+    if type(node) is Nowhere:
+        raise AssertionError("Expected gradient function to be set: this view of a tensor that requires a gradient was made unrecorded")
     return GradientEdge(node, nr)
 
 
@@ -360,7 +362,7 @@ def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
             edges.append((t[:2], g))
             continue
         edge = edge_of(t) if isinstance(t, Tensor_) and requires_grad(t) else None
-        if edge is None:
+        if edge is None or type(edge[0]) is Nowhere:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         edges.append((edge, g))
     return edges

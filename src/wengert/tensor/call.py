@@ -14,7 +14,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import in_order_of
-from ..arrays.lazy import Lazy, plain, put, through
+from ..arrays.lazy import Lazy, address, plain, put, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
 from ..ops.strided import look, memory_of, start_of
@@ -496,7 +496,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
     recording = recording and target._data.dtype.kind in "fcV"  # integers take the values alone
     stale = m.grad and not recording and isinstance(target, Tensor_) and requires_grad(target)  # nothing depends on its old values any more
-    check_writable(target, recording or stale, m, op.name in _IDEMPOTENT)
+    check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._data
     for v in inputs.values():
         if type(v) is not list and v is not target and v._vc is target._vc and op.name != "fill":  # its one number is read first
@@ -579,7 +579,20 @@ OVERLAP = (
     "clone() the tensor before performing the operation."
 )
 # Writes that may go to an expanded tensor: where places share memory, all of them are meant.
-_IDEMPOTENT = frozenset(("fill", "zero", "masked_fill", "index_fill", "index_put"))
+_IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "index_fill", "index_put", "tril", "triu"))
+
+
+def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
+    """Whether this write of an operator among ``_IDEMPOTENT`` may: not a number from a tensor, nor a copy but of the target itself."""
+    if op.name == "fill":
+        return not isinstance(args[1], Tensor_)
+    if op.name != "copy":
+        return True
+    target, source = args[0], args[1]
+    if source is target:
+        return True
+    a, b = target._data, getattr(source, "_data", None)
+    return type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides and address(a) == address(b)
 
 
 def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -> None:

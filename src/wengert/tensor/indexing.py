@@ -115,7 +115,7 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     if found is None:
         return False
     if type(value) is float or type(value) is int:
-        if a.dtype.kind != "f" and type(value) is float:
+        if (a.dtype.kind != "f" and type(value) is float) or 0 in a.strides:
             return False
         refuse_overflow(value, a.dtype)
         a[found[0]] = value
@@ -165,7 +165,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             value = value[0]
         inplace_function("copy")(target, value)
     else:
-        inplace_function("fill")(target, number(value, self._data.dtype))
+        filler = number(value, self._data.dtype)
+        if type(target) is not call.Batched_ and call.overlapping(target._data):  # unlike fill_
+            raise RuntimeError(call.OVERLAP)
+        inplace_function("fill")(target, filler)
 
 
 def number(value: Any, dtype: np.dtype) -> Any:

@@ -69,7 +69,7 @@ class Meta:
     post_hooks: HookDict | None
     view: View | None
     retained: bool
-    tangents: dict[Any, Tensor] | None
+    tangents: dict[Any, Any] | None
 
     def __init__(self) -> None:
         self.grad = self.accumulator = self.hooks = self.post_hooks = self.view = self.tangents = None
@@ -166,8 +166,8 @@ def edge_of(t: Tensor) -> Edge | None:
         refresh(t, meta.view)
         if t._edge is not None:
             return t._edge
-        if not meta.requires_grad and not requires_grad(meta.view.base):
-            return None
+        if not meta.requires_grad:
+            return (_nowhere(t), 0) if requires_grad(meta.view.base) else None
     elif not meta.requires_grad:
         return t._edge
     alive = meta.accumulator
@@ -183,6 +183,29 @@ def edge_of(t: Tensor) -> Edge | None:
             node.dtype = meta.grad_dtype
         meta.accumulator = _weak(node)
     return (node, 0)
+
+
+class Nowhere(Node):
+    """Where the gradient of a view goes that requires one because its base does, but was not recorded: made under ``no_grad``, say."""
+
+    __slots__ = ()
+
+    def shown(self) -> Any:
+        """Users see that there is nothing."""
+        return None
+
+    def raw(self, g: Any) -> tuple[()]:
+        return ()
+
+    def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
+        return ()
+
+
+def _nowhere(t: Tensor) -> Node:
+    node = Nowhere()
+    node.edges, node.saved, node.hooks, node.seq = (), None, None, leaf_sequence()
+    node.shape, node.dtype = t._data.shape, t._data.dtype
+    return node
 
 
 def all_inference(tensors: Iterable[Tensor | None]) -> bool:

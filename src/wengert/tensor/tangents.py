@@ -81,8 +81,8 @@ class Level:
         self.attach(t, found)
         return found
 
-    def attach(self, t: Tensor, tangent: Tensor) -> None:
-        """Make ``t`` carry ``tangent``."""
+    def attach(self, t: Tensor, tangent: Tensor | None) -> None:
+        """Make ``t`` carry ``tangent``; None: none, whatever its base carries."""
         meta = meta_of(t)
         if meta.tangents is None:
             meta.tangents = {}
@@ -114,6 +114,15 @@ class Level:
             meta_of(found).tangents = others
         return found
 
+    def shown(self, t: Any) -> Tensor:
+        """The tensor without its tangent as the user gets it: a view, for which the tangent of its base does not count."""
+        if type(t) is call.Batched_ or type(t) in call.DISPATCHING:
+            return self.primal(t)
+        found = _outside(self, RECORDED.view, t, t.shape)
+        if self.tangent(found) is not None:
+            self.attach(found, None)
+        return found
+
     def overwrite(self, t: Tensor, new: Tensor | None) -> None:
         """The tangent of ``t`` after an in-place write: in the memory of the one it had, which views of it see."""
         old = self.tangent(t)
@@ -125,7 +134,7 @@ class Level:
             old = self._varying(t, new)
         if old is None:
             view = t._meta.view if t._meta is not None else None
-            if view is None:
+            if view is None or (t._meta.tangents is not None and self in t._meta.tangents):  # type: ignore[union-attr]
                 self.attach(t, new)
                 return
             whole = _zeros(view.base)

@@ -15,6 +15,7 @@ from ...autograd._function_node import SavedTensor
 from ...autograd.graph import saved_tensors_hooks
 from ...graph.engine import current_walk
 from ...graph.modes import enable_grad, modes
+from ...tensor.meta import INFERENCE_VERSION
 from ...tensor.tensor import Tensor
 from .state import Surroundings
 
@@ -120,6 +121,8 @@ class Frame:
         self.function, self.kwargs, self.context, self.check, self.complain = function, kwargs, context, check, complain
         self.early_stop = early_stop if _early_stop is None else _early_stop
         packing = modes().packing
+        if not modes().inference and any(isinstance(a, Tensor) and a.is_inference() for a in args):
+            _ = INFERENCE_VERSION[0]  # they cannot be saved, and it says so
         # Inputs are saved like any other tensor: inside an outer checkpoint they too are forgotten and recomputed.
         self.inputs = [(True, SavedTensor(a, None, packing)) if isinstance(a, Tensor) else (False, a) for a in args]
         self.surroundings = Surroundings(preserve)
