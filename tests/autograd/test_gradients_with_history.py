@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 
@@ -66,3 +68,80 @@ def test_corners_of_a_loss_are_flat(torch, name):
     assert g.tolist() == [-1.0, 0.5, 1.0, -1.0]
     (h,) = torch.autograd.grad(g.sum(), x)
     assert h.tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
+def image(torch, *shape):
+    return torch.arange(math.prod(shape), dtype=torch.float64).cos().reshape(shape)
+
+
+@pytest.mark.parametrize(
+    "name, node",
+    [
+        ("max_pool1d", "SqueezeBackward1"), ("avg_pool1d", "SqueezeBackward1"), ("adaptive_max_pool1d", "SqueezeBackward1"),
+        ("max_pool2d", "MaxPool2DWithIndicesBackwardBackward0"), ("avg_pool2d", "AvgPool2DBackwardBackward0"),
+        ("adaptive_max_pool2d", "AdaptiveMaxPool2DBackwardBackward0"), ("max_pool3d", "MaxPool3DWithIndicesBackwardBackward0"),
+        ("avg_pool3d", "AvgPool3DBackwardBackward0"), ("adaptive_max_pool3d", "AdaptiveMaxPool3DBackwardBackward0"),
+    ],
+)  # fmt: skip
+def test_pools_have_a_second_derivative_of_zero(torch, name, node):
+    x = image(torch, 1, 2, *[4] * int(name[-2])).requires_grad_()
+    y = getattr(torch.nn.functional, name)(x, 2)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.grad_fn.name() == node
+    (h,) = torch.autograd.grad(g.sum(), x)
+    assert not h.any() and h.shape == x.shape
+    y = getattr(torch.nn.functional, name)(x * x, 2)
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    torch.testing.assert_close(h * x, g.detach())  # both have the factors of the pool
+
+
+@pytest.mark.parametrize("wanted", ["input", "weight", "both"])
+def test_prelu_has_a_second_derivative_of_zero(torch, wanted):
+    x, w = image(torch, 2, 3).requires_grad_(wanted != "weight"), image(torch, 3).requires_grad_(wanted != "input")
+    leaves = [t for t in (x, w) if t.requires_grad]
+    grads = torch.autograd.grad(torch.nn.functional.prelu(x, w).sum(), leaves, create_graph=True)
+    assert all(g.requires_grad for g in grads)
+    if wanted != "weight":
+        assert grads[0].grad_fn.name() == "PreluKernelBackwardBackward0"
+    found = torch.autograd.grad(grads[0].sum(), leaves)
+    assert not found[0].any()
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"])
+def test_a_convolution_with_a_constant_has_gradients_with_history(torch, name):
+    n = int(name[-2])
+    for constant in (0, 1):
+        x, w = image(torch, 1, 2, *[3] * n), image(torch, 2, 2, *[2] * n)
+        leaf = (w, x)[constant].requires_grad_()
+        (g,) = torch.autograd.grad(getattr(torch.nn.functional, name)(x, w).sum(), leaf, create_graph=True)
+        assert g.grad_fn.name() == "ConvolutionBackwardBackward0"
+        assert [e is None for e, _ in g.grad_fn.next_functions] == [True, constant == 0, constant == 1]
+        assert torch.autograd.grad(g.sum(), leaf, allow_unused=True) == (None,)
+
+
+def test_all_gradients_of_a_convolution_lead_to_input_and_weight(torch):
+    x, w, b = image(torch, 1, 2, 3, 3).requires_grad_(), image(torch, 2, 2, 2, 2).requires_grad_(), torch.zeros(2, dtype=torch.float64)
+    y = torch.nn.functional.conv2d(x, w, b.requires_grad_())
+    grads = torch.autograd.grad((y * y).sum() / 2, (x, w, b), create_graph=True)
+    for g in torch.autograd.grad(y.sum(), (x, w, b), create_graph=True):
+        assert [e and e.variable is t for (e, _), t in zip(g.grad_fn.next_functions[1:], (x, w))] == [True, True]
+    (h,) = torch.autograd.grad(grads[2].sum(), x)
+    torch.testing.assert_close(h[0, :, 1, 1], w.sum((0, 2, 3)).detach())
+    (y,) = (torch.nn.functional.conv2d(x.detach(), w.detach(), b),)
+    (g,) = torch.autograd.grad(y.sum(), b, create_graph=True)
+    assert not g.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom")
+def test_variance_without_degrees_of_freedom(torch):
+    _, g = gradient(torch, lambda x: x.var(), 0.7)
+    assert math.isnan(g.item()) and not g.requires_grad
+    _, g = gradient(torch, lambda x: x.std(), 0.7)
+    assert math.isnan(g.item()) and g.requires_grad
+    _, g = gradient(torch, lambda x: x.var(correction=2), 1.0, 2.0)
+    assert g.tolist() == [math.inf, math.inf] and not g.requires_grad
+    _, g = gradient(torch, lambda x: x.var(dim=0, correction=3), 1.0, 2.0)
+    assert g.tolist() == [1.0, -1.0] and g.requires_grad
+    _, g = gradient(torch, lambda x: x.var(correction=0), 0.7)
+    assert g.item() == 0 and g.requires_grad

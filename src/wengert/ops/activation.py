@@ -295,6 +295,16 @@ def _comparable(input: Any, x: Any, name: str) -> Any:
     return x.real
 
 
+@composite(node="PreluKernelBackwardBackward0", whole=("g", "input", "weight"), **_hidden)
+def prelu_grad(F, g, input, weight):
+    return F.kept(g * F.where(input > 0, 1.0, _along_channels(F, weight, input.ndim)), True, input, weight)
+
+
+@composite(node="PreluKernelBackwardBackward0", whole=("g", "input", "weight"), **_hidden)
+def prelu_weight_grad(F, g, input, weight):
+    return F.kept(g * F.clamp(input, max=0.0), True, input, weight)
+
+
 def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
     if ndim == 0:
         return F.reshape(weight, ())
@@ -303,9 +313,9 @@ def _along_channels(F: Any, weight: Any, ndim: int) -> Any:
 
 @operator(
     grad=dict(
-        input=lambda F, g, input, weight: g * F.where(input > 0, 1.0, _along_channels(F, weight, input.ndim)),
-        weight=lambda F, g, input, weight_shape: F.reshape(
-            F.sum_to(g * F.clamp(input, max=0.0), _channels(weight_shape, input.ndim)), weight_shape
+        input=lambda F, g, input, weight: F.prelu_grad(g, input, weight),
+        weight=lambda F, g, input, weight, weight_shape: F.reshape(
+            F.sum_to(F.prelu_weight_grad(g, input, weight), _channels(weight_shape, input.ndim)), weight_shape
         ),
     ),
     places=("torch", "Tensor", "functional"), node="PreluKernelBackward0",

@@ -29,13 +29,13 @@ def _wide(a: Any) -> Any:
 
 @operator(
     grad=dict(
-        input=lambda F, g, weight, input_shape, stride, padding, dilation, groups: F.conv_input(
-            g, weight, input_shape, stride, padding, dilation, groups
+        input=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
+            g, input, weight, F.conv_input, (g, weight, tuple(input.shape), stride, padding, dilation, groups)
         ),
-        weight=lambda F, g, input, weight_shape, stride, padding, dilation, groups: F.conv_weight(
-            input, g, weight_shape, stride, padding, dilation, groups
+        weight=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
+            g, input, weight, F.conv_weight, (input, g, tuple(weight.shape), stride, padding, dilation, groups)
         ),
-        bias=lambda F, g: F.sum(g, (0, *range(2, g.ndim))),
+        bias=lambda F, g, input, weight: F.convolution_back(g, input, weight, F.sum, (g, (0, *range(2, g.ndim)))),
     ),
     places=(), node="ConvolutionBackward0", layout="lines",
 )
@@ -47,9 +47,11 @@ def convolution_forward(input: Array, weight: Array, bias: Array | None, stride,
 
 @operator(
     grad=dict(
-        input=lambda F, g, weight, stride, padding, dilation, groups: F.convolution_forward(g, weight, None, stride, padding, dilation, groups),
-        weight=lambda F, g, input, weight_shape, stride, padding, dilation, groups: F.conv_weight(
-            g, input, weight_shape, stride, padding, dilation, groups
+        input=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
+            g, input, weight, F.convolution_forward, (g, weight, None, stride, padding, dilation, groups)
+        ),
+        weight=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
+            g, input, weight, F.conv_weight, (g, input, tuple(weight.shape), stride, padding, dilation, groups)
         ),
     ),
     places=(), node="ConvolutionBackward0", layout="lines",
@@ -71,6 +73,13 @@ def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, gr
 def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its weight, which has ``shape``."""
     return K.conv_weight(_wide(input), _wide(grad), tuple(shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
+
+
+@composite(places=(), raw=lambda g, input, weight, part, arguments: part(*arguments), node="ConvolutionBackwardBackward0",
+           whole=("g", "input", "weight"))  # fmt: skip
+def convolution_back(F, g, input, weight, part, arguments):
+    """One of the gradients of a convolution, which all have the same history."""
+    return F.kept(part(*arguments), False, input, weight)
 
 
 # -- what users call --------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays import select
+from ..graph.modes import map_levels, modes
 from .operator import family
 from .refusals import only, unsupported, without
 
@@ -44,6 +45,32 @@ def conjugate(F: Any, x: Any) -> Any:
 def flat_gradient(F: Any, g: Any) -> Any:
     """The gradient of a step function."""
     return F.zeros(g.shape, F.dtype_of(g))
+
+
+@operator(grad=dict(input=lambda F, g: g, other=lambda F, g, other_shape: F.zeros(other_shape, F.dtype_of(g))), linear=True, places=())
+def beside(input: Array, other: Array):
+    """``input``, with an edge to ``other`` besides, along which zeros go."""
+    return input.copy()
+
+
+@operator(grad=dict(input=lambda F, g: g, other=lambda F, g: None), linear=True, places=())
+def apart(input: Array, other: Array):
+    """``input``, with an edge to ``other`` besides, along which nothing goes."""
+    return input.copy()
+
+
+@composite(places=(), raw=lambda value, zeros, *others: value)
+def kept(F, value, zeros, *others):
+    """A gradient, with a history as long as PyTorch's: of ``others`` too, on which it does not depend.
+
+    ``zeros``: whether their gradients are zeros or none.
+    """
+    m = modes()
+    if m.grad and not m.levels and not map_levels.get():
+        for x in others:
+            if getattr(x, "requires_grad", False):
+                value = F.beside(value, x) if zeros else F.apart(value, x)
+    return value
 
 
 def no_derivative(name: str) -> Any:

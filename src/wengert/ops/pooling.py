@@ -47,11 +47,21 @@ def _as_two(F: Any, pool: Any, input: Any, *sizes: Any, **options: Any) -> Any:
     return tuple(F.squeeze(x, -2) for x in found) if type(found) is tuple else F.squeeze(found, -2)
 
 
-_back = dict(input=lambda F, g, indices, input_shape: F.pool_scatter(g, indices, input_shape))
+def _pool_back(kind: str) -> dict[str, Any]:
+    """The rule of a maximum; the node of its gradient is called after ``kind``."""
+
+    @composite(name=f"{kind}_back", places=(), whole=("g", "input"), raw=lambda g, input, indices: K.max_pool_grad(g, indices, input.shape[2:]),
+               node=lambda y, *_: f"{kind.replace('#', str(y.ndim - 2))}BackwardBackward0")  # fmt: skip
+    def back(F, g, input, indices):
+        return F.kept(F.pool_scatter(g, indices, tuple(input.shape)), True, input)
+
+    return dict(input=lambda F, g, input, indices: getattr(F, f"{kind}_back")(g, input, indices))
+
+
 _two: dict = dict(outputs=("result", "indices"), nondifferentiable=("indices",), places=(), node="MaxPool2DWithIndicesBackward0")
 
 
-@operator(grad=_back, shows=("kernel", "stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
+@operator(grad=_pool_back("MaxPool#DWithIndices"), shows=("kernel", "stride", "padding", "dilation", "ceil_mode"), layout="lines", **_two)
 def max_pool_windows(input: Array, kernel, stride, padding, dilation, ceil_mode):
     return K.max_pool(input, kernel, stride, padding, dilation, ceil_mode)
 
@@ -89,7 +99,7 @@ def _edges(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
     return i * size // out, -((-(i + 1) * size) // out)
 
 
-@operator(grad=_back, **_two, layout="pictures")
+@operator(grad=_pool_back("AdaptiveMaxPool#D"), **_two, layout="pictures")
 def adaptive_max_windows(input: Array, size):
     n, c, *space = input.shape
     values = np.empty((n, c, *size), input.dtype)
@@ -179,7 +189,7 @@ for _n in (1, 2, 3):
     _unpools(_n)
 
 
-@operator(grad=_back, shows=("kernel", "size"), layout="rows", **_two)
+@operator(grad=_pool_back("FractionalMaxPool#D"), shows=("kernel", "size"), layout="rows", **_two)
 def fractional_windows(input: Array, kernel, size, samples):
     n, c, *space = input.shape
     starts = []
@@ -211,10 +221,16 @@ def fractional_windows(input: Array, kernel, size, samples):
 
 
 _spread_rule = dict(
-    input=lambda F, g, input_shape, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_spread(
-        g, input_shape, kernel, stride, padding, ceil_mode, include, override
+    input=lambda F, g, input, kernel, stride, padding, ceil_mode, include, override: F.avg_pool_back(
+        g, input, kernel, stride, padding, ceil_mode, include, override
     )
 )
+
+
+@composite(places=(), whole=("g", "input"), raw=lambda g, input, *how: K.avg_pool_grad(g, input.shape[2:], how[0], how[1], how[2], *how[4:]),
+           node=lambda y, *_: f"AvgPool{y.ndim - 2}DBackwardBackward0")  # fmt: skip
+def avg_pool_back(F, g, input, *how):
+    return F.kept(F.avg_pool_spread(g, tuple(input.shape), *how), True, input)
 
 
 @operator(grad=_spread_rule, places=(), node="AvgPool2DBackward0", linear=True, layout="pictures")

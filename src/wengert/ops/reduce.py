@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import prod as product
 from typing import TYPE_CHECKING, Any
 
@@ -241,13 +242,15 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
 
 
 def _var_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    shape = input.shape
-    away = input - F.mean(input, dim, True)
-    return restored(F, g, shape, dim, keepdim) * _two_over(count(shape, dim) - correction) * away
+    shape, free = input.shape, count(input.shape, dim) - correction
+    g, mean = restored(F, g, shape, dim, keepdim), F.mean(input, dim, True)
+    if free <= 0 and (dim is None or not shape):  # a slope nowhere: PyTorch's constants, which have no history
+        return g * F.masked_fill(F.zeros(shape, F.dtype_of(g)) + math.inf, input == mean, math.nan)
+    return g * _two_over(free) * (input - mean)
 
 
 def _two_over(n: Any) -> float:
-    return 2 / n if n > 0 else float("inf")
+    return 2 / n if n else math.inf
 
 
 @operator(grad=dict(input=_var_back), wirtinger=True, places=())
