@@ -267,3 +267,14 @@ def test_looking_after_a_backward_and_from_inside_of_one(torch):
     assert _below(y.grad_fn) == "View0(Addmm0(leaf, -, T0(leaf)))"
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("name", ["fft2", "ifft2", "fftn", "ifftn"])
+def test_transforms_over_several_dimensions_are_of_complex_numbers(torch, name):
+    x = torch.ones(2, 3, requires_grad=True)
+    node = getattr(torch.fft, name)(x).grad_fn
+    below = node.next_functions[0][0]
+    assert (node.name(), below.name()) == ("FftC2CBackward0", "ToCopyBackward0") and below.next_functions[0][0].variable is x
+    (g,) = torch.autograd.grad(getattr(torch.fft, name)(x).abs().sum(), x)
+    assert g.dtype == torch.float32
+    assert getattr(torch.fft, name.rstrip("2n"))(x).grad_fn.name() in ("FftR2CBackward0", "ConjBackward0", "ConjPhysicalBackward0")

@@ -41,7 +41,6 @@ OTHER_SHAPE = {
          "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals", "quantile", "nanquantile", "stft", "tensordot", "diff",
          "to_sparse", "__rdiv__", "float", "half", "bfloat16"), _STEPS),
     **dict.fromkeys(("cartesian_prod", "kron", "linalg.tensorinv", "linalg.tensorsolve"), _COPY),
-    **dict.fromkeys(("fft.fft2", "fft.fftn", "fft.ifft2", "fft.ifftn"), "real numbers are not made complex before their transform"),
     **dict.fromkeys(("masked.prod", "nn.functional.batch_norm"), _LEAF),
     "round/decimals_0": "the name goes by the number of decimals, not by whether it was given",
 }  # fmt: skip

@@ -147,9 +147,9 @@ def conj_now(input: Array):
     return np.conjugate(input)
 
 
-def _complex(F: Any, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
+def _complex(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
     scale = _scale(norm, forward)
-    x = _resized(F, _floating(F, x), dims, sizes)
+    x = _resized(F, _floating(F, x, name[-1] in "2n"), dims, sizes)  # only over one dimension real numbers stay real, as in PyTorch
     if F.is_complex(x):
         return F.transform(x, dims, scale, forward)
     y = F.transform_real(x, dims, scale, False)
@@ -208,8 +208,8 @@ def _forms(name: str, run: Any, text: str) -> None:
         composite(define, name=f"fft_{name}{end}")
 
 
-_forms("fft", lambda F, name, x, d, s, norm, given: _complex(F, x, d, s, norm, True), "The Fourier transform")
-_forms("ifft", lambda F, name, x, d, s, norm, given: _complex(F, x, d, s, norm, False), "The inverse Fourier transform")
+_forms("fft", lambda F, name, x, d, s, norm, given: _complex(F, name, x, d, s, norm, True), "The Fourier transform")
+_forms("ifft", lambda F, name, x, d, s, norm, given: _complex(F, name, x, d, s, norm, False), "The inverse Fourier transform")
 _forms("rfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, True), "The non-negative frequencies of real input")
 _forms("irfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, False, given), "The inverse of ``rfft``, real")
 _forms("hfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, norm, True, given), "The real transform of half a Hermitian signal")
