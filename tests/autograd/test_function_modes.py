@@ -503,3 +503,13 @@ def test_the_old_constructor_gives_a_view(torch, dtype):
             leaf = torch.ones(2, requires_grad=True)
             (cls(leaf) * 3).sum().backward()
             assert leaf.grad.tolist() == [3, 3] and cls(leaf).grad_fn.name() == "AliasBackward0"
+
+
+def test_frames_of_functions_under_a_mode_can_be_looked_at(torch):
+    with importlib.import_module(f"{torch.__name__}.overrides").BaseTorchFunctionMode(), pytest.raises(RuntimeError) as caught:
+        torch.ones(2, device="nowhere")
+    frame, names = caught.value.__traceback__, []
+    while frame is not None:
+        names += frame.tb_frame.f_locals
+        frame = frame.tb_next
+    assert "torch" in names

@@ -59,5 +59,5 @@ def test_decorators(torch):
         return n, [type(mode) for mode in stack()]
 
     assert current(3) == (3, [d.DeviceContext]) and current.__doc__ == "Text."
-    assert d.device_decorator(lambda: d.DeviceContext("cpu"), current)(2)[0] == 2
+    assert d.device_decorator(d.DeviceContext("cpu"), current)(2)[0] == 2
     assert stack() == []

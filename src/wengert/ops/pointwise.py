@@ -47,7 +47,8 @@ def flat_gradient(F: Any, g: Any) -> Any:
     return F.zeros(g.shape, F.dtype_of(g))
 
 
-@operator(grad=dict(input=lambda F, g: g, other=lambda F, g, other_shape: F.zeros(other_shape, F.dtype_of(g))), linear=True, places=())
+@operator(grad=dict(input=lambda F, g: g, other=lambda F, g, other_shape: F.zeros(other_shape, F.dtype_of(g))),
+          linear=True, places=())
 def beside(input: Array, other: Array):
     """``input``, with an edge to ``other`` besides, along which zeros go."""
     return input.copy()

@@ -8,7 +8,8 @@ and a program without watchers pays nothing.
 from __future__ import annotations
 
 import threading
-from types import FunctionType
+from functools import cache
+from types import CodeType, FunctionType
 from typing import Any
 
 from ..arrays.random import generator
@@ -41,8 +42,23 @@ def _functions() -> dict[str, FunctionType]:
     return found
 
 
-def _seen(*args: Any, _watched: Any, **kwargs: Any) -> Any:
-    return _watched(*args, **kwargs)
+_SEEN = """
+def make():
+    {bound}
+    def _seen(*args, _watched, **kwargs):
+        return _watched(*args, **kwargs)
+        {used}
+    return _seen
+"""
+
+
+@cache
+def _seen(names: tuple[str, ...]) -> CodeType:
+    """The code that asks, for a function with a closure over ``names``: it must bind them too, for those who look at its frame."""
+    scope: dict[str, Any] = {}
+    text = _SEEN.format(bound="; ".join(f"{name} = None" for name in names) or "pass", used=", ".join(names))
+    exec(compile(text, __file__, "exec"), scope)
+    return scope["make"]().__code__
 
 
 def _asking(event: str, original: Any, public: Any) -> Any:
@@ -88,7 +104,7 @@ def watch_creation() -> None:
             original = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
             original.__kwdefaults__ = defaults
             f.__kwdefaults__ = {**(defaults or {}), "_watched": _asking(name, original, f)}  # the old code does not mind
-            f.__code__ = _seen.__code__.replace(co_freevars=code.co_freevars)
+            f.__code__ = _seen(code.co_freevars)
 
 
 def watch_forever() -> None:

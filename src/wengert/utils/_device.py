@@ -78,11 +78,11 @@ class DeviceContext(TorchFunctionMode):
 
 
 def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:
-    """``func``, run within ``device``: a context, or a function that gives one."""
+    """``func``, run within the context ``device``."""
 
     @functools.wraps(func)
     def run(*args: Any, **kwargs: Any) -> Any:
-        with device() if callable(device) else device:
+        with device:
             return func(*args, **kwargs)
 
     return run
@@ -92,4 +92,4 @@ def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
     """A decorator: what the function makes goes to ``device`` unless it says otherwise."""
     import wengert
 
-    return lambda func: device_decorator(lambda: DeviceContext(wengert.device(device)), func)
+    return lambda func: device_decorator(DeviceContext(wengert.device(device)), func)
