@@ -278,3 +278,18 @@ def test_transforms_over_several_dimensions_are_of_complex_numbers(torch, name):
     (g,) = torch.autograd.grad(getattr(torch.fft, name)(x).abs().sum(), x)
     assert g.dtype == torch.float32
     assert getattr(torch.fft, name.rstrip("2n"))(x).grad_fn.name() in ("FftR2CBackward0", "ConjBackward0", "ConjPhysicalBackward0")
+
+
+@pytest.mark.parametrize("number", [2, 2.5, True])
+def test_a_number_over_a_tensor_is_a_number_times_a_reciprocal(torch, number):
+    x = torch.tensor([2.0, 4.0], requires_grad=True)
+    y = number / x
+    (below, _), (none, _) = y.grad_fn.next_functions
+    assert (y.grad_fn.name(), below.name(), none) == ("MulBackward0", "ReciprocalBackward0", None)
+    assert below.next_functions[0][0].variable is x
+    assert y.tolist() == [number / 2, number / 4]
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert g.tolist() == [-number / 4, -number / 16]
+    assert torch.div(number, x).grad_fn.name() == "DivBackward0"
+    assert [node and node.name() for node, _ in torch.div(number, x).grad_fn.next_functions] == [None, "torch::autograd::AccumulateGrad"]
+    assert (number / torch.tensor([2, 4])).tolist() == [number / 2, number / 4]

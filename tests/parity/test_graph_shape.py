@@ -39,7 +39,7 @@ OTHER_SHAPE = {
         ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power", "linalg.multi_dot",
          "masked.mean", "native_group_norm", "nn.functional.cosine_similarity", "nn.functional.gaussian_nll_loss",
          "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals", "quantile", "nanquantile", "stft", "tensordot", "diff",
-         "to_sparse", "__rdiv__", "float", "half", "bfloat16"), _STEPS),
+         "to_sparse", "float", "half", "bfloat16"), _STEPS),
     **dict.fromkeys(("cartesian_prod", "kron", "linalg.tensorinv", "linalg.tensorsolve"), _COPY),
     **dict.fromkeys(("masked.prod", "nn.functional.batch_norm"), _LEAF),
     "round/decimals_0": "the name goes by the number of decimals, not by whether it was given",

@@ -154,7 +154,7 @@ def mul(input: Array, other: Array):
 
 @arithmetic(grad=dict(input=lambda F, g, other: g / other,
                       other=lambda F, g, input, other: -g * (input / other / other)), promote="float",
-            kernel=K.true_divide, opmath=True, aliases=("true_divide",), without=dict(input="MulBackward0"))
+            kernel=K.true_divide, opmath=True, aliases=("true_divide",))
 def div(input: Array, other: Array):
     """``input / other``, broadcast; integers divide to the default floating type."""
     return np.true_divide(input, other)

@@ -219,6 +219,5 @@ METHODS.update(
     polygamma_=_polygamma_in_place,
     float_power_=_float_power_in_place,
     __div__=dunder("div"),
-    __rdiv__=dunder("div", reflected=True),
     __idiv__=dunder("div", inplace=True),
 )

@@ -73,6 +73,7 @@ def assemble() -> None:
             setattr(Tensor, f"__r{special}__", dunder("rsub") if special == "sub" else dunder(name, reflected=True))
             if TABLE[name].inplace:  # type: ignore[union-attr]
                 setattr(Tensor, f"__i{special}__", dunder(name, inplace=True))
+    cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))
     for special, name in _COMPARE.items():
         if name in TABLE:
             setattr(Tensor, f"__{special}__", dunder(name))
@@ -85,6 +86,17 @@ def assemble() -> None:
     cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
     cls.volatile = property(_volatile, _set_volatile)
     cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
+
+
+def _number_over(divided: Any) -> Any:
+    """Division the other way round: as in PyTorch times the reciprocal, in two steps; ``divided`` is for operands of other kinds."""
+    reciprocal, times = function("reciprocal"), function("mul")
+
+    def quotient(self: Any, other: Any) -> Any:
+        return times(reciprocal(self), other) if isinstance(other, (int, float, complex, Tensor)) else divided(self, other)
+
+    quotient.__name__ = "__rdiv__"
+    return quotient
 
 
 def _reverse(self: Any) -> Any:
