@@ -105,6 +105,50 @@ def test_operators_of_a_recorded_backward_lie_in_their_step(torch, P):
     assert "MulBackward0" in names(prof.function_events)
 
 
+def test_rules_show_what_they_do(torch, P):
+    x, w = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5, requires_grad=True)
+    with P.profile(record_shapes=True) as prof:
+        (x * x).mm(w).sum().backward()
+    steps = {n: the(prof.function_events, n) for n in ("SumBackward0", "MmBackward0", "MulBackward0")}
+    assert names(steps["SumBackward0"].cpu_children) == ["aten::expand"]
+    assert names(steps["MmBackward0"].cpu_children) == ["aten::t", "aten::mm", "aten::t", "aten::mm"]
+    assert names(steps["MulBackward0"].cpu_children) == ["aten::mul", "aten::mul"]
+    assert [e.input_shapes[:2] for e in steps["MulBackward0"].cpu_children] == [[[3, 4], [3, 4]]] * 2
+    assert {tuple(map(tuple, e.input_shapes)) for e in steps["MmBackward0"].cpu_children if e.name == "aten::mm"} == {
+        ((3, 5), (5, 4)), ((4, 3), (3, 5)),
+    }  # fmt: skip
+    for step in steps.values():
+        below = sum(e.cpu_time_total for e in step.cpu_children)
+        assert step.self_cpu_time_total == pytest.approx(step.cpu_time_total - below)
+        assert all(step.time_range.start <= e.time_range.start <= e.time_range.end <= step.time_range.end for e in step.cpu_children)
+    counts = {row.key: row.count for row in prof.key_averages()}
+    assert counts["aten::mul"] == counts["aten::mm"] == 3 and counts["MulBackward0"] == 1
+    assert x.grad.tolist() == [[10] * 4] * 3 and w.grad.tolist() == [[3] * 5] * 4
+
+
+def test_arithmetic_of_rules_and_of_the_engine(torch, P):
+    x, b = torch.ones(3, 4, requires_grad=True), torch.ones(4, requires_grad=True)
+    y = x.exp() / 2 + x.tanh() + b
+    with P.profile(profile_memory=True) as prof:
+        y.sum().backward()
+    for step, does in (("ExpBackward0", "aten::mul"), ("DivBackward0", "aten::div"), ("TanhBackward0", "aten::tanh_backward")):
+        event = the(prof.function_events, step)
+        assert names(event.cpu_children) == [does]
+        assert event.cpu_memory_usage == event.cpu_children[0].cpu_memory_usage == 48
+        assert event.self_cpu_memory_usage == 0
+    between = [e for e in prof.function_events if e.cpu_parent is not None and e.cpu_parent.name.startswith("autograd::engine")]
+    assert "aten::sum" in names(between)  # broadcasting undone
+    assert {"aten::add", "aten::add_"} & set(names(between))  # two gradients of x
+
+
+def test_rules_of_part_of_a_graph(torch, P):
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    with P.profile() as prof:
+        (g,) = torch.autograd.grad((x * y).sum(), x)
+    assert names(the(prof.function_events, "MulBackward0").cpu_children) == ["aten::mul"]
+    assert g.tolist() == [1, 1, 1] and type(g) is torch.Tensor
+
+
 def test_hooks_run_inside_the_evaluation_of_their_node(torch, P):
     x = torch.ones(3, requires_grad=True)
     y = x * 2
@@ -278,8 +322,9 @@ def test_profilers_within_each_other():  # PyTorch's outer one would lose its ev
             (x + 2).sum().backward()
             torch.zeros(2)
         x - 2
-    assert [n for n in names(outer.function_events) if n.startswith("aten")] == ["aten::mul", "aten::add", "aten::sum", "aten::zeros", "aten::sub"]
-    assert [n for n in names(inner.function_events) if n.startswith("aten")] == ["aten::add", "aten::sum", "aten::zeros"]
+    within = ["aten::add", "aten::sum", "aten::expand", "aten::zeros"]
+    assert [n for n in names(outer.function_events) if n.startswith("aten")] == ["aten::mul", *within, "aten::sub"]
+    assert [n for n in names(inner.function_events) if n.startswith("aten")] == within
     for prof in (outer, inner):
         assert {"label", "AddBackward0", "torch::autograd::AccumulateGrad"} <= set(names(prof.function_events))
     assert x.grad.tolist() == [1, 1]
@@ -402,7 +447,7 @@ def test_profilers_of_several_threads():  # PyTorch crashes here
         t.start()
     for t in threads:
         t.join()
-    assert found == {0: ["aten::add", "aten::zeros"], 1: ["aten::mul", "aten::zeros"]}
+    assert found == {0: ["aten::add", "aten::zeros"], 1: ["aten::mul", "aten::mul", "aten::zeros"]}  # forward and backward
 
 
 def test_entry_points_of_old(torch, P):

@@ -10,6 +10,7 @@ import itertools
 import re
 import sys
 import threading
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from ..graph.node import NodeHooks
 from ..tensor import Tensor
 from ..tensor.call import PLAIN, compute, write
 from ..tensor.functions import function, inplace_function
+from ..tensor.record import OpNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -279,13 +281,20 @@ class Recorder:
                 self.finish(current[1])
                 current[:] = None, None
 
+        from ._recorder_rules import WatchedSpace
+
+        outer = getattr(space, "recorders", ())  # of a profile around this one
+        if outer:
+            outer.append(self)
+        elif space.raw:
+            space = WatchedSpace(self)
         needed = rest[1]
         method = "recorded" if not space.raw else "raw" if needed is None else "partial"
         timed = []
         try:
             for node in below(edge for edge, _ in roots):
                 timed.append((node, node.__dict__.get(method)))
-                self._time(node, method, enter, thread)
+                self._time(node, method, enter, thread, None if outer else space)
             walk(roots, space, *rest)
         finally:
             leave()
@@ -296,11 +305,17 @@ class Recorder:
                     node.__dict__[method] = before
                 if isinstance(node.hooks, _Arrival):
                     node.hooks = node.hooks.inner
+            if outer:
+                outer.remove(self)
+            elif space.raw:
+                space.__dict__.clear()  # its functions refer to it
 
-    def _time(self, node: Node, method: str, enter: Callable[[Node], None], thread: int) -> None:
-        """Have the node tell when it is reached and when it works."""
+    def _time(self, node: Node, method: str, enter: Callable[[Node], None], thread: int, space: Any) -> None:
+        """Have the node tell when it is reached and when it works; its rule is asked in ``space``, if that is given."""
         # The function hands the gradient on without keeping it: a gradient that nobody else sees is not copied.
         original = getattr(node, method)
+        if method != "recorded" and space is not None and isinstance(node, OpNode) and method not in node.__dict__:
+            original = partial(asked, node, space)
 
         def run(g: Any, *needs: Any) -> Any:
             if threading.get_ident() != thread:
@@ -319,6 +334,13 @@ class Recorder:
         node.__dict__[method] = run
         if node.hooks is not None:
             node.hooks = _Arrival(node.hooks, enter)
+
+
+def asked(node: Any, space: Any, g: Any, needs: Any = None) -> Any:
+    """What the rule of ``node`` answers in that vocabulary, in plain arrays."""
+    from ._recorder_rules import bare
+
+    return bare(node._gradients(space, g, node.wanted if needs is None else needs))
 
 
 class _Arrival(NodeHooks):
@@ -346,9 +368,14 @@ class _Arrival(NodeHooks):
 _names: dict[str, str] = {
     "cast": "aten::to", "copy": "aten::copy", "assign": "aten::copy", "drawn_from": "aten::bernoulli", "drawn_from_two": "aten::normal",
     "unique": "aten::_unique2", "cross_entropy_index": "aten::cross_entropy_loss", "layer_norm_over": "aten::native_layer_norm",
-    "group_norm_over": "aten::native_group_norm",
+    "group_norm_over": "aten::native_group_norm", "transform": "aten::_fft_c2c", "transform_real": "aten::_fft_r2c",
+    "transform_to_real": "aten::_fft_c2r", "unfold_columns": "aten::im2col", "fold_columns": "aten::col2im",
+    "max_pool_windows": "aten::max_pool2d_with_indices",
     "basic_index": "aten::slice", "basic_scatter": "aten::slice_scatter", "masked_scale": "aten::_masked_scale",
 }  # fmt: skip
+
+
+_STEP, _WORD = re.compile(r"Backward\w*$"), re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
 
 
 def event_name(op: Any) -> str:
@@ -357,8 +384,7 @@ def event_name(op: Any) -> str:
     if name is None:
         known = op.name
         if not op.places:
-            known = re.sub(r"Backward\w*$", "", op.node_name)
-            known = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", known).lower()
+            known = _WORD.sub("_", _STEP.sub("", op.node_name)).lower()
         name = _names[op.name] = "aten::" + known
     return name
 
@@ -450,8 +476,8 @@ def python_stack() -> list[tuple[Any, int]]:
 
 def flops(name: str, args: Any, answer: Any) -> int:
     """The floating point operations of a matrix product, convolution, sum or product; 0 for other operators."""
-    out = getattr(answer, "_data", None)
-    tensors = [v._data for v in args if isinstance(v, Tensor)]
+    out = getattr(answer, "_data", answer if hasattr(answer, "dtype") else None)
+    tensors = [v._data if isinstance(v, Tensor) else v for v in args if hasattr(v, "dtype")]
     if out is None or not tensors:
         return 0
     kind = name.removeprefix("aten::").rstrip("_")

@@ -193,6 +193,8 @@ class OpNode(Node):
             elif not op.undefined:
                 g = [space.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
         values = self._values(space)
+        if space.watches:  # a profiler sees what the rule does
+            g, values = space.watch(g), {name: space.watch(value) for name, value in values.items()}
         if op.joint is not None:
             rule, names = op.joint
             wanted = needs

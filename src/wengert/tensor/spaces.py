@@ -69,7 +69,7 @@ def sole_sparse(g: Any) -> bool:
 class RawSpace:
     """Arrays in, arrays out; nothing is recorded."""
 
-    raw = True
+    raw, watches = True, False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         op = TABLE.get(name)
@@ -168,7 +168,7 @@ class RawSpace:
 class RecordedSpace:
     """Tensors in, tensors out; every step is an operation that can be differentiated again."""
 
-    raw = False
+    raw, watches = False, False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         from .functions import function

@@ -1,0 +1,152 @@
+"""What gradient rules do while a profiler is on: their steps on raw arrays become events, as operators on tensors do.
+
+The walk is given a vocabulary whose functions are recorded, and rules are given arrays that record the arithmetic that is
+done with them. Both call what a walk without a profiler calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ops.operator import TABLE, Composite
+from ..tensor.spaces import RawSpace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._recorder import Recorder
+
+
+class WatchedSpace(RawSpace):
+    """Arrays in, arrays out; what is done is told to the ``recorders``."""
+
+    watches = True
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorders = [recorder]
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call = super().__getattr__(name)
+        op = TABLE[name]
+        whole = isinstance(op, Composite) and op.raw is None  # its steps are to be seen
+        step = None if name == "matmul" else step_name(op)
+
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            if not whole:
+                args, kwargs = tuple(map(bare, args)), {k: bare(v) for k, v in kwargs.items()}
+            return self.watch(self.timed(step or product_name(*args), call, args, kwargs))
+
+        setattr(self, name, recorded)
+        return recorded
+
+    def timed(self, name: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], shown: list[Any] | None = None) -> Any:
+        """``call(*args, **kwargs)`` as an event. ``shown``: other arguments to note; the list is emptied before the call."""
+        inputs = (*args, *kwargs.values()) if shown is None else shown
+        events = [(r, r.begin(name, inputs=inputs)) for r in self.recorders if r.on and r.collecting]
+        if shown is not None:
+            shown.clear()
+        try:
+            answer = call(*args, **kwargs)
+            for r, event in events:
+                if r.flops:
+                    from ._recorder import flops
+
+                    event.flops = flops(name, args, answer)
+            return answer
+        finally:
+            for r, event in reversed(events):
+                r.finish(event)
+
+    def watch(self, value: Any) -> Any:
+        """``value`` with its arrays (in a list or tuple, too) as those that record what is done with them."""
+        kind = type(value)
+        if kind is np.ndarray:
+            seen = value.view(Watched)
+            seen.inner, seen.space = value, self
+            return seen
+        return kind(map(self.watch, value)) if kind is list or kind is tuple else value
+
+    # what the engine does between the nodes
+
+    def conform(self, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:  # type: ignore[override]
+        if g.shape == shape:
+            return RawSpace.conform(g, shape, dtype)
+        answer: np.ndarray = self.timed("aten::sum", RawSpace.conform, (g, shape, dtype), {})
+        return answer
+
+    def accumulate(self, a: Any, b: Any) -> Any:  # type: ignore[override]
+        box, shown = [a], [a, b]
+        del a
+        shared = type(b) is not np.ndarray or sys.getrefcount(box[0]) > 3 or box[0].base is not None or not box[0].flags.writeable
+        return self.timed("aten::add" if shared else "aten::add_", lambda: RawSpace.accumulate(box.pop(), b), (), {}, shown)
+
+
+class Watched(np.ndarray):
+    """An array whose arithmetic is recorded. ``inner``: the array that it stands for."""
+
+    inner: np.ndarray | None = None
+    space: Any = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.space = getattr(source, "space", None)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        args = tuple(map(bare, inputs))
+        if out is not None:
+            kwargs["out"] = tuple(map(bare, out))
+        if method != "__call__" or self.space is None:
+            return getattr(ufunc, method)(*args, **kwargs)
+        answer = self.space.timed("aten::" + _UFUNCS.get(ufunc.__name__, ufunc.__name__), ufunc, args, kwargs)
+        return self.space.watch(answer) if out is None else out[0]
+
+    def swapaxes(self, *axes: Any) -> Any:
+        name = "aten::t" if self.ndim == 2 else "aten::transpose"
+        inner: Any = bare(self)
+        return self.space.watch(self.space.timed(name, lambda a: a.swapaxes(*axes), (inner,), {}))
+
+
+def bare(value: Any) -> Any:
+    """``value`` with the arrays that ``WatchedSpace.watch`` was given."""
+    kind = type(value)
+    if kind is Watched:
+        return value.view(np.ndarray) if value.inner is None else value.inner
+    return kind(map(bare, value)) if kind is list or kind is tuple else value
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+_UFUNCS = {
+    "multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg", "power": "pow", "float_power": "pow", "conjugate": "conj",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq", "not_equal": "ne", "floor_divide": "div",
+    "absolute": "abs", "invert": "bitwise_not",
+}  # fmt: skip
+_STEPS = {
+    "spread": "expand", "relu_grad": "threshold_backward", "softmax_grad": "_softmax_backward_data",
+    "log_softmax_grad": "_log_softmax_backward_data", "layer_norm_grad": "native_layer_norm_backward",
+    "group_norm_grad": "native_group_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
+    "rms_norm_grad": "_fused_rms_norm_backward", "attention_grad": "_scaled_dot_product_flash_attention_for_cpu_backward",
+    "conv_input": "convolution_backward", "conv_weight": "convolution_backward", "nll_spread": "nll_loss_backward",
+    "avg_pool_spread": "avg_pool2d_backward", "diagonal_back": "diagonal_backward", "unfold_back": "unfold_backward",
+    "spread_trace": "trace_backward", "embedding_scatter": "embedding_dense_backward",
+    "pool_scatter": "max_pool2d_with_indices_backward",
+}  # fmt: skip
+_PRODUCTS = {(2, 2): "aten::mm", (2, 1): "aten::mv", (1, 1): "aten::dot", (3, 3): "aten::bmm"}
+
+
+def product_name(a: Any, b: Any) -> str:
+    """PyTorch's name for the product of these."""
+    return _PRODUCTS.get((np.ndim(a), np.ndim(b)), "aten::matmul")
+
+
+def step_name(op: Any) -> str:
+    """PyTorch's name for a step of a rule."""
+    if op.name in _STEPS:
+        return "aten::" + _STEPS[op.name]
+    if isinstance(op, Composite):
+        return "aten::" + (op.name if op.places else op.name.replace("_grad", "_backward"))
+    from ._recorder import event_name
+
+    return event_name(op)
