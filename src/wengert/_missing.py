@@ -51,9 +51,9 @@ def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -
         name: what it was asked for.
         known: the names to suggest from; those in ``dir(module)`` where it is left out.
 
-    >>> import wengert
-    >>> missing(wengert, "zeroes", ["zeros", "ones"])
-    AttributeError("module 'wengert' has no attribute 'zeroes'; there is 'zeros'")
+    >>> import wengert.nn.init
+    >>> missing(wengert.nn.init, "zeroes_", ["zeros_", "ones_"])
+    AttributeError("module 'wengert.nn.init' has no attribute 'zeroes_'; there is 'zeros_'")
     """
     import sys
 
