@@ -52,7 +52,7 @@ def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -
         known: the names to suggest from; those in ``dir(module)`` where it is left out.
 
     >>> import wengert.nn.init
-    >>> missing(wengert.nn.init, "zeroes_", ["zeros_", "ones_"])
+    >>> missing(wengert.nn.init, "zeroes_", ["zeros_", "eye_"])
     AttributeError("module 'wengert.nn.init' has no attribute 'zeroes_'; there is 'zeros_'")
     """
     import sys
