@@ -49,17 +49,13 @@ LIMITS = {
     **dict.fromkeys(("fft", "matmul", "einsum", "norm", "loss", "scan"), _SUMS),
 }
 # Where some of the examples (two in three at most) end differently, and why; no other operator may.
-_FIRST = "of two mistakes, or of one in a tensor without elements, PyTorch's kernels name now this, now that"
-_STRIDES = "PyTorch asks for views that the memory of a transposed or expanded tensor does not allow"
 DIFFERENT = {
-    **dict.fromkeys(("index_put", "index_select", "index_copy", "index_add", "put"), _FIRST),
-    **dict.fromkeys(("kron", "stft"), _STRIDES),
     **dict.fromkeys(("linalg_svd", "linalg_qr"), "factors are unique up to signs, and those of singular matrices not at all"),
-    **dict.fromkeys(("linalg_solve_triangular", "cholesky", "cdist", "conv_transpose1d", "convolution", "tensordot", "einsum",
-                     "scaled_dot_product_attention"),
-                    "PyTorch looks at types and shapes only where its kernel comes to it"),
-    **dict.fromkeys(("linalg_cross", "cross"), "PyTorch refuses two types only in its kernel, so some of the time"),
-    **dict.fromkeys(("mvlgamma", "special_multigammaln"), "PyTorch refuses masks of some sizes"),
+    **dict.fromkeys(("conv_transpose1d", "convolution"), "which of PyTorch's kernels takes a bias of another type, or a result without elements, "
+                    "depends on type, sizes and strides"),
+    "tensordot": "PyTorch multiplies masks where the strides make it a product of vectors without memory of their own",
+    "einsum": "of orders that cost the same PyTorch takes another, so that other types meet; it multiplies masks without elements",
+    "scaled_dot_product_attention": "PyTorch's kernel looks at no sizes where the batch is empty",
     **dict.fromkeys(("fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"),
                     "infinity times a factor of zero: PyTorch's kernels of some lengths leave it out"),
     "addmm": "a product that counts zero times is left out by BLAS, by PyTorch's own loop for half precision not",
@@ -67,9 +63,8 @@ DIFFERENT = {
     "ldexp": "PyTorch's gradient takes the power in integers: a half is zero",
     "mode": "PyTorch sorts with NaN wherever it stands",
     **dict.fromkeys(("ormqr", "orgqr", "linalg_householder_product"), "PyTorch's gradient divides by zero where the reflection is the identity"),
-    "linalg_lstsq": "PyTorch's residuals of no unknowns are zero",
-    "topk": "PyTorch's order without sorting is that of its partition",
-    **dict.fromkeys(("interpolate", "upsample", "upsample_bilinear"), "PyTorch's vectorised loop leaves out weights of zero, the others multiply"),
+    "linalg_lstsq": "PyTorch's default driver takes some matrices of full rank for singular",
+    **dict.fromkeys(("interpolate", "upsample_bilinear"), "PyTorch's vectorised loop leaves out weights of zero, the others multiply"),
 }
 # Operators of which no such calls can be made.
 UNASKED = {
@@ -97,6 +92,10 @@ def limits_of(name: str) -> Limits:
     op: Any = TABLE[name]
     if name in ("topk", "kthvalue"):
         return Limits(ties=True)
+    if name == "kron":
+        return Limits(layouts=False)  # PyTorch asks for views that the memory of others does not allow
+    if name == "stft":
+        return Limits(alike=True, expanded=False)  # windows are views, whose gradient counts the shared elements
     if name in ("sub", "addcdiv"):
         return _SUMS
     return LIMITS.get((op.define if isinstance(op, Composite) else op.forward).__module__.rsplit(".", 1)[1], Limits())

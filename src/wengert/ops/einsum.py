@@ -275,12 +275,15 @@ def _volume(row: Any, sizes: dict[Any, int]) -> int:
 
 def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None, sizes: dict[Any, int]) -> tuple[tuple[Any, ...], list[Any]]:
     """The product of two operands as one batched matrix product, or an elementwise one where nothing is summed."""
-    summed = [c for c in a if c in b and c not in keep]
+    ones = [c for c in a if c in b and c not in keep and sizes[c] == 1]
+    summed = [c for c in a if c in b and c not in keep and c not in ones]
     batch = [c for c in a if c in b and c in keep]
     # what only one of them has and nobody wants (its partner was broadcast away) is summed beforehand
     lone_a, lone_b = ([c for c in x if c not in y and c not in keep] for x, y in ((a, b), (b, a)))
-    left, a = _without(a, lone_a)
-    right, b = _without(b, lone_b)
+    (left, a), (right, b) = _without(a, lone_a), _without(b, lone_b)
+    if ones:  # no sums: the product may be elementwise
+        left, right = ([*todo, ("squeeze", tuple(map(row.index, ones)))] for todo, row in ((left, a), (right, b)))
+        a, b = ([c for c in row if c not in ones] for row in (a, b))
     free_a, free_b = [c for c in a if c not in b], [c for c in b if c not in a]
     if not summed:
         order = [c for c in out if c in a or c in b] if out is not None else [*batch, *free_a, *free_b]

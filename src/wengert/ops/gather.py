@@ -398,7 +398,6 @@ def take(input: Array, index: Array):
 )
 def put(input: Array, index: Array, source: Array, accumulate=False):
     """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""
-    places = _flat("put", input, index).reshape(-1)
     if source.dtype != input.dtype:
         raise RuntimeError(
             "put_(): self and source expected to have the same dtype, but got self.dtype = "
@@ -411,6 +410,7 @@ def put(input: Array, index: Array, source: Array, accumulate=False):
             f"{source.size}, "
             f"index.numel() = {index.size}"
         )
+    places = _flat("put", input, index).reshape(-1)
     out = np.array(input, order="C")
     if accumulate:
         return add_flat(out, places, source.reshape(-1)) if places.size else out

@@ -57,6 +57,11 @@ def index_select(input: Array, dim, index: Array):
     if index.dtype.char not in "lqi":
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.size and not (0 <= index.min() and index.max() < (input.shape[dim] if input.ndim else 1)):
+        n = input.shape[dim] if input.ndim else 1
+        if input.ndim > 1 and not n:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
+        if dim == 1 or (input.ndim > 1 and not input.size):  # PyTorch's kernel of these has words of its own
+            raise RuntimeError(f"INDICES element is out of DATA bounds, id={index[(index < 0) | (index >= n)].flat[0]} axis_dim={n}")
         raise IndexError("index out of range in self")
     if not input.ndim:
         return np.array(input)
@@ -69,7 +74,7 @@ def index_added(input: Array, dim, index: Array, size):
     if not size:
         return input.reshape(())
     dim, index = axis(dim, len(size)), index.reshape(-1)
-    if _evenly(index, size[dim]) and input.dtype.kind in "fc" and input.dtype.itemsize > 2:
+    if input.size and _evenly(index, size[dim]) and input.dtype.kind in "fc" and input.dtype.itemsize > 2:
         return add_slices(input.reshape((*size[: dim + 1], -1, *size[dim + 1 :])), dim + 1)
     return add_rows(np.zeros(size, input.dtype), dim, index, input)
 
@@ -88,33 +93,18 @@ def _vector(name: str, input: Any, dim: Any, index: Any, negative: bool = False)
     return d, index
 
 
-def _source(name: str, kind: type[Exception], input: Any, d: int, index: Any, source: Any) -> Any:
-    """``source`` as slices, its shape checked against those it is written to."""
+def _source(input: Any, d: int, index: Any, source: Any) -> Any:
+    """``source`` of ``index_add`` as slices, its shape checked against those it is added to."""
     n = source.shape[d] if source.ndim else 1
     if n != index.size:
-        raise kind(
-            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({n}), for dim: {d}"
-            if kind is RuntimeError
-            else f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim) ({n})"
-        )
+        raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({n}), for dim: {d}")
     if not input.ndim:
         return source.reshape(1)
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
-    if rest != have and kind is RuntimeError:
+    if rest != have:
         raise RuntimeError(
             f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(input.shape)} "
             f"source.shape = {list(source.shape)}"
-        )
-    if input.ndim != source.ndim and source.ndim:
-        raise kind(
-            f"{name}(): When source and destination are not scalars, their dimensionality must match. Source dimensionality ({source.ndim}), "
-            f"destination dimensionality ({input.ndim})"
-        )
-    if rest != have:
-        raise RuntimeError(
-            f"{name}(): Source/destination tensor must have same slice shapes except at dimension {d}. Destination "
-            "slice shape: "
-            f"{list(rest)} and source slice shape: {list(have)}."
         )
     return source
 
@@ -139,7 +129,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     if index.ndim > 1:
         raise IndexError(f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: Long and size: {list(index.shape)}")
     index, n = index.reshape(-1), input.shape[d] if input.ndim else 1
-    source = _source("index_add_", RuntimeError, input, d, index, source)
+    source = _source(input, d, index, source)
     if input.ndim and not source.ndim:
         raise RuntimeError(
             f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {list(input.shape)} "
@@ -148,6 +138,8 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     if not input.size:
         return input.copy()  # places are not looked at
     if index.size and not (0 <= index.min() and index.max() < n):
+        if input.ndim < 2 or d not in (0, input.ndim - 1) or alpha != 1:
+            raise IndexError("index out of range in self")
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}")
     out = np.array(input, order="C")
     source = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
@@ -164,16 +156,35 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
 )
 def index_copy(input: Array, dim, index: Array, source: Array):
     """``input`` with the slices that ``index`` names replaced by those of ``source``."""
+    d = axis(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if not source.ndim and index.size != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
+    if input.ndim != source.ndim and input.ndim and source.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+            f"({source.ndim}), destination dimensionality ({input.ndim})"
+        )
+    index = whole("index_copy_", index).reshape(-1)
     if source.dtype != input.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
-            f"{dt.scalar_name(input.dtype)} and (source) "
-            f"{dt.scalar_name(source.dtype)}"
+            f"{dt.scalar_name(input.dtype)} and (source) {dt.scalar_name(source.dtype)}"
         )
-    d = axis(dim, input.ndim)
-    source = _source("index_copy_", IndexError, input, d, index.reshape(-1), source)
+    rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
+    if rest != have:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{list(rest)} at dimension {d} and source slice shape: {list(have)} at dimension 0."
+        )
+    n = source.shape[d] if source.ndim else 1
+    if n != index.size:
+        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({n})")
+    if 0 in rest:
+        return input.copy()  # places are not looked at
     d, index = _vector("index_copy_", input, dim, index)
-    return _slices_set(input, d, index, source)
+    return _slices_set(input, d, index, source if input.ndim else source.reshape(1))
 
 
 def _slices_set(input: Any, d: int, index: Any, value: Any) -> Any:

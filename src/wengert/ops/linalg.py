@@ -94,7 +94,7 @@ def _cross(a: Any, b: Any, dim: int) -> np.ndarray:
 
 @operator(
     grad=dict(input=lambda F, g, other, dim: F.linalg_cross(other, g, dim=dim), other=lambda F, g, input, dim: F.linalg_cross(g, input, dim=dim)),
-    promote="elementwise", scalars="", layout="rows",
+    layout="rows",
 )
 def linalg_cross(input: Array, other: Array, *, dim=-1):
     """The cross product along ``dim``, of length 3; broadcast over the other dimensions.
@@ -109,6 +109,8 @@ def linalg_cross(input: Array, other: Array, *, dim=-1):
     if input.ndim == 0 or input.shape[d] != 3 or other.shape[d] != 3:
         sizes = (1, 1) if input.ndim == 0 else (input.shape[d], other.shape[d])
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+    if input.dtype != other.dtype:
+        raise RuntimeError(f"expected scalar type {dt.scalar_name(input.dtype)} but found {dt.scalar_name(other.dtype)}")
     return _cross(input, other, d)
 
 

@@ -244,10 +244,6 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
         if F.dtype_of(x).kind not in "fV":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {dt.scalar_name(F.dtype_of(x))}")
-    if F.dtype_of(x1) != F.dtype_of(x2):
-        raise RuntimeError(
-            f"expected scalar type {dt.scalar_name(F.dtype_of(x1))} but found {dt.scalar_name(F.dtype_of(x2))}"
-        )
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:
@@ -256,6 +252,12 @@ def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         compute_mode = _MODES[0]
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if not x1.shape[-1]:  # points without coordinates, of whatever type
+        return F.unequal(F.unsqueeze(x1, -2) - F.unsqueeze(F.cast(x2, F.dtype_of(x1)), -3))
+    if F.dtype_of(x1) != F.dtype_of(x2):
+        raise RuntimeError(
+            f"expected scalar type {dt.scalar_name(F.dtype_of(x1))} but found {dt.scalar_name(F.dtype_of(x2))}"
+        )
     if p == 2:
         products = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (x1.shape[-2] > 25 or x2.shape[-2] > 25))
         return F.euclidean_cdist(x1, x2, products)

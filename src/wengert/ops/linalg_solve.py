@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import linalg as kernels
 from ..arrays.errors import LinAlgError
+from ..arrays.kernels import cast
 from .matmul import mT
 from .operator import family
 from .reduce import products_but_one
@@ -271,6 +272,7 @@ def linalg_solve_triangular(A: Array, B: Array, *, upper, left=True, unitriangul
     name = "linalg.solve_triangular"
     check_matrix(name, A)
     check_matrix(name, B, "B")
+    B = cast(B, A.dtype)
     _check_system(name, A, B, left)
     if left:
         return kernels.solve_triangular(A, B, upper, unitriangular)
@@ -489,6 +491,8 @@ def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
 )
 def cholesky(input: Array, upper=False):
     """``linalg.cholesky`` under its old name."""
+    if not input.size:
+        return input.copy()  # of any shape
     return _cholesky("cholesky", input, upper, True, "cholesky")[0]
 
 

@@ -318,6 +318,13 @@ def linalg_householder_product(F, input, tau):
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
     if n < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if input.ndim - tau.ndim != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is equal to "
+            f"{input.ndim}"
+        )
+    if tuple(tau.shape[:-1]) != tuple(input.shape[:-2]):
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}")
     kinds = [dt.scalar_name(F.dtype_of(x)) for x in (tau, input)]
     if kinds[0] != kinds[1]:
         raise RuntimeError(f"{name}: tau dtype {kinds[0]} does not match input dtype {kinds[1]}")
@@ -360,6 +367,12 @@ def ormqr(F, input, tau, other, left=True, transpose=False):
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     if tau.shape[-1] != min(other.shape[side], input.shape[-1]):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    kinds = [dt.scalar_name(F.dtype_of(x)) for x in (input, tau, other)]
+    for what, kind in (("tau", kinds[1]), ("other", kinds[2])):
+        if kind != kinds[0]:
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {what} to have the same dtype, but input has dtype{kinds[0]} and {what} has dtype {kind}"
+            )
     k = tau.shape[-1]
     forward, backward = range(k), range(k - 1, -1, -1)
     if left:
@@ -485,9 +498,10 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
     rcond = max(m, n) * np.finfo(A.dtype).eps if rcond is None else float(rcond)
     batch = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
     nothing = np.zeros(0, A.real.dtype)
-    if A.size:
+    if A.size and b.size:
         u, s, vh = _svd(A, False)
-        keep = s > rcond * s.max(-1, keepdims=True) if driver != "gels" else np.ones(s.shape, bool)
+        largest = s.max(-1, keepdims=True)
+        keep = s > rcond * largest if driver != "gels" else np.broadcast_to(largest > 0, s.shape)
         scale = np.where(keep, 1 / np.where(keep, s, 1), 0).astype(s.dtype)
         x = vh.conj().mT @ (scale[..., None] * (u.conj().mT @ b))
         rank = keep.sum(-1)
@@ -495,7 +509,9 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
         s, rank = np.zeros((*A.shape[:-2], min(m, n)), A.real.dtype), np.zeros(A.shape[:-2], np.int64)
         x = np.zeros((*batch, n, b.shape[-1]), A.dtype)
     rest = nothing
-    if m > n and driver != "gelsy" and (driver == "gels" or (rank == n).all()):
+    if m > n and not n and driver != "gelsy":
+        rest = np.zeros((*batch, b.shape[-1]), A.real.dtype)  # whatever ``B`` is
+    elif m > n and driver != "gelsy" and (driver == "gels" or (rank == n).all()):
         rest = np.add.reduce(np.abs(b - A @ x) ** 2, -2)
     if driver == "gels":
         rank = nothing.astype(np.int64)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays import special_functions as S
 from ..arrays.dtypes import is_half
@@ -106,12 +107,16 @@ def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
     return g * total
 
 
-@method(grad=dict(input=_mvlgamma_grad), layout="rows")
+@method(grad=dict(input=_mvlgamma_grad), layout="rows", promote=None)
 def mvlgamma(input: Array, p):
     """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+    if not isinstance(p, int):
+        raise TypeError(f"mvlgamma(): argument 'p' (position 2) must be int, not {type(p).__name__}")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    return S.mvlgamma(real("mvlgamma", input), p)
+    if input.dtype.kind == "b":
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    return S.mvlgamma(real("mvlgamma", input if input.dtype.kind not in "iu" else input.astype(dt.default_float())), p)
 
 
 def _igamma_first(F: Any, g: Any) -> Any:

@@ -285,7 +285,10 @@ def index(input: Array, indices: Arrays | None, exact=False):
     try:
         found = input[key]
     except IndexError as error:
-        raise bad_index(input, key) from error
+        shape = _shape_at(input, indices)
+        if shape is None or 0 not in shape:
+            raise bad_index(input, key) from error
+        return np.zeros(shape, input.dtype)  # where nothing is read, nothing is wrong with places
     # where the indexed dimensions are not the first, NumPy puts them outermost in memory
     return found if found.flags.c_contiguous or not input.flags.c_contiguous else found.copy()
 
@@ -314,6 +317,31 @@ def _add_leading(out: Any, indices: Any, values: Any) -> bool:
     return True
 
 
+def _shape_at(input: Any, indices: Any) -> tuple[int, ...] | None:
+    """The shape of ``input`` at ``indices``, be they in range or not; None if they do not fit each other."""
+    for i, n in zip(indices, input.shape):
+        if i is not None and i.dtype != bool and i.size and not n:
+            raise IndexError("index is out of bounds for dimension with size 0")
+    try:  # the first places stand for all
+        return input[tuple(slice(None) if i is None else i if i.dtype == bool else np.zeros_like(i) for i in indices)].shape
+    except IndexError:
+        return None
+
+
+def _puts(input: Any, indices: Any, values: Any) -> bool:
+    """Whether anything is written at all, else nothing is wrong with places; shapes that do not fit are refused."""
+    shape = _shape_at(input, indices)
+    if shape is None:
+        return True
+    try:
+        np.broadcast_to(values, shape)
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+        ) from None
+    return 0 not in shape
+
+
 def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
     return g if accumulate else F.index_put(g, indices, F.zeros((), F.dtype_of(g)))
 
@@ -324,19 +352,24 @@ def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
 )
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
     if values.dtype != input.dtype:
+        _puts(input, indices, values)
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{scalar_name(input.dtype)} for the destination and {scalar_name(values.dtype)} for the source."
         )
     out = input.copy()
     key = index_key(indices)
-    if accumulate:
-        if all(i is None or i.dtype == bool for i in indices or ()):
+    try:
+        if not accumulate:
+            out[key] = values
+        elif all(i is None or i.dtype == bool for i in indices or ()):
             out[key] += values
         elif not _add_leading(out, indices, values):
             np.add.at(out, key, values)
-    else:
-        out[key] = values
+    except (IndexError, ValueError):
+        if _puts(input, indices, values):
+            raise
+        return input.copy()
     return out
 
 
