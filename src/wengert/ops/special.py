@@ -107,16 +107,20 @@ def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
     return g * total
 
 
-@method(grad=dict(input=_mvlgamma_grad), layout="rows", promote=None)
-def mvlgamma(input: Array, p):
-    """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+def _mvlgamma_input(input: Any, p: Any) -> Any:
     if not isinstance(p, int):
         raise TypeError(f"mvlgamma(): argument 'p' (position 2) must be int, not {type(p).__name__}")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     if input.dtype.kind == "b":
         raise RuntimeError("The input tensor may not be a boolean tensor.")
-    return S.mvlgamma(real("mvlgamma", input if input.dtype.kind not in "iu" else input.astype(dt.default_float())), p)
+    return real("mvlgamma", input.astype(dt.default_float()) if input.dtype.kind in "iu" else input)
+
+
+@method(grad=dict(input=_mvlgamma_grad), layout="rows", promote=None)
+def mvlgamma(input: Array, p):
+    """Logarithm of the multivariate gamma function of dimension ``p``, elementwise."""
+    return S.mvlgamma(_mvlgamma_input(input, p), p)
 
 
 def _igamma_first(F: Any, g: Any) -> Any:
