@@ -358,3 +358,10 @@ def test_refused_before_anything_changes(f, text):
     assert text in str(caught.value)
     assert x.tolist() == X.tolist()
     assert x._version == 0
+
+
+@pytest.mark.parametrize("f", [lambda x: torch.nn.functional.pad(x, (1, 1), "circular"), lambda x: x.index_select(1, torch.tensor([0, 1, 0, 1]))])
+def test_repeats_without_elements(f):
+    x = torch.zeros(0, 2, 2, requires_grad=True)
+    f(x).sum().backward()
+    assert x.grad.shape == (0, 2, 2)
