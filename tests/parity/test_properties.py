@@ -60,7 +60,6 @@ DIFFERENT = {
                     "infinity times a factor of zero: PyTorch's kernels of some lengths leave it out"),
     "addmm": "a product that counts zero times is left out by BLAS, by PyTorch's own loop for half precision not",
     "addcmul": "PyTorch's gradient takes the factor as a number of the smallest type: -2 is 254",
-    **dict.fromkeys(("digamma", "special_psi", "polygamma"), "at a pole PyTorch gives the large number that comes of a rounded pi"),
     "ldexp": "PyTorch's gradient takes the power in integers: a half is zero",
     "mode": "PyTorch sorts with NaN wherever it stands",
     **dict.fromkeys(("ormqr", "orgqr", "linalg_householder_product"), "PyTorch's gradient divides by zero where the reflection is the identity"),

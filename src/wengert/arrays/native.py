@@ -256,11 +256,19 @@ def fill_uniform(bits: Any, out: Array) -> Array:
 
 
 def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
-    if n == 1:
-        return _kernels.trigamma(x, out=out)  # type: ignore[no-any-return]
+    value = _kernels.trigamma(x) if n == 1 else None
+    if value is not None and not np.isinf(value).any():
+        return _delivered(value, out)
     from wengert.arrays.plain import special
 
-    return special.polygamma(n, x, out)
+    return special.polygamma(n, x, out) if value is None else _delivered(special.rounded_poles(np.asarray(x), value).astype(value.dtype), out)
+
+
+def _delivered(value: Array, out: Array | None) -> Array:
+    if out is None:
+        return value
+    out[...] = value
+    return out
 
 
 def fill_below(bits: Any, out: Array, bound: int) -> Array:

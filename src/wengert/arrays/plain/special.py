@@ -362,14 +362,14 @@ def polygamma(n: int, x: Array, out: Array | None = None) -> Array:
     if n == 0:
         return digamma(x, out=out)
     if n == 1:
-        return deliver(_poles(np.asarray(x), trigamma(x)), result_type(x), out)
+        return deliver(rounded_poles(np.asarray(x), trigamma(x)), result_type(x), out)
     x = np.asarray(x)
     factorial = float(np.prod(np.arange(1.0, n + 1.0)))
     value = zeta(np.float64(n + 1), x.astype(np.float64)) * (factorial if n % 2 else -factorial)
     return deliver(value, result_type(x), out)
 
 
-def _poles(x: Array, value: Array) -> Array:
+def rounded_poles(x: Array, value: Array) -> Array:
     """``trigamma`` with what PyTorch gives at negative whole numbers: as much as rounding leaves of infinity."""
     kind: Any = np.float64 if x.dtype == np.float64 else np.float32
     with np.errstate(all="ignore"):
