@@ -412,6 +412,9 @@ def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
         raise RuntimeError(
             f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
         )
+    if F.dtype_of(LU) != F.dtype_of(B):
+        lu, b = dt.scalar_name(F.dtype_of(LU)), dt.scalar_name(F.dtype_of(B))
+        raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {lu} and B of type {b} instead")
     P, L, U = F.lu_unpack(LU, pivots)
     if left != adjoint:  # A = P L U from the left, or its adjoint from the right
         if adjoint:
