@@ -9,6 +9,8 @@ import threading
 
 import pytest
 
+from wengert.arrays import kernels
+
 
 @pytest.fixture
 def P(torch):
@@ -131,10 +133,11 @@ def test_arithmetic_of_rules_and_of_the_engine(torch, P):
     y = x.exp() / 2 + x.tanh() + b
     with P.profile(profile_memory=True) as prof:
         y.sum().backward()
+    counted = 48 if torch.__name__ == "torch" or kernels.available else 0  # the extension counts memory; without it nobody does
     for step, does in (("ExpBackward0", "aten::mul"), ("DivBackward0", "aten::div"), ("TanhBackward0", "aten::tanh_backward")):
         event = the(prof.function_events, step)
         assert names(event.cpu_children) == [does]
-        assert event.cpu_memory_usage == event.cpu_children[0].cpu_memory_usage == 48
+        assert event.cpu_memory_usage == event.cpu_children[0].cpu_memory_usage == counted
         assert event.self_cpu_memory_usage == 0
     between = [e for e in prof.function_events if e.cpu_parent is not None and e.cpu_parent.name.startswith("autograd::engine")]
     assert "aten::sum" in names(between)  # broadcasting undone
