@@ -156,6 +156,7 @@ def test_names_of_compiled_programs(torch, jit):
     assert jit.script_if_tracing(len)([1, 2]) == 2
     x = torch.ones(1, 2)
     assert torch.equal(jit.trace_module(module, {"forward": x})(x), module(x))
+    save = jit.save
     with pytest.raises((TypeError, AttributeError, RuntimeError)):
-        jit.save(module, "nowhere.pt")
+        save(module, "nowhere.pt")
     assert torch._C._get_tracing_state() is None
