@@ -11,7 +11,7 @@ import itertools
 import sys
 import threading
 from functools import partial
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +132,7 @@ def run(
     observers = modes().observers
     ended = None if listener is None else listener(roots)
     keys = None
-    if graph_node.relabelled or (needed is not None and any(not n.edges and n.hooks is not None for n in captures or needed)):
+    if graph_node.relabelled or (graph_node.hooked and any(hooks() for hooks in graph_node.hooked.copy().values())):
         keys = order(roots, needed, captures)
     try:
         if not observers:
@@ -215,7 +215,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
 
     node: Any = None
     for (node, nr), g in roots:
-        if needed is None or node in needed or (captures is not None and node in captures):
+        if needed is None or len(roots) == 1 or node in needed or (captures is not None and node in captures):
             deliver(node, nr, g)
 
     try:
@@ -346,32 +346,96 @@ def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 def order(roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any) -> dict[Node, int]:
     """The places of the nodes in the order that PyTorch runs them in.
 
-    Of those whose gradient is complete the one with the largest sequence number comes first, accumulators before all. The
-    plain walk does the same without counting, but for numbers that were changed, and for leaves with an accumulator from
-    an earlier graph: it comes to those later, which only their hooks could notice.
+    Of those whose gradient is complete the one with the largest sequence number comes first, accumulators before all; of
+    equal ones that which its heap has on top. The plain walk does the same without counting, but for numbers that were
+    changed, for leaves with an accumulator from an earlier graph, which it comes to later, and for several accumulators
+    that become ready at once: this only hooks can notice.
     """
-    parts = below(edge for edge, _ in roots)
-    if needed is not None:
-        parts &= needed.union(captures or ())
-    waiting = dict.fromkeys(parts, 0)
-    for node in parts:
-        for to in _next(node, needed, waiting):
-            waiting[to] += 1
-    ready = [(-node._sequence_nr(), node.seq, node) for node, n in waiting.items() if not n]
-    heapify(ready)
+    if needed is None and captures is not None:
+        needed = reachable([edge for edge, _ in roots], set(captures))
+    goals = None if needed is None else needed.union(captures or ())
+    first = [edge[0] for edge, _ in roots if goals is None or len(roots) == 1 or edge[0] in goals]
+    waiting: dict[Node, int] = {}  # for how many gradients each node waits
+    below_it: dict[Node, list[Node]] = {}  # where each node hands on to
+    stack = []
+    for node in first:
+        waiting[node] = waiting.get(node, 0) + 1
+        if waiting[node] == 1:
+            stack.append(node)
+    while stack:
+        node = stack.pop()
+        if goals is None:
+            row = [e[0] for e in node.edges if e is not None]
+        else:
+            row = [e[0] for e in node.edges if e is not None and e[0] in goals] if node in needed else []  # type: ignore[operator]
+        below_it[node] = row
+        for to in row:
+            if to in waiting:
+                waiting[to] += 1
+            else:
+                waiting[to] = 1
+                stack.append(to)
+    ready = _Ready()
+    ready.hand_on(first, waiting)
     places: dict[Node, int] = {}
-    while ready:
-        node = heappop(ready)[2]
-        places[node] = len(places)
-        for to in _next(node, needed, waiting):
-            waiting[to] -= 1
-            if not waiting[to]:
-                heappush(ready, (-to._sequence_nr(), to.seq, to))
+    while ready.heap:
+        rank, node, stage = ready.pop()
+        row, stages = below_it[node], node.stages
+        if stage == 0:
+            places[node] = len(places)
+        if stages is not None:
+            if stage + 1 < len(stages):
+                ready.push((rank - 2.0**-20, node, stage + 1))
+            edges = node.edges
+            row = [e[0] for e in (edges[i] for i in stages[stage]) if e is not None and e[0] in row]
+        ready.hand_on(row, waiting)
     return places
 
 
-def _next(node: Node, needed: set[Node] | None, parts: Any) -> list[Node]:
-    return [e[0] for e in node.edges if e is not None and e[0] in parts] if needed is None or node in needed else []
+class _Ready:
+    """The nodes that are ready to run, as PyTorch's queue has them: a heap by sequence number alone, which places equal ones as
+    the standard library of C++ does (``std::push_heap`` and ``std::pop_heap``).
+    """
+
+    __slots__ = ("heap",)
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[float, Node, int]] = []
+
+    def hand_on(self, nodes: list[Node], waiting: dict[Node, int]) -> None:
+        for node in nodes:
+            left = waiting[node] = waiting[node] - 1
+            if not left:
+                self.push((node.rank(), node, 0))
+
+    def push(self, new: tuple[float, Node, int]) -> None:
+        self.heap.append(new)
+        if len(self.heap) > 1:
+            self._rise(len(self.heap) - 1, new)
+
+    def _rise(self, hole: int, new: tuple[float, Node, int]) -> None:
+        heap = self.heap
+        while hole and heap[(hole - 1) // 2][0] < new[0]:
+            heap[hole] = heap[(hole - 1) // 2]
+            hole = (hole - 1) // 2
+        heap[hole] = new
+
+    def pop(self) -> tuple[float, Node, int]:
+        heap = self.heap
+        last = heap.pop()
+        if not heap:
+            return last
+        top, hole, count = heap[0], 0, len(heap)
+        while 2 * hole + 2 < count:  # the hole sinks to the bottom, by the larger child and among equals by the right one
+            child = 2 * hole + 2
+            child -= heap[child][0] < heap[child - 1][0]
+            heap[hole] = heap[child]
+            hole = child
+        if 2 * hole + 1 < count:
+            heap[hole] = heap[2 * hole + 1]
+            hole = 2 * hole + 1
+        self._rise(hole, last)
+        return top
 
 
 def leads_to(root: Node, targets: Any) -> bool:

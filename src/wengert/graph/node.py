@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels
@@ -34,6 +35,7 @@ def leaf_sequence() -> float:
 
 
 relabelled: set[weakref.ref[Node]] = set()  # the nodes that were given another sequence number
+hooked: dict[int, weakref.ref[HookDict]] = {}  # where hooks were put, by id: they notice in what order nodes run, see ``engine.order``
 _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})  # PyTorch did not generate these
 
 
@@ -74,6 +76,7 @@ class Node(_Fields):
 
     outputs = 1
     as_returned = False  # whether hooks see the gradients as the rule returned them (custom functions), or fitted to the inputs
+    stages: tuple[tuple[int, ...], ...] | None = None  # the edges in groups, where PyTorch has several nodes that hand on one after another
     wants_undefined = False  # whether an all-None gradient still runs the node (custom functions)
 
     def raw(self, g: Any) -> Any:
@@ -129,9 +132,13 @@ class Node(_Fields):
     def _sequence_nr(self) -> int:
         return self.__dict__.get("_sequence", -self.seq)
 
+    def rank(self) -> float:
+        """What decides which of several nodes runs first."""
+        return self.__dict__.get("_rank", -self.seq)
+
     def _set_sequence_nr(self, sequence_nr: int) -> None:
-        # A walk goes by ``seq``, which agrees with the edges, unless it meets a node with a number of its own.
-        self.__dict__["_sequence"] = sequence_nr
+        # A walk goes by ``seq``, which agrees with the edges, unless there is a node with a number of its own.
+        self.__dict__["_sequence"] = self.__dict__["_rank"] = sequence_nr
         relabelled.add(weakref.ref(self, relabelled.discard))
 
     @property
@@ -190,6 +197,20 @@ class HookDict(dict[Any, Any]):
     """A dictionary that handles can refer to weakly."""
 
     __slots__ = ("__weakref__",)
+
+    def __init__(self, hooks: Any = ()) -> None:
+        super().__init__(hooks)
+        if hooks:
+            self.noticed()
+
+    def __setitem__(self, key: Any, hook: Any) -> None:
+        super().__setitem__(key, hook)
+        if len(self) == 1:
+            self.noticed()
+
+    def noticed(self) -> None:
+        """Let walks know that there are hooks."""
+        hooked[id(self)] = weakref.ref(self, partial(hooked.pop, id(self)))
 
 
 def _register(hooks: HookDict, fn: Callable[..., Any]) -> RemovableHandle:

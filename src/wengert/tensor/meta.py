@@ -340,6 +340,9 @@ class AccumulateGrad(Node):
     def _sequence_nr(self) -> int:
         return self.__dict__.get("_sequence", 2**64 - 1)  # PyTorch's: accumulators run before all else that is pending
 
+    def rank(self) -> float:
+        return self._sequence_nr()
+
     def raw(self, g: Any) -> tuple[()]:
         if g is None:
             return ()

@@ -270,11 +270,18 @@ def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None)
         body = {"shown": _settled, "name": _settled_name, **body}
     elif name in ("CopyBackwards", "NotImplemented"):
         body = {"name": _qualified_name, **body}
+    if op.name == "linear":
+        body = {"stages": property(_linear_stages), **body}
     return type(name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
 
 
 def _qualified_name(self: OpNode) -> str:
     return "torch::autograd::" + type(self).__name__
+
+
+def _linear_stages(self: OpNode) -> Any:
+    """A linear layer is a product with the weight's transpose, between views where the input is no matrix."""
+    return ((0, 1), (2,)) if len(self.shape) == 2 else ((0,), (2,), (1,))
 
 
 def _settled(self: OpNode) -> OpNode:

@@ -60,6 +60,7 @@ class Product(OpNode):
     __slots__ = ()
 
     next_functions = Node.next_functions
+    stages = None
 
     def _edge_to(self, name: str, index: int = 0) -> Any:
         return self.__dict__["_own"][self.op.wrt.index(name)] if name in self.op.wrt else None
