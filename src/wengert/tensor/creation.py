@@ -61,7 +61,9 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
         if natural is None:
             if hasattr(data, "__array__"):
                 return array_of(np.asarray(data), dtype)
-            if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+            if isinstance(data, (str, bytes)):
+                raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+            if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, dict):
                 return array_of(list(data), dtype)
             raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
         return _filled(data, dtype or natural)
@@ -75,7 +77,7 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
     if found.dtype == object:
         raise _unusable(data)
     if found.dtype.kind in "US":
-        raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
+        raise _text_among(data, first)
     if dtype is None:
         if isinstance(first, (np.ndarray, Tensor)):
             dtype = dt.of(found.dtype).np if not isinstance(first, Tensor) else first._data.dtype
@@ -114,6 +116,15 @@ def _first_leaf(data: Any) -> tuple[Any, bool]:
             first = x if first is None else first
             tensors = tensors or isinstance(x, Tensor)
     return first, tensors
+
+
+def _text_among(data: Any, first: Any) -> Exception:
+    if isinstance(first, str):
+        return ValueError("too many dimensions 'str'")
+    stack = [data]
+    while isinstance(x := stack.pop(), (list, tuple)) or not isinstance(x, (str, bytes)):
+        stack.extend(reversed(x) if isinstance(x, (list, tuple)) else ())
+    return TypeError(f"new(): invalid data type '{type(x).__name__}'")
 
 
 def _plain(data: Any) -> Any:

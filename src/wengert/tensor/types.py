@@ -134,12 +134,20 @@ def on_cpu(where: Any) -> device:
     d = device(where)
     if d.type == "cpu":
         return CPU
-    if d.type == "cuda":
-        raise RuntimeError(
-            "Torch not compiled with CUDA enabled: CUDA tensors need CuPy and an NVIDIA GPU, and this build of wengert computes on the "
-            "CPU. Check torch.cuda.is_available() and use device='cpu'."
-        )
-    raise RuntimeError(f"tensors cannot be placed on device '{d}' here; use device='cpu'")
+    error, message = _ABSENT.get(d.type, (RuntimeError, f"tensors cannot be placed on device '{d}' here"))
+    raise error(f"{message}; use device='cpu'")
+
+
+# PyTorch's exceptions for devices that a build of it lacks, with what to do about it.
+_ABSENT: dict[str, tuple[type[Exception], str]] = {
+    "cuda": (
+        AssertionError,
+        "Torch not compiled with CUDA enabled: CUDA tensors need CuPy and an NVIDIA GPU, and this build of wengert computes on the CPU. "
+        "Check torch.cuda.is_available()",
+    ),
+    "xpu": (AssertionError, "Torch not compiled with XPU enabled: this build of wengert computes on the CPU"),
+    "mps": (RuntimeError, "PyTorch is not linked with support for mps devices: this build of wengert computes on the CPU"),
+}
 
 
 class _Named:

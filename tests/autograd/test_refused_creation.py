@@ -1,0 +1,47 @@
+"""Data and devices that no tensor can be made of."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "text"),
+    [
+        ("a", TypeError, "invalid data type 'str'"),
+        (["a"], ValueError, "too many dimensions 'str'"),
+        ([["a"]], ValueError, "too many dimensions 'str'"),
+        ([1, "b"], TypeError, "invalid data type 'str'"),
+        ([[1.5], ["b"]], TypeError, "invalid data type 'str'"),
+        ([b"a"], TypeError, "invalid data type 'bytes'"),
+        ({}, RuntimeError, "Could not infer dtype of dict"),
+        ({"a": 1}, RuntimeError, "Could not infer dtype of dict"),
+        ([None], RuntimeError, "Could not infer dtype of NoneType"),
+    ],
+)
+def test_data(torch, data, error, text):
+    for make in (torch.tensor, torch.as_tensor):
+        with pytest.raises(error, match=text):
+            make(data)
+
+
+@pytest.mark.parametrize(
+    ("device", "error", "text"),
+    [
+        ("cuda", AssertionError, "Torch not compiled with CUDA enabled"),
+        ("cuda:0", AssertionError, "Torch not compiled with CUDA enabled"),
+        ("xpu", AssertionError, "Torch not compiled with XPU enabled"),
+        ("mps", RuntimeError, ""),
+    ],
+)
+def test_devices(torch, device, error, text):
+    if device.startswith("cuda") and torch.cuda.is_available():
+        pytest.skip("there is a card")
+    for make in (lambda: torch.ones(2).to(device), lambda: torch.rand(2, device=device), lambda: torch.nn.Linear(2, 2).to(device)):
+        with pytest.raises(error, match=text):
+            make()
+
+
+def test_the_missing_backend_is_named(torch):
+    with pytest.raises(RuntimeError, match="PyTorch is not linked with support for mps devices"):
+        torch.ones(2).to("mps")
