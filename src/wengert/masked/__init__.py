@@ -12,6 +12,8 @@ tensor([[0.1192, 0.0000, 0.8808],
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from ._ops import (
     _canonical_dim as _canonical_dim,
 )
@@ -52,7 +54,36 @@ from ._ops import (
     var,
 )
 
+if TYPE_CHECKING:
+    from . import maskedtensor as maskedtensor
+    from .maskedtensor.core import MaskedTensor as MaskedTensor
+    from .maskedtensor.core import is_masked_tensor as is_masked_tensor
+    from .maskedtensor.creation import as_masked_tensor as as_masked_tensor
+    from .maskedtensor.creation import masked_tensor as masked_tensor
+
 __all__ = (
-    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp",
-    "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+    "MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum",
+    "is_masked_tensor", "log_softmax", "logaddexp", "logsumexp",
+    "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
 )  # fmt: skip
+
+_LATER = {"MaskedTensor": "core", "is_masked_tensor": "core", "as_masked_tensor": "creation", "masked_tensor": "creation"}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _LATER:
+        found = globals()[name] = getattr(import_module(f"{__package__}.maskedtensor.{_LATER[name]}"), name)
+        return found
+    if name == "maskedtensor":
+        return import_module(f"{__package__}.maskedtensor")
+    import sys
+
+    from .._missing import missing
+
+    raise missing(sys.modules[__package__], name, __all__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "maskedtensor"})

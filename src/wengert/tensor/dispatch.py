@@ -177,6 +177,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     **{n: (n, _other("Tensor", "Scalar")) for n in (
         "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder", "fill",
     )},
+    **{n: (n, lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims") for n in ("any", "all")},
     "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], general_path.Tensor_) else "Scalar"), "lerp": ("lerp", "Scalar"),
     "squeeze": ("squeeze", lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims"),
     "transform_real": ("_fft_r2c", "default"), "transform": ("_fft_c2c", "default"), "transform_to_real": ("_fft_c2r", "default"),
@@ -206,7 +207,8 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "conv_input": ("convolution_backward", "input"), "conv_weight": ("convolution_backward", "weight"),
     "attention": ("_scaled_dot_product_flash_attention_for_cpu", "default"), "nll": ("nll_loss_forward", "default"),
     "cross_entropy_index": ("cross_entropy_loss", "default"), "embedding_take": ("embedding", "default"), "smooth_l1": ("smooth_l1_loss", "default"),
-    "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
+
+    "unfold_columns": ("im2col", "default"), "fold_columns": ("col2im", "default"), "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
 }  # fmt: skip
 _OURS = {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"}
 
@@ -273,7 +275,14 @@ def _new_zeros(*args: Any, **kwargs: Any) -> Any:
     return new_zeros_like_features(*args, **kwargs)
 
 
+def _sliced(*args: Any, **kwargs: Any) -> Any:
+    from .lowering import _slice
+
+    return _slice(*args, **kwargs)
+
+
 _REACHED: dict[str, Callable[..., Any]] = {
+    "slice": _sliced,
     "_softmax": _softmax, "_log_softmax": _log_softmax, "convolution_backward": _convolution_backward,
     "_new_zeros_with_same_feature_meta": _new_zeros,
 }  # fmt: skip
@@ -430,6 +439,9 @@ def _below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
     return m.with_(below=True, packing=None, functions=(), observers=(), dispatch=dispatch)
 
 
+_BY_KEYWORD = {"cast": "dtype", "div_rounded": "rounding_mode"}  # the last argument, which is one by place here
+
+
 def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and keyword arguments, without those that have their default."""
     first = len(op.params) - op.kwonly
@@ -437,8 +449,10 @@ def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dic
     row = list(args[:first])
     while row and (p := op.params[len(row) - 1]) in op.defaults and row[-1] is op.defaults[p]:
         row.pop()
-    if op.name == "cast":
-        kwargs["dtype"] = row.pop()
+    if op.name in _BY_KEYWORD:
+        kwargs[_BY_KEYWORD[op.name]] = row.pop()
+    elif op.name == "square":
+        row.append(2)
     return tuple(list(v) if type(v) is tuple and all(type(n) is int for n in v) else v for v in row), kwargs  # PyTorch's sizes are lists
 
 

@@ -98,9 +98,20 @@ def _asked(func: Any, run: Any, *args: Any) -> Any:
     return ask(func, run, False, args, {}, m) if m.dispatch or any(hasattr(type(v), "_dispatches") for v in args) else run(*args)
 
 
+def _isfinite(x: Any) -> Any:
+    return (x == x) * (x.abs() != math.inf)
+
+
+def _sum_to(x: Any, shape: Any) -> Any:
+    lead = x.dim() - len(shape)
+    summed = [*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] != 1)]
+    y = function("sum_dim")(x, tuple(summed), True) if summed else x
+    return function("view")(y, tuple(shape)) if lead else y
+
+
 LOWER: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
-    "narrow": _narrow, "reshape": _reshape,
+    "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite, "sum_to": _sum_to,
 }  # fmt: skip
 
 #: Rules in one kernel, which PyTorch has as operators.

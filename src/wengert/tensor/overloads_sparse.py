@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .overloads import METHODS, overload
-from .types import on_cpu
+from .types import on_cpu, sparse_csr
 
 
 @overload("torch")
@@ -186,6 +186,8 @@ def sparse_mask(self: Any, mask: Any) -> Any:
     """The elements at the places that the sparse tensor ``mask`` stores."""
     from .sparse import SparseTensor, like, sparse_taken, wrap
 
+    if mask.layout is sparse_csr:
+        return sparse_mask(self.to_dense(), mask.to_sparse()).to_sparse_csr()
     if not isinstance(mask, SparseTensor):
         raise RuntimeError("sparse_mask: expected mask to be a sparse tensor")
     if self.shape != mask.shape:
