@@ -207,8 +207,8 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "conv_input": ("convolution_backward", "input"), "conv_weight": ("convolution_backward", "weight"),
     "attention": ("_scaled_dot_product_flash_attention_for_cpu", "default"), "nll": ("nll_loss_forward", "default"),
     "cross_entropy_index": ("cross_entropy_loss", "default"), "embedding_take": ("embedding", "default"), "smooth_l1": ("smooth_l1_loss", "default"),
-
-    "unfold_columns": ("im2col", "default"), "fold_columns": ("col2im", "default"), "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
+    "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
+    "unfold_columns": ("im2col", "default"), "fold_columns": ("col2im", "default"),
 }  # fmt: skip
 _OURS = {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"}
 
