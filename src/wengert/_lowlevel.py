@@ -453,15 +453,13 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     if debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
     use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
-    _mode[0] = debug_mode
 
 
 def get_deterministic_debug_mode() -> int:
-    """What ``set_deterministic_debug_mode`` was told."""
-    return _mode[0]
+    """What ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms`` was told: 0, 1 or 2."""
+    from ._settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
 
-
-_mode = [0]
+    return are_deterministic_algorithms_enabled() * (2 - is_deterministic_algorithms_warn_only_enabled())
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -47,7 +47,7 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
-_deterministic = False
+_deterministic = _warn_only = False
 
 
 def is_tensor(obj: Any) -> bool:
@@ -208,9 +208,12 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted for compatibility: every operation here is deterministic."""
-    global _deterministic
-    _deterministic = bool(mode)
+    """Accepted for compatibility: every operation here is deterministic. Fresh memory is filled, see ``utils.deterministic``."""
+    from .utils import deterministic
+
+    global _deterministic, _warn_only
+    _deterministic, _warn_only = bool(mode), bool(warn_only)
+    deterministic.settle(_deterministic)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -219,8 +222,8 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Always False."""
-    return False
+    """Whether ``use_deterministic_algorithms`` was last told ``warn_only=True``."""
+    return _warn_only
 
 
 def set_warn_always(b: bool) -> None:

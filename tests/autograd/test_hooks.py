@@ -139,3 +139,17 @@ def test_hooks_of_a_node_see_gradients_of_the_inputs_shapes(torch):
     z.grad_fn.register_hook(lambda grads, _: seen.extend(tuple(g.shape) for g in grads))
     z.sum().backward()
     assert seen == [(2, 3), ()] and y.grad.item() == -1.5
+
+
+def test_a_post_accumulate_hook_may_give_its_leaf_back(torch):
+    x = torch.ones(3, requires_grad=True)
+    handle = x.register_post_accumulate_grad_hook(lambda p: p.add_(p.grad, alpha=-0.5))
+    x.sum().backward()
+    assert x.tolist() == [0.5] * 3
+    handle.remove()
+    for answer, error, text in ((1, TypeError, "expected Variable, but hook returned"), (torch.ones(1), RuntimeError, "has changed the size"),
+                                (torch.ones(3), RuntimeError, "should return None")):  # fmt: skip
+        handle = x.register_post_accumulate_grad_hook(lambda p, answer=answer: answer)
+        with pytest.raises(error, match=text):
+            x.sum().backward()
+        handle.remove()

@@ -284,11 +284,11 @@ def _replacements(hook: Any, given: tuple[Any, ...], answer: Any, space: Any) ->
     if len(answer) != len(given):
         raise RuntimeError(f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(answer)}, but expected {len(given)})")
     for new, old in zip(answer, given):
-        _check(hook, new, old)
+        check_answer(hook, new, old)
     return tuple(None if x is None else space.unwrap(x) for x in answer)
 
 
-def _check(hook: Any, new: Any, old: Any) -> None:
+def check_answer(hook: Any, new: Any, old: Any) -> None:
     """Refuse an answer that cannot stand for the gradient ``old``."""
     if new is None or new is old:
         return
@@ -309,7 +309,7 @@ def _replaced(hook: Callable[[Any], Any], g: Any, space: Any) -> Any:
     if answer is None:
         answer = given
     else:
-        _check(hook, answer, given)
+        check_answer(hook, answer, given)
     return None if answer is None else space.unwrap(answer)
 
 

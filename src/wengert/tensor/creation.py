@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import fresh
 from ..arrays.errors import warn, warn_once
 from ..arrays.layouts import blank, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
@@ -199,15 +200,17 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
-    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does."""
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
+    """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does. ``requires_grad=False`` leaves its history behind."""
     t = as_tensor(obj, dtype, device)
     shares = (isinstance(obj, Tensor) and t is obj) or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._data))
     if copy is False and not shares and isinstance(obj, (Tensor, np.ndarray)):
         raise ValueError("can't alias the object with a different dtype or device without a copy")
     if copy and shares:
         t = t.clone()
-    return t._require(True) if requires_grad else t
+    if requires_grad is False:
+        return t.detach() if is_recorded(t) else t
+    return t._require(True) if requires_grad and not is_recorded(t) else t
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -246,9 +249,36 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return finish(array, requires_grad)
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor on the memory of another library's array, through the DLPack protocol."""
-    return finish(np.from_dlpack(ext_tensor))
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule with the memory of ``tensor``; what takes it shares that memory."""
+    return tensor.__dlpack__(max_version=(1, 0))
+
+
+class _Capsule:
+    """A capsule as an object with the methods that NumPy asks for."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array (an object with ``__dlpack__``, or a capsule).
+
+    >>> import wengert as torch
+    >>> t = torch.arange(3)
+    >>> torch.from_dlpack(t)[0] = 7
+    >>> t
+    tensor([7, 1, 2])
+    """
+    on_cpu(device)
+    array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
+    return finish(array.copy() if copy else array)
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -380,7 +410,7 @@ def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = F
 
 zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")
 ones, ones_like, new_ones = _sized("ones", np.ones, "filled with 1")
-empty, empty_like, new_empty = _sized("empty", np.empty, "with whatever the memory holds")
+empty, empty_like, new_empty = _sized("empty", fresh.empty, "with whatever the memory holds")
 
 
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -470,7 +500,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = No
     if builtins.any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
     count = 1 + builtins.sum((n - 1) * s for n, s in zip(shape, steps)) if builtins.all(shape) else 0
-    flat = np.empty(count, d)
+    flat = fresh.empty(count, d)
     return finish(np.lib.stride_tricks.as_strided(flat, shape, [s * d.itemsize for s in steps]), requires_grad)
 
 

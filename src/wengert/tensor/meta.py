@@ -18,7 +18,7 @@ from ..arrays import kernels as K
 from ..arrays.lazy import Lazy, address, marks, through
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
-from ..graph.node import HookDict, Node, NodeHooks, leaf_sequence, next_sequence
+from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, next_sequence
 from .spaces import RAW, RECORDED, alone, sole, sole_sparse
 
 if TYPE_CHECKING:
@@ -314,11 +314,9 @@ def tell(hooks: HookDict, leaf: Tensor) -> None:
     """Run a leaf's hooks of after the accumulation, which may change its ``.grad`` but have nothing to answer."""
     for hook in tuple(hooks.values()):
         answer = hook(leaf)
-        if answer is None:
-            continue
-        if not hasattr(answer, "grad_fn"):
-            raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
-        raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        if answer is not None and answer is not leaf:
+            check_answer(hook, answer, leaf)
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 _leaf_lock = threading.Lock()

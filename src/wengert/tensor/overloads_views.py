@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..arrays import fresh
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
 from . import call as operators
@@ -118,7 +120,7 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
     try:
         self._data = self.detach().as_strided(shape, strides)._data
     except RuntimeError:  # out of bounds
-        larger = np.empty(prod(shape), self._data.dtype)
+        larger = fresh.empty(prod(shape), self._data.dtype)
         old = self._data.reshape(-1)
         larger[: old.size] = old
         self._data = np.lib.stride_tricks.as_strided(larger, shape, [s * larger.itemsize for s in strides])
@@ -218,9 +220,19 @@ def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **op
 
 
 @overload("Tensor")
-def dim_order(self: Any, **ambiguity_check: Any) -> tuple[int, ...]:
-    """The dimensions from the largest to the smallest step in memory."""
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the largest to the smallest step in memory.
+
+    ``ambiguity_check=True`` refuses a tensor whose dimensions could be told in another order too (a size of one, steps that are
+    equal); a list of memory formats does so only if it is in none or in several of these.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
+    if not isinstance(ambiguity_check, (bool, list, tuple)) or not all(isinstance(f, types.memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     steps = self.stride()
+    several = ambiguity_check is not False and (1 in self.shape or any(a == b for a, b in pairwise(steps)))
+    if several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
     return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))
 
 

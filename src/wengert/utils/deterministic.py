@@ -1,5 +1,40 @@
-"""``torch.utils.deterministic``: a switch that changes nothing here, where fresh memory is never shown before it is written."""
+"""``torch.utils.deterministic``: whether fresh memory is filled while deterministic algorithms are in use.
+
+With ``fill_uninitialized_memory`` (the default) and ``use_deterministic_algorithms(True)``, what ``empty`` and its kin give
+holds NaN, or the largest whole number, so that a read before the first write shows.
+
+>>> import wengert as torch
+>>> torch.use_deterministic_algorithms(True)
+>>> torch.empty(2)
+tensor([nan, nan])
+>>> torch.use_deterministic_algorithms(False)
+"""
 
 from __future__ import annotations
 
-fill_uninitialized_memory = True
+import sys
+from types import ModuleType
+
+from ..arrays import fresh
+
+_told = {"deterministic": False, "fill_uninitialized_memory": True}
+
+
+def settle(deterministic: bool) -> None:
+    """Take note of ``use_deterministic_algorithms``."""
+    _told["deterministic"] = deterministic
+    fresh.fills = all(_told.values())
+
+
+class _Module(ModuleType):
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        return _told["fill_uninitialized_memory"]
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, mode: bool) -> None:
+        _told["fill_uninitialized_memory"] = bool(mode)
+        settle(_told["deterministic"])
+
+
+sys.modules[__name__].__class__ = _Module
