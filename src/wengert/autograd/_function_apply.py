@@ -14,6 +14,7 @@ from ..tensor import call as operators
 from ..tensor.call import attach_view, check_writable, concerned, within
 from ..tensor.meta import INFERENCE_VERSION, edge_of, rebase, requires_grad
 from ..tensor.tensor import Tensor
+from ._function_names import INSIDE, NAMES, enter, two_faced
 from ._function_node import SavedTensor
 
 _OURS = __name__.partition(".")[0] + "."
@@ -50,13 +51,18 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -
 def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tuple[Any, ...]]:
     """``(what the user gets, the context, what forward returned)``, where no transformation is concerned."""
     m = modes()
-    node = Node.__new__(cls._backward_cls)
+    plain = cls._backward_cls
+    node = Node.__new__(plain)
     node.hooks, node.saved, node.edges = None, (), ()
+    if cls.boxed_grads_call is not False or cls.clear_saved_tensors_on_access is not False:
+        node._clears = _checked(cls)
     places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
     node.needs_input_grad = tuple(isinstance(a, Tensor) and requires_grad(a) for a in args)
     live = m.asked and True in node.needs_input_grad  # also in inference mode, unlike operators
     edges = tuple(edge_of(args[i]) if live and node.needs_input_grad[i] else None for i in places)
     set_modes(m.with_(grad=False))
+    node.__class__ = plain.two_faced or two_faced(plain)
+    was = enter(node)
     try:
         if separate:
             output = cls.forward(*args)
@@ -64,17 +70,20 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
         else:
             output = cls.forward(node, *args)
     finally:
+        INSIDE.nodes = was
         set_modes(m)
+    if NAMES.isdisjoint(node.__dict__):
+        node.__class__ = plain
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
     if live and operators.DISPATCHING and any(type(a) in operators.DISPATCHING for a in args):
         node.__dict__["keeps_tensors"] = True
         operators.RECORDING_TENSORS[:] = [True]
     if live:
-        node.places, node.count, node.edges, node.seq = places, len(args), edges, next_sequence()
+        node._places, node._count, node.edges, node.seq = places, len(args), edges, next_sequence()
         if anomaly.current is not None:
             anomaly.current.made(node)
-        node.__dict__["outputs"] = len(outputs)
+        node.outputs = len(outputs)
         shapes = tuple(o._data.shape if isinstance(o, Tensor) else None for o in outputs)
         dtypes = tuple(o._data.dtype if isinstance(o, Tensor) else None for o in outputs)
         node.shape, node.dtype = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
@@ -83,10 +92,18 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     if live:
         if not node._materialize_non_diff_grads:
             plain = {id(t) for t in node.non_differentiable}
-            node.undifferentiated = tuple(i for i, o in enumerate(outputs) if id(o) in plain)
+            node._undifferentiated = tuple(i for i, o in enumerate(outputs) if id(o) in plain)
         _save(node, m)
     node.to_save = None
     return (results if several else results[0]), node, outputs
+
+
+def _checked(cls: Any) -> bool:
+    """Whether the Function clears what it saved once it was read; a flag that is neither True nor False is refused."""
+    for flag in ("boxed_grads_call", "clear_saved_tensors_on_access"):
+        if type(getattr(cls, flag)) is not bool:
+            raise RuntimeError(f"{flag} must be a bool, got {type(getattr(cls, flag)).__name__}")
+    return bool(cls.clear_saved_tensors_on_access)
 
 
 def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[int, int], separate: bool, m: Any) -> tuple[Any, ...]:

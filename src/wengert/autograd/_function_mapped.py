@@ -204,7 +204,8 @@ class Vmapped(Function):
         with plan.inner() as inner:
             proxy._level = inner
             found: list[Any] = [None]
-            for g, d in zip(_row(method(proxy, *_given(grads, plan.outputs, inner))), plan.in_dims):
+            given = _given(grads, plan.outputs, inner)
+            for g, d in zip(_row(method(proxy, *([given] if cls.boxed_grads_call else given))), plan.in_dims):
                 if g is not None and d is None:  # an argument that is the same for all examples collects from each
                     g = function("sum")(lowered(g, [inner]), 0) if inner in decomposed(g)[1] else g
                 found.append(g if g is None or d is None else lowered(g, [inner]))

@@ -20,7 +20,12 @@ from ..tensor.saved import SavedNone, refuse_hooks
 from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.spaces import RAW, RECORDED
 from ..tensor.tensor import Tensor
+from ._function_names import INSIDE, enter, saved
 
+TAKEN = (
+    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. Either access "
+    "saved_tensors only once, or set clear_saved_tensors_on_access=False."
+)
 FREED = f"Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). {HOW}"
 
 
@@ -188,24 +193,34 @@ class BackwardCFunction(Node, FunctionCtx):
     wants_undefined = as_returned = True
     materialize_grads = True
     _materialize_non_diff_grads = True  # False: outputs that are not differentiable get None
-    undifferentiated: tuple[int, ...] = ()  # which those are, once it matters
+    _undifferentiated: tuple[int, ...] = ()  # which those are, once it matters
     _is_pure_view = False  # True: what forward returns is a view of its argument, and may be written to in place as any view
     to_save: Any = None
     saved_for_forward: tuple[Any, ...] = ()
-    pushing = False  # whether jvp is running
+    _pushing = False  # whether jvp is running
+    _clears = _taken = False  # whether saved tensors are let go of once they were read, and whether they were
     dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     needs_input_grad: tuple[bool, ...] = ()
-    places: tuple[int, ...] = ()  # which arguments were tensors
-    count = 0  # of arguments
+    _places: tuple[int, ...] = ()  # which arguments were tensors
+    _count = 0  # of arguments
     _forward_cls: Any = None
+    two_faced: Any = None  # the class of the node while ``forward`` runs
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors that ``save_for_backward`` kept; inside ``jvp``, those of ``save_for_forward``."""
-        if self.pushing:
+        if self._pushing:
             return self.saved_for_forward
-        return tuple(None if s is None else s.unpack(self) for s in self._kept())
+        found = tuple(None if s is None else s.unpack(self) for s in self._kept())
+        self.maybe_clear_saved_tensors()
+        return found
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Let go of what was kept, if the Function has ``clear_saved_tensors_on_access``."""
+        if self._clears:
+            self._taken = True
+            Node.saved.__set__(self, ())  # type: ignore[attr-defined]
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -216,7 +231,7 @@ class BackwardCFunction(Node, FunctionCtx):
     @property
     def _raw_saved_tensors(self) -> tuple[SavedBase, ...]:
         """What was kept, still packed: hooks can be put on each."""
-        return tuple(SavedNone() if s is None else s for s in self._kept())
+        return () if self._taken else tuple(SavedNone() if s is None else s for s in self._kept())
 
     def forget_marks(self) -> None:
         """Let go of the tensors that ``forward`` has marked, once their history is written."""
@@ -226,12 +241,32 @@ class BackwardCFunction(Node, FunctionCtx):
             self.non_differentiable = ()
 
     def _kept(self) -> Any:
-        if self.saved is None:
+        if self._taken:
+            raise RuntimeError(TAKEN)
+        kept = saved(self)
+        if kept is None:
             raise RuntimeError(FREED)
-        return self.saved
+        return kept
 
     def apply(self, *args: Any) -> Any:
         """The gradients of the arguments, as the user's ``backward`` (or ``vjp``) gives them."""
+        return self._user_fn()(self, *([list(args)] if self._forward_cls.boxed_grads_call else args))
+
+    def apply_boxed(self, grads: list[Any]) -> Any:
+        """The same from a list of gradients, which ``backward`` itself gets if the Function has ``boxed_grads_call``."""
+        return self._user_fn()(self, *([grads] if self._forward_cls.boxed_grads_call else grads))
+
+    def apply_jvp(self, *tangents: Any) -> Any:
+        """The tangents of the results, as the user's ``jvp`` gives them."""
+        was = enter(self)
+        self._pushing = True
+        try:
+            return self._forward_cls.jvp(self, *tangents)
+        finally:
+            self._pushing = False
+            INSIDE.nodes = was
+
+    def _user_fn(self) -> Any:
         from .function import Function
 
         cls = self._forward_cls
@@ -240,7 +275,7 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(
                 "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
             )
-        return cls.vjp(self, *args) if vjp else cls.backward(self, *args)
+        return cls.vjp if vjp else cls.backward
 
     def release(self) -> None:
         self.saved = None
@@ -256,32 +291,42 @@ class BackwardCFunction(Node, FunctionCtx):
         shapes, dtypes = ((self.shape,), (self.dtype,)) if self.outputs == 1 else (self.shape, self.dtype)
         given: list[Any] = []
         for i, (x, shape, dtype) in enumerate(zip(grads, shapes, dtypes)):
-            if x is None and i in self.undifferentiated:
+            if x is None and i in self._undifferentiated:
                 given.append(None)
             elif x is None:
                 given.append(RAW.wrap(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None)
             else:
                 given.append(space.wrap(x))
-        answer = self.apply(*given)
+        x = grads = None
+        if self._forward_cls.boxed_grads_call and type(g) is list and self.hooks is None:
+            g.clear()  # now only the user's list holds them: what is taken out of it is freed
+        if self.two_faced is not type(self):
+            answer = self.apply_boxed(given)
+        else:
+            was = enter(self)
+            try:
+                answer = BackwardCFunction.apply_boxed(self, given)
+            finally:
+                INSIDE.nodes = was
         row = answer if isinstance(answer, tuple) else (answer,)
-        if len(row) > self.count and all(x is None for x in row[self.count :]):
-            row = row[: self.count]
-        if len(row) != self.count:
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {self.count}, got {len(row)})")
+        if len(row) > self._count and all(x is None for x in row[self._count :]):
+            row = row[: self._count]
+        if len(row) != self._count:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {self._count}, got {len(row)})")
         for i, x in enumerate(row):
             if x is None:
                 continue
-            if i not in self.places:
+            if i not in self._places:
                 raise RuntimeError(
                     f"function {self.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
                     "forward input was not a Variable"
                 )
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
-        for i, edge in zip(self.places, self.edges):
+        for i, edge in zip(self._places, self.edges):
             if row[i] is not None and edge is not None:
                 _fits(row[i], edge)
-        return tuple(None if row[i] is None else space.unwrap(row[i]) for i in self.places)
+        return tuple(None if row[i] is None else space.unwrap(row[i]) for i in self._places)
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"

@@ -22,7 +22,7 @@ class FunctionMeta(type):
     """Gives every Function class the class of its nodes."""
 
     def __init__(cls, name: str, bases: Any, attrs: Any) -> None:
-        members = {"__slots__": (), "_forward_cls": cls, "__module__": "torch.autograd.function"}
+        members = {"__slots__": (), "_forward_cls": cls, "__module__": "torch.autograd.function", "two_faced": None}
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), members)
         super().__init__(name, bases, attrs)
 
@@ -50,6 +50,11 @@ class _SingleLevelFunction(FunctionCtx, metaclass=FunctionMeta):
         )
 
     vjp = backward  # another name that a Function may define it under
+
+    #: Whether saved tensors are let go of once ``backward`` has read ``ctx.saved_tensors``, which it can do once then.
+    clear_saved_tensors_on_access = False
+    #: Whether ``backward(ctx, grads)`` gets its gradients as one list, out of which it can take those that it has used.
+    boxed_grads_call = False
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:

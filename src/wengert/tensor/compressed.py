@@ -239,8 +239,20 @@ def elements(c: Any) -> Tensor:
     return S.sparse_values(opened(c), wrap(c._data.indices), None, True)
 
 
+def _block(name: str, given: Any) -> tuple[int, ...]:
+    """The two sizes of a block, of which one may stand for both."""
+    sizes = given if isinstance(given, (tuple, list)) else (given, given)
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in sizes):
+        raise TypeError(f"to_{name}(): argument 'blocksize' (position 1) must be tuple of ints, not {type(given).__name__}")
+    if len(sizes) != 2:
+        raise RuntimeError(f"dense_to_{name}: blocksize needs to be a tuple of size 2, but got {len(sizes)}")
+    return tuple(sizes)
+
+
 def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = None) -> Any:
     """Any tensor of matrices in one of the compressed layouts."""
+    if blocksize is not None:
+        blocksize = _block(name, blocksize)
     if isinstance(x, CompressedTensor):
         if x._data.layout == name and (blocksize is None or tuple(blocksize) == x._data.block):
             return x

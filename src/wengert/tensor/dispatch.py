@@ -229,9 +229,10 @@ def _implementation(name: str) -> Callable[..., Any]:
         return general_path.Tensor_.detach
     if name.endswith("_") and not name.startswith("_") and isinstance(TABLE.get(name[:-1]), Operator):
         return inplace_function(name[:-1])
-    found = _REACHED.get(name)
-    if found is not None:
-        return found
+    from . import aten as only
+
+    if name in only.__all__:
+        return getattr(only, name)  # type: ignore[no-any-return]
     method = getattr(general_path.Tensor_, name, None)
     if callable(method):
         return method
@@ -253,39 +254,6 @@ def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
         return make(*args, **kwargs)
 
     return call
-
-
-def _softmax(x: Any, dim: int, half_to_float: bool = False) -> Any:
-    return function("softmax")(x, dim)
-
-
-def _log_softmax(x: Any, dim: int, half_to_float: bool = False) -> Any:
-    return function("log_softmax")(x, dim)
-
-
-def _convolution_backward(*args: Any, **kwargs: Any) -> Any:
-    from .aten import convolution_backward
-
-    return convolution_backward(*args, **kwargs)
-
-
-def _new_zeros(*args: Any, **kwargs: Any) -> Any:
-    from .aten import new_zeros_like_features
-
-    return new_zeros_like_features(*args, **kwargs)
-
-
-def _sliced(*args: Any, **kwargs: Any) -> Any:
-    from .lowering import _slice
-
-    return _slice(*args, **kwargs)
-
-
-_REACHED: dict[str, Callable[..., Any]] = {
-    "slice": _sliced,
-    "_softmax": _softmax, "_log_softmax": _log_softmax, "convolution_backward": _convolution_backward,
-    "_new_zeros_with_same_feature_meta": _new_zeros,
-}  # fmt: skip
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

@@ -216,11 +216,7 @@ class Level:
         outputs = answer if isinstance(answer, tuple) else (answer,)
         given = [self._zeros_for(x) if t is None and ctx.materialize_grads else t for x, t in zip(args, tangents)]
         versions = [None if t is None else t._version for t in given]
-        ctx.pushing = True
-        try:
-            found = cls.jvp(ctx, *given)
-        finally:
-            ctx.pushing = False
+        found = ctx.apply_jvp(*given)
         row = found if isinstance(found, tuple) else (found,)
         if len(row) != len(outputs):
             raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(row)})")

@@ -308,11 +308,30 @@ class Tensor(Exchange):
     def _is_view(self) -> bool:
         return self._meta is not None and self._meta.view is not None
 
-    def _view_func(self, new_base: Tensor) -> Any:
-        """The same view of another base."""
-        if self._meta is None or self._meta.view is None:
-            raise RuntimeError("_view_func can only be called on differentiable views")
-        return self._meta.view.replay(new_base)
+    def _view_func(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
+        """The same view of another base; None if this is no view, or if ``new_base`` lies in memory otherwise than the base.
+
+        ``symint_visitor_fn``, ``tensor_visitor_fn``: what each size or place, or tensor, that the view was made with becomes.
+        """
+        from .replay import same_geometry
+
+        if not self._is_view() or not same_geometry(self._base, new_base):
+            return None
+        return self._view_func_unsafe(new_base, symint_visitor_fn, tensor_visitor_fn)
+
+    def _view_func_unsafe(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
+        """``_view_func`` of any base."""
+        from .replay import replayed
+
+        if not self._is_view():
+            return None
+        return replayed(self._meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)  # type: ignore[union-attr, arg-type, no-any-return]
+
+    def _rev_view_func_unsafe(self, new_view: Tensor) -> Tensor | None:
+        """A view of ``new_view`` as the base is to this view of it; None if this is no view."""
+        from .replay import reversed_view
+
+        return reversed_view(self._meta.view, new_view) if self._is_view() else None  # type: ignore[union-attr, arg-type]
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
         """Add the gradient of this tensor with respect to the leaves of its graph to their ``.grad``.
