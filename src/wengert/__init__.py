@@ -94,7 +94,7 @@ _SUBMODULES = frozenset((
 _LOWLEVEL = (
     "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cond", "crow_indices_copy", "get_deterministic_debug_mode", "has_lapack",
     "has_mkl", "has_openmp", "has_spectral", "indices_copy", "row_indices_copy", "set_anomaly_enabled",
-    "set_deterministic_debug_mode", "set_flush_denormal", "values_copy", "while_loop",
+    "set_deterministic_debug_mode", "set_flush_denormal", "thread_safe_generator", "values_copy", "while_loop",
     "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
     "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
     "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag",

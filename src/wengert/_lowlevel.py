@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .arrays.dtypes import float64
 from .nn import _recurrent
 from .nn import functional as F
+from .random import thread_safe_generator
 from .tensor import PLACES
 from .tensor.functions import function
 from .tensor.tensor import Tensor
@@ -497,6 +498,7 @@ NAMES: dict[str, Any] = {
             native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite,
             sym_max, sym_min, sym_not, sym_sqrt, sym_sum, view_as_complex_copy, view_as_real_copy, cond, while_loop,
             set_anomaly_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi,
+            thread_safe_generator,
         )
     },
     "grid_sampler_2d": grid_sampler,

@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from .tensor.random import default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+def thread_safe_generator() -> None:
+    """The generator of a worker that is a thread, for the ``generator`` argument; workers here are processes, so always None."""
+    return
+
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state", "thread_safe_generator"]

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from .tensor.creation import as_tensor, full
 from .tensor.functions import function
 from .tensor.overloads_sparse import CHECKS, sparse_coo_tensor
+from .tensor.ranges import arange
 from .tensor.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .tensor.sparse import masked_mm as _masked_mm
 from .tensor.sparse import total as _total
+from .tensor.types import sparse_csr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,15 +21,49 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-def mm(mat1: Tensor, mat2: Tensor) -> Any:
+where = function("where")
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Any:
     """The matrix product; gradients flow to the dense operand and to the stored values.
+
+    With ``reduce`` (``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``), ``mat1`` is a CSR matrix, and each element of the result that
+    reduction of the products of the stored values in its row; of several largest or smallest the first has the gradient.
 
     >>> import wengert as torch
     >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 1))
     tensor([[1.],
             [1.]])
     """
-    return _masked_mm(mat1, mat2)
+    return _masked_mm(mat1, mat2) if reduce is None else _mm_reduce(mat1, mat2, reduce)
+
+
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "max": "amax", "amin": "amin", "min": "amin"}
+
+
+def _mm_reduce(mat1: Any, mat2: Tensor, reduce: str) -> Tensor:
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if mat1.layout is not sparse_csr:
+        raise NotImplementedError(f"sparse.mm with a reduction takes a first matrix of layout sparse_csr, not {mat1.layout}")
+    lengths = mat1.crow_indices().diff()
+    rows = arange(mat1.shape[0]).repeat_interleave(lengths)
+    terms = mat1.values().unsqueeze(1) * mat2[mat1.col_indices()]
+    kept = terms if reduce in ("sum", "mean") else _only_extremes(terms, rows, mat1.shape[0], _REDUCTIONS[reduce])
+    total = terms.new_zeros(mat1.shape[0], mat2.shape[1]).index_add(0, rows, kept)
+    return total / lengths.clamp(min=1).unsqueeze(1) if reduce == "mean" else total
+
+
+def _only_extremes(terms: Tensor, rows: Tensor, count: int, reduce: str) -> Tensor:
+    """``terms``, zero but for the first that is its row's largest (or smallest) in its column."""
+    values, index = terms.detach(), rows.unsqueeze(1).expand_as(terms)
+    extremes = values.new_zeros(count, values.shape[1]).scatter_reduce(0, index, values, reduce, include_self=False)[rows]
+    place = arange(len(rows)).unsqueeze(1).expand_as(values)
+    at = where((values == extremes) | (values.isnan() & extremes.isnan()), place, len(rows))
+    first = at.new_full((count, values.shape[1]), len(rows)).scatter_reduce(0, index, at, "amin")[rows]
+    return where(place == first, terms, 0)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:

@@ -69,3 +69,27 @@ def test_the_order_of_dimensions_may_be_ambiguous(torch):
             one.dim_order(ambiguity_check=check)
     with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
         one.dim_order(ambiguity_check="yes")
+
+
+def test_a_tensor_on_a_file(torch, tmp_path):
+    path, numbers = tmp_path / "numbers", torch.arange(4, dtype=torch.float64)
+    numbers.numpy().tofile(path)
+    own = torch.from_file(str(path), size=4, dtype=torch.float64)
+    own[0] = 7
+    assert torch.from_file(str(path), size=2, dtype=torch.float64).tolist() == [0, 1]
+    theirs = torch.from_file(str(path), shared=True, size=6, dtype=torch.float64)
+    theirs[1] = 9
+    assert torch.from_file(str(path), size=6, dtype=torch.float64).tolist() == [0, 9, 2, 3, 0, 0]
+    with pytest.raises(RuntimeError, match="is smaller than the required mapping size"):
+        torch.from_file(str(path), size=100)
+    with pytest.raises(RuntimeError, match="unable to open file .* No such file"):
+        torch.from_file(str(tmp_path / "nothing"), size=1)
+
+
+def test_saved_without_data(torch, tmp_path):
+    serialization = importlib.import_module(f"{torch.__name__}.serialization")
+    with serialization.skip_data():
+        torch.save({"a": torch.ones(3), "b": torch.arange(2)}, tmp_path / "empty.pt")
+    found = torch.load(tmp_path / "empty.pt")
+    assert found["a"].tolist() == [0, 0, 0]
+    assert found["b"].tolist() == [0, 0]

@@ -12,6 +12,7 @@ tensor([ 3., 12.])
 
 from __future__ import annotations
 
+from .arrangement import rearrange
 from .gradients import debug_unwrap, functionalize, grad, grad_and_value, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
 from .mapping import vmap
@@ -19,5 +20,5 @@ from .modules import functional_call, replace_all_batch_norm_modules_, stack_mod
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

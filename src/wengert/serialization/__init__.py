@@ -17,18 +17,18 @@ from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_
 __all__ = [
     "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
     "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
-    "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
+    "safe_globals", "save", "set_crc32_options", "set_default_load_endianness", "skip_data",
 ]  # fmt: skip
 MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
-_LATER = ("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness")
+_LATER = dict.fromkeys(("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness"), "endianness") | {"skip_data": "archive"}
 _ZIP = b"PK\3\4"
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        from . import endianness
+        from importlib import import_module
 
-        return getattr(endianness, name)
+        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

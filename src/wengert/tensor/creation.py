@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -247,6 +248,34 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
             "converting it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     return finish(array, requires_grad)
+
+
+def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+              pin_memory: bool = False, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """A 1-d tensor of ``size`` elements on the memory of a file, as NumPy's ``tofile`` writes it.
+
+    Args:
+        filename: of a file that is long enough; with ``shared`` it is made, or made longer with zeros.
+        shared: whether writes to the tensor go to the file; otherwise the tensor is the file's own copy.
+        size: the number of elements.
+
+    Raises ``RuntimeError`` if the file cannot be opened or is too short.
+    """
+    on_cpu(device)
+    d, path = np_dtype(dtype), os.fspath(filename)
+    wanted = size * d.itemsize
+    if size < 0:
+        raise RuntimeError(f"unable to mmap {wanted} bytes from file <{path}>: Cannot allocate memory (12)")
+    try:
+        with open(path, "a+b" if shared else "rb") as file:
+            found = os.fstat(file.fileno()).st_size
+            if found < wanted and shared:
+                file.truncate(wanted)
+            elif found < wanted:
+                raise RuntimeError(f"file <{path}> size <{found}> is smaller than the required mapping size <{wanted}>")
+    except OSError as e:
+        raise RuntimeError(f"unable to open file <{path}> in {'read-write' if shared else 'read-only'} mode: {e.strerror} ({e.errno})") from e
+    return finish(np.asarray(np.memmap(path, d, "r+" if shared else "c", shape=(size,))) if size else np.empty(0, d), requires_grad)
 
 
 def to_dlpack(tensor: Tensor) -> Any:
@@ -506,6 +535,6 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = No
 
 METHODS = {f.__name__: f for f in (new, new_zeros, new_ones, new_empty, new_full, new_tensor)}
 FUNCTIONS = (
-    tensor, as_tensor, asarray, from_numpy, frombuffer, from_dlpack, scalar_tensor, zeros, zeros_like, ones, ones_like, empty, empty_like,
+    tensor, as_tensor, asarray, from_numpy, frombuffer, from_file, from_dlpack, scalar_tensor, zeros, zeros_like, ones, ones_like, empty, empty_like,
     full, full_like, empty_permuted, empty_strided,
 )  # fmt: skip
