@@ -276,8 +276,125 @@ static PyObject *add_along(PyObject *module, PyObject *const *args, Py_ssize_t c
     return write_along(args, count, 1);
 }
 
+/* ---- the most frequent value of a row, found as PyTorch finds it ---- */
+
+/* std::sort of GNU's library on (value, place) by the value alone: which of equal values ends where, and what becomes of NaN,
+ * decides which place is reported. Walks that NaN would lead out of the row stop at its ends. */
+#define DEFINE_MODE(T, S)                                                                                     \
+    struct held_##S {                                                                                         \
+        T value;                                                                                              \
+        int64_t place;                                                                                        \
+    };                                                                                                        \
+    static void swap_##S(struct held_##S *a, struct held_##S *b)                                              \
+    {                                                                                                         \
+        const struct held_##S t = *a;                                                                         \
+        *a = *b, *b = t;                                                                                      \
+    }                                                                                                         \
+    static void median_first_##S(struct held_##S *to, struct held_##S *a, struct held_##S *b, struct held_##S *c) \
+    {                                                                                                         \
+        if (a->value < b->value) swap_##S(to, b->value < c->value ? b : a->value < c->value ? c : a);         \
+        else swap_##S(to, a->value < c->value ? a : b->value < c->value ? c : b);                             \
+    }                                                                                                         \
+    static void sift_##S(struct held_##S *x, size hole, size n, struct held_##S v)                            \
+    {                                                                                                         \
+        const size top = hole;                                                                                \
+        size child = hole;                                                                                    \
+        while (child < (n - 1) / 2) {                                                                         \
+            child = 2 * (child + 1);                                                                          \
+            if (x[child].value < x[child - 1].value) child--;                                                 \
+            x[hole] = x[child], hole = child;                                                                 \
+        }                                                                                                     \
+        if (!(n & 1) && child == (n - 2) / 2) child = 2 * child + 1, x[hole] = x[child], hole = child;        \
+        for (size parent = (hole - 1) / 2; hole > top && x[parent].value < v.value; parent = (hole - 1) / 2)  \
+            x[hole] = x[parent], hole = parent;                                                               \
+        x[hole] = v;                                                                                          \
+    }                                                                                                         \
+    static void heap_sort_##S(struct held_##S *x, size n)                                                     \
+    {                                                                                                         \
+        for (size k = (n - 2) / 2; k >= 0; k--) sift_##S(x, k, n, x[k]);                                      \
+        for (size last = n - 1; last > 0; last--) {                                                           \
+            const struct held_##S v = x[last];                                                                \
+            x[last] = x[0];                                                                                   \
+            sift_##S(x, 0, last, v);                                                                          \
+        }                                                                                                     \
+    }                                                                                                         \
+    static void part_##S(struct held_##S *x, size n, int depth)                                               \
+    {                                                                                                         \
+        while (n > 16) {                                                                                      \
+            if (!depth--) {                                                                                   \
+                heap_sort_##S(x, n);                                                                          \
+                return;                                                                                       \
+            }                                                                                                 \
+            median_first_##S(x, x + 1, x + n / 2, x + n - 1);                                                 \
+            size low = 1, high = n;                                                                           \
+            for (;; low++) {                                                                                  \
+                while (low < n && x[low].value < x[0].value) low++;                                           \
+                for (high--; high > 0 && x[0].value < x[high].value; high--) {}                               \
+                if (low >= high) break;                                                                       \
+                swap_##S(x + low, x + high);                                                                  \
+            }                                                                                                 \
+            part_##S(x + low, n - low, depth);                                                                \
+            n = low;                                                                                          \
+        }                                                                                                     \
+    }                                                                                                         \
+    static void insert_##S(struct held_##S *x, size n)                                                        \
+    {                                                                                                         \
+        for (size i = 1; i < n; i++) {                                                                        \
+            const struct held_##S v = x[i];                                                                   \
+            size k = i;                                                                                       \
+            if (i < 16 && v.value < x[0].value)                                                               \
+                for (; k > 0; k--) x[k] = x[k - 1];                                                           \
+            else                                                                                              \
+                for (; k > 0 && v.value < x[k - 1].value; k--) x[k] = x[k - 1];                               \
+            x[k] = v;                                                                                         \
+        }                                                                                                     \
+    }                                                                                                         \
+    static int64_t mode_##S(const T *row, size n, struct held_##S *x)                                         \
+    {                                                                                                         \
+        int depth = 0;                                                                                        \
+        for (size k = n; k > 1; k >>= 1) depth += 2;                                                          \
+        for (size k = 0; k < n; k++) x[k].value = row[k], x[k].place = k;                                     \
+        part_##S(x, n, depth);                                                                                \
+        insert_##S(x, n);                                                                                     \
+        int64_t found = 0;                                                                                    \
+        size most = 0;                                                                                        \
+        for (size k = 0, count = 1; k < n; k++, count++)                                                      \
+            if (k == n - 1 || x[k].value != x[k + 1].value) {                                                 \
+                if (count > most) most = count, found = x[k].place;                                           \
+                count = 0;                                                                                    \
+            }                                                                                                 \
+        return found;                                                                                         \
+    }
+DEFINE_MODE(double, f64)
+DEFINE_MODE(int64_t, i64)
+
+/* mode_places(rows): the place of the most frequent value of each row of a matrix of float64 or int64 */
+static PyObject *mode_places(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 1 || !PyArray_CheckExact(args[0])) return PyErr_Format(PyExc_TypeError, "expected an array");
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    const int type = PyArray_TYPE(x);
+    if (PyArray_NDIM(x) != 2 || !PyArray_ISCARRAY_RO(x) || (type != NPY_DOUBLE && type != NPY_INT64)) NOT_HANDLED();
+    const size rows = PyArray_DIM(x, 0), n = PyArray_DIM(x, 1);
+    PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, PyArray_DIMS(x), NPY_INT64);
+    void *room = out ? PyMem_RawMalloc((n + 1) * sizeof(struct held_f64)) : NULL;
+    if (!room) {
+        Py_XDECREF(out);
+        return PyErr_NoMemory();
+    }
+    int64_t *places = PyArray_DATA(out);
+    Py_BEGIN_ALLOW_THREADS
+    for (size r = 0; r < rows; r++)
+        places[r] = type == NPY_DOUBLE ? mode_f64((const double *)PyArray_DATA(x) + r * n, n, room)
+                                       : mode_i64((const int64_t *)PyArray_DATA(x) + r * n, n, room);
+    Py_END_ALLOW_THREADS
+    PyMem_RawFree(room);
+    return (PyObject *)out;
+}
+
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 PyMethodDef lines_methods[] = {
     METHOD(running_sum), METHOD(running_product), METHOD(running_extreme), METHOD(take_along), METHOD(put_along),
-    METHOD(add_along), {NULL, NULL, 0, NULL},
+    METHOD(add_along), METHOD(mode_places), {NULL, NULL, 0, NULL},
 };

@@ -51,17 +51,10 @@ LIMITS = {
 # Where some of the examples (two in three at most) end differently, and why; no other operator may.
 DIFFERENT = {
     **dict.fromkeys(("linalg_svd", "linalg_qr"), "factors are unique up to signs, and those of singular matrices not at all"),
-    **dict.fromkeys(("conv_transpose1d", "convolution"), "which of PyTorch's kernels takes a bias of another type, or a result without elements, "
-                    "depends on type, sizes and strides"),
-    "tensordot": "PyTorch multiplies masks where the strides make it a product of vectors without memory of their own",
     "einsum": "of orders that cost the same PyTorch takes another, so that other types meet; it multiplies masks without elements",
     "scaled_dot_product_attention": "PyTorch's kernel looks at no sizes where the batch is empty",
     **dict.fromkeys(("fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"),
                     "infinity times a factor of zero: PyTorch's kernels of some lengths leave it out"),
-    "addmm": "a product that counts zero times is left out by BLAS, by PyTorch's own loop for half precision not",
-    "addcmul": "PyTorch's gradient takes the factor as a number of the smallest type: -2 is 254",
-    "ldexp": "PyTorch's gradient takes the power in integers: a half is zero",
-    "mode": "PyTorch sorts with NaN wherever it stands",
     **dict.fromkeys(("ormqr", "orgqr", "linalg_householder_product"), "PyTorch's gradient divides by zero where the reflection is the identity"),
     "linalg_lstsq": "PyTorch's default driver takes some matrices of full rank for singular",
     **dict.fromkeys(("interpolate", "upsample_bilinear"), "PyTorch's vectorised loop leaves out weights of zero, the others multiply"),

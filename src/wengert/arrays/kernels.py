@@ -56,7 +56,7 @@ FAMILIES = {
     "folds": ("fold_rows", "masked_scale", "fill_below"),
     "layout": ("in_order",),
     "draws": ("fill_uniform", "fill_normal"),
-    "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along"),
+    "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along", "mode_places"),
     "scatter": ("add_at",),
     "conv": ("conv", "conv_input", "conv_weight"),
     "attention": ("attention", "attention_grad"),

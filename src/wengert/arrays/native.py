@@ -325,6 +325,11 @@ def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     return lines.add_along(out, axis, index, values) if value is NotImplemented else value
 
 
+def mode_places(rows: Array) -> Array:
+    value = _kernels.mode_places(_rows(rows))
+    return lines.mode_places(rows) if value is NotImplemented else value
+
+
 def add_at(out: Array, index: Array, values: Array) -> Array:
     value = _kernels.add_at(out, index, values)
     return scatter.add_at(out, index, values) if value is NotImplemented else value

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.errors import warn_once
-from .conv_checks import check, ntuple
+from .conv_checks import check, ntuple, vectorised
 from .operator import family
 from .refusals import unsupported
 
@@ -85,8 +85,8 @@ def convolution_back(F, g, input, weight, part, arguments):
 # -- what users call --------------------------------------------------------------------------------------------------
 
 
-def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int) -> Any:
-    stride, padding, dilation, _ = check(F, input, weight, bias, groups, n, False, stride, padding, dilation)
+def _convolve(F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, n: int, named: bool = True) -> Any:
+    stride, padding, dilation, _, bias = check(F, input, weight, bias, groups, n, False, stride, padding, dilation, 0, named)
     kernel = tuple(weight.shape[2:])
     batched = input.ndim == n + 2
     x = input if batched else F.unsqueeze(input, 0)
@@ -140,7 +140,7 @@ def conv3d(F, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=
 def _transposed(
     F: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any, n: int
 ) -> Any:
-    stride, padding, dilation, extra = check(F, input, weight, bias, groups, n, True, stride, padding, dilation, output_padding)
+    stride, padding, dilation, extra, bias = check(F, input, weight, bias, groups, n, True, stride, padding, dilation, output_padding)
     for e, s, d in zip(extra, stride, dilation):
         if e >= s and e >= d:
             raise RuntimeError(
@@ -155,12 +155,12 @@ def _transposed(
         (a - 1) * s - 2 * p + d * (k - 1) + 1 + e
         for a, s, p, d, k, e in zip(x.shape[2:], stride, padding, dilation, weight.shape[2:], extra)
     ]
-    if any(v < 1 for v in found):
+    if any(v < 0 or (v == 0 and not vectorised(F, input, weight, groups, stride, dilation, extra)) for v in found):
         one = [1] if n == 1 else []  # PyTorch convolves one dimension as two
         given, out = (" x ".join(map(str, one + list(row))) for row in (x.shape[2:], found))
         raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({out}). Output size is too small")
     size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
-    if all(e < s for e, s in zip(extra, stride)):
+    if all(e < s for e, s in zip(extra, stride)) and min(found):
         size = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
         y = F.conv_transposed(x, weight, bias, shape + size, stride, padding, dilation, groups)
     else:  # room for one window more: the whole output first, then cut on the left and padded on the right
@@ -201,7 +201,7 @@ def convolution(F, input, weight, bias, stride, padding, dilation, transposed, o
     n = weight.ndim - 2
     if transposed:
         return _transposed(F, input, weight, bias, stride, padding, output_padding, groups, dilation, n)
-    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, n)
+    return _convolve(F, input, weight, bias, stride, padding, dilation, groups, n, False)
 
 
 @composite(places=("torch", "functional"), node="ConvTbcBackward0", whole=("input", "weight", "bias"))

@@ -19,9 +19,12 @@ def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
 
 def check(
     F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool,
-    stride: Any, padding: Any, dilation: Any, output_padding: Any = 0,
-) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...]]:
-    """``(stride, padding, dilation, output_padding)`` for each spatial dimension, if all fits; ``padding`` may be a word."""
+    stride: Any, padding: Any, dilation: Any, output_padding: Any = 0, named: bool = True,
+) -> tuple[tuple[int, ...], Any, tuple[int, ...], tuple[int, ...], Any]:
+    """``(stride, padding, dilation, output_padding)`` for each spatial dimension and the bias, if all fits; ``padding`` may be a word.
+
+    ``named`` says that it is one of the functions ``conv1d`` and so on.
+    """
     name = f"conv{'_transpose' if transposed else ''}{n}d"
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
@@ -57,8 +60,46 @@ def check(
     if 0 in weight.shape[2:]:
         kernel = list(weight.shape[2:])
         raise RuntimeError(f"kernel size should be greater than zero, but got {[1, *kernel] if n == 1 else kernel}")
-    _check_types(F, input, weight, bias)
-    return stride, word or padding, dilation, extra
+    _check_types(F, input, weight)
+    if bias is not None and F.dtype_of(bias) != F.dtype_of(input):
+        strict = named and not transposed and word is None
+        bias = _other_type(F, input, bias, strict, vectorised(F, input, weight, groups, stride, dilation, extra), transposed and n == 3)
+    return stride, word or padding, dilation, extra, bias
+
+
+def vectorised(F: Any, input: Any, weight: Any, groups: int, stride: Any, dilation: Any, extra: Any) -> bool:
+    """Whether PyTorch gives the work to oneDNN (images that are large or many, all of bfloat16): what it refuses differs."""
+    d, n = F.dtype_of(input), weight.ndim - 2
+    if d.name != "float32" or any(e >= s for e, s in zip(extra, stride)):
+        return d.name == "bfloat16" and all(e < s for e, s in zip(extra, stride))
+    shape = list(input.shape) if input.ndim == n + 2 else [1, *input.shape]
+    kernel, size = ([1, *weight.shape[2:]] if n == 1 else list(weight.shape[2:]))[-2:], 1
+    for k in (shape if n > 1 else [*shape[:2], 1, shape[2]])[:4]:
+        size *= k
+    from ..arrays.kernels import get_num_threads
+
+    works = max(stride) > 1 or max(dilation) > 1 or shape[0] >= 16 or kernel != [1, 1] or get_num_threads() > 1
+    return works and (groups > 1 or min(kernel) > 3 or shape[0] > 1 or size > 20480)
+
+
+def _other_type(F: Any, input: Any, bias: Any, strict: bool, by_onednn: bool, by_columns: bool) -> Any:
+    """A bias of another type than the input, for which some of PyTorch's kernels ask and others do not."""
+    from ..arrays.dtypes import scalar_name
+
+    d, kind = F.dtype_of(input), F.dtype_of(bias)
+    a, b = scalar_name(d), scalar_name(kind)
+    if strict:
+        spelt = {"Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long long", "Int": "int"}
+        a, b = (spelt.get(x, x.lower()) for x in (a, b))
+        raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same")
+    if by_onednn:
+        a, b = ("CPUBFloat16Type" if x == "BFloat16" else f"torch.{x}Tensor" for x in (a, b))
+        raise RuntimeError(
+            f"Input type ({a}) and bias type ({b}) should be the same or input should be a MKLDNN tensor and weight is a dense tensor"
+        )
+    if by_columns:
+        raise RuntimeError(f"expected scalar type {a} but found {b}")
+    return F.cast(bias, d)
 
 
 def _wrong_dimensions(input: Any, weight: Any, n: int, space: str) -> str:
@@ -92,13 +133,9 @@ def _check_sizes(shape: list[int], weight: list[int], bias: Any, groups: int, tr
         )
 
 
-def _check_types(F: Any, input: Any, weight: Any, bias: Any) -> None:
+def _check_types(F: Any, input: Any, weight: Any) -> None:
     from ..arrays.dtypes import scalar_name
 
     d = F.dtype_of(input)
     if F.dtype_of(weight) != d:
         raise RuntimeError(f"expected scalar type {scalar_name(d)} but found {scalar_name(F.dtype_of(weight))}")
-    if bias is not None and F.dtype_of(bias) != d:
-        raise RuntimeError(
-            f"Input type ({scalar_name(d).lower()}) and bias type ({scalar_name(F.dtype_of(bias)).lower()}) should be the same"
-        )

@@ -164,6 +164,13 @@ def mm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
+def _stacked_alike(a: Any, b: Any) -> None:
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
+        )
+
+
 @operator(grad=_mm, linear="each", layout="rows")
 def bmm(input: Array, mat2: Array):
     """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
@@ -171,11 +178,7 @@ def bmm(input: Array, mat2: Array):
         raise RuntimeError("batch1 must be a 3D tensor")
     if mat2.ndim != 3:
         raise RuntimeError("batch2 must be a 3D tensor")
-    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
-            f"[{mat2.shape[0]}, {mat2.shape[1]}]."
-        )
+    _stacked_alike(input, mat2)
     if input.dtype != mat2.dtype:
         if not input.size or not mat2.size:  # types are not looked at where nothing is multiplied
             return np.zeros((*input.shape[:2], mat2.shape[2]), mat2.dtype)
@@ -274,19 +277,36 @@ def _plus_product(input: Any, m: Any, beta: Any, alpha: Any) -> Any:
     return np.add(m, input if isinstance(beta, (int, float)) and beta == 1 else input * _factor(beta, m.dtype), out=m)
 
 
+def _number_fits(input: Any, beta: Any) -> None:
+    """A product of nothing is ``input * beta``, which must not be of a wider category than ``input``."""
+    kind = type(beta)
+    if input.dtype.kind in "biu" and beta != 0 and (kind is float or (input.dtype.kind == "b" and kind is int)):
+        wider = "Float" if kind is float else "Long"
+        raise RuntimeError(f"result type {wider} can't be cast to the desired output type {scalar_name(input.dtype)}")
+
+
 def _factor(x: Any, dtype: Any) -> Any:
     """A number as one of ``dtype``; a negative one wraps around in an unsigned type."""
     return np.asarray(x).astype(dtype) if dtype.kind in "iubc" else dtype.type(x)
 
 
-def _unless_zero(alpha: Any, a: Any, b: Any) -> Any:
-    """``a @ b``; zeros where it counts zero times, as BLAS does: then nothing of ``a`` and ``b`` is read."""
-    if isinstance(alpha, (int, float)) and alpha == 0 and a.dtype.kind in "fc" and a.dtype.itemsize > 2:
-        return np.zeros((*a.shape[:-1], *b.shape[1:]), a.dtype)
-    return product(a, b)
+def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = True) -> Any:
+    """``beta * input + alpha * (a @ b)``; half precision in float32, rounded once.
+
+    BLAS reads nothing of a product that counts zero times, PyTorch's own loops (for half precision, for small stacks) do.
+    """
+    d = a.dtype
+    if d.kind in "biu" and not a.shape[-1]:
+        _number_fits(input, beta)
+    if d.itemsize == 2 and d.kind in "fV" and input.dtype == d:
+        input, a, b = (K.cast(x, np.dtype(np.float32)) for x in (input, a, b))
+        return K.cast(_plus_product(input, product(a, b), beta, alpha), d)
+    if by_blas and isinstance(alpha, (int, float)) and alpha == 0 and d.kind in "fc":
+        return _plus_product(input, np.zeros(a.shape[:-1] if b.ndim == 1 else (*a.shape[:-1], b.shape[-1]), d), beta, alpha)
+    return _plus_product(input, product(a, b), beta, alpha)
 
 
-@operator(grad=_addmm, inplace=True, opmath=True)
+@operator(grad=_addmm, inplace=True)
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat1 @ mat2)``; ``input`` broadcasts to ``(n, m)``."""
     if mat1.ndim != 2 or mat2.ndim != 2:
@@ -296,22 +316,33 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
     same_type(mat1, mat2)
     if mat1.shape[1] != mat2.shape[0]:
         raise mismatch(mat1, mat2)
-    return _plus_product(input, _unless_zero(alpha, mat1, mat2), beta, alpha)
+    return _fused(input, mat1, mat2, beta, alpha)
 
 
 @operator(
     grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
               batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
-    inplace=True, opmath=True,
+    inplace=True,
 )
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)``, batched."""
     if batch1.ndim != 3 or batch2.ndim != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if batch1.ndim != 3 else "batch2 must be a 3D tensor")
-    same_type(batch1, batch2)
-    if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
-        raise mismatch(batch1, batch2)
-    return _plus_product(input, product(batch1, batch2), beta, alpha)
+    shape = (*batch1.shape[:2], batch2.shape[2])
+    if input.shape != shape:
+        input = expand.forward(input, shape)
+    _stacked_alike(batch1, batch2)
+    if batch1.dtype != batch2.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(batch1.dtype)} but found {scalar_name(batch2.dtype)}")
+    if input.dtype != batch1.dtype:
+        kinds = (_t(x) for x in (input, batch1, batch2))
+        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds))
+    if batch1.dtype.kind == "b" and batch1.size and batch2.size:
+        from .refusals import unsupported
+
+        raise unsupported("baddbmm", batch1.dtype)
+    work = batch1.shape[1] * batch1.shape[2] * batch2.shape[2]
+    return _fused(input, batch1, batch2, beta, alpha, by_blas=work >= 400)
 
 
 @operator(
@@ -329,32 +360,53 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     if batch1.shape[2] != batch2.shape[1]:
         shapes = ("x".join(map(str, x.shape[1:])) for x in (batch1, batch2))
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({' and '.join(shapes)})")
+    if batch1.dtype.itemsize == 2 and batch1.dtype.kind in "fV":  # each product is added and rounded
+        for a, b in zip(batch1, batch2):
+            input, beta = _fused(input, a, b, beta, alpha), 1
+        if len(batch1):
+            return input
     rows = np.swapaxes(batch1, 0, 1).reshape(batch1.shape[1], batch1.shape[0] * batch1.shape[2])
-    return _plus_product(input, _unless_zero(alpha, rows, batch2.reshape(batch2.shape[0] * batch2.shape[1], batch2.shape[2])), beta, alpha)
+    return _fused(input, rows, batch2.reshape(batch2.shape[0] * batch2.shape[1], batch2.shape[2]), beta, alpha)
 
 
 @operator(
     grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
               vec=lambda F, g, mat, alpha: _scaled(F.matmul(mT(mat), g), alpha)),
-    inplace=True, opmath=True,
+    inplace=True,
 )
 def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * (mat @ vec)``."""
-    if not input.dtype == mat.dtype == vec.dtype:
-        kinds = [scalar_name(x.dtype) for x in (input, mat, vec)]
-        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds))
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
     if mat.shape[1] != vec.shape[0] or input.shape not in ((), (1,), mat.shape[:1]):
-        size = input.shape[0] if input.ndim else 1
+        if not input.ndim:
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        size = input.shape[0]
         raise RuntimeError(f"size mismatch, got input ({size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+    if not input.dtype == mat.dtype == vec.dtype:
+        kinds = [scalar_name(x.dtype) for x in (input, mat, vec)]
+        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds))
     if not mat.size:  # then the shape is that of ``input``
-        return _plus_product(input, np.zeros(input.shape, mat.dtype), beta, alpha)
+        return np.zeros(mat.shape[:1], mat.dtype) if beta == 0 else np.asarray(input * _factor(beta, mat.dtype))
     if mat.dtype.kind == "b":
         from .refusals import unsupported
 
         raise unsupported("addmv_impl_cpu", mat.dtype)
-    return _plus_product(input, _unless_zero(alpha, mat, vec) if mat.dtype.kind == "f" else product(mat, vec), beta, alpha)
+    if mat.dtype.itemsize == 2 and mat.dtype.kind in "fV":
+        return _half_gemv(input, mat, vec, beta, alpha)
+    return _fused(input, mat, vec, beta, alpha, by_blas=mat.dtype.kind == "f")
+
+
+def _half_gemv(input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    """``addmv`` in half precision: numbers and the scaled vector are rounded, of columns in a row of memory the product too."""
+    d, wide = mat.dtype, np.dtype(np.float32)
+    rounded = lambda x: K.cast(K.cast(np.asarray(x, wide), d), wide)  # noqa: E731
+    m = K.cast(mat, wide) @ K.cast(vec, wide) * rounded(alpha)
+    if mat.strides[0] == d.itemsize and (mat.shape[1] == 1 or mat.strides[1] >= d.itemsize * mat.shape[0]):
+        m = rounded(m)
+    if isinstance(beta, (int, float)) and beta == 0:
+        return K.cast(np.asarray(m), d)
+    return K.cast(np.asarray(m + rounded(K.cast(input, wide) * rounded(beta))), d)
 
 
 @operator(
@@ -487,16 +539,26 @@ def tensordot(F, a, b, dims=2):
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}"
             )
+    d = F.dtype_of(a)
+    if F.dtype_of(b) != d:
+        raise RuntimeError("both inputs should have same dtype")
     for i, j in zip(left, right):  # a dimension of size 1 against a longer one: sum the longer
         if a.shape[i] != b.shape[j]:
-            a, b = (a, F.sum(b, j, True)) if a.shape[i] == 1 else (F.sum(a, i, True), b)
+            a, b = (a, F.cast(F.sum(b, j, True), d)) if a.shape[i] == 1 else (F.cast(F.sum(a, i, True), d), b)
     free_a, free_b = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
     k = 1
     for i in left:
         k *= a.shape[i]
     shape = (*[a.shape[i] for i in free_a], *[b.shape[j] for j in free_b])
-    rows = F.reshape(F.permute(a, (*free_a, *left)), (_size(a, free_a), k))
-    columns = F.reshape(F.permute(b, (*right, *free_b)), (k, _size(b, free_b)))
+    a, b = F.permute(a, (*free_a, *left)), F.permute(b, (*right, *free_b))
+    n, m = _size(a, range(len(free_a))), _size(b, range(len(right), b.ndim))
+    rows, columns = F.reshape(a, (n, k)), F.reshape(b, (k, m))
+    if d.kind == "b" and n == m == 1:  # a product of vectors: masks have none, except where one has no memory of its own
+        if all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in (a, b)):
+            from .refusals import unsupported
+
+            raise unsupported("dot", d)
+        return F.reshape(F.cast(F.sum(rows * mT(columns)), d), shape)
     return F.reshape(F.matmul(rows, columns), shape)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
 from .pointwise import number, together
@@ -33,12 +34,23 @@ _C_NAMES = {
 # -- blends ----------------------------------------------------------------------------------------------------------
 
 
-@pair(grad=dict(input=lambda F, g: g,
-                tensor1=lambda F, g, tensor2, value: g * (tensor2 if value == 1 else tensor2 * value),
-                tensor2=lambda F, g, tensor1, value: g * (tensor1 if value == 1 else tensor1 * value)),
-      inplace=True, opmath=True)
+def _times(F: Any, x: Any, value: Any) -> Any:
+    """``x * value`` in the type that PyTorch's rule gives the product: of whole numbers theirs (where it may wrap), or the default one."""
+    d = F.dtype_of(x)
+    if (type(value) is int and value == 1) or d.kind not in "biu":
+        return x if value == 1 else x * value
+    d = (d if d.kind != "b" else np.dtype(np.int64)) if type(value) is int else dt.default_float()
+    return F.cast(x, d) * number(value, d).item()
+
+
+@operator(grad=dict(input=lambda F, g: g,
+                    tensor1=lambda F, g, tensor2, value: g * _times(F, tensor2, value),
+                    tensor2=lambda F, g, tensor1, value: g * _times(F, tensor1, value)),
+          inplace=True, opmath=True)
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
+    if not input.dtype == tensor1.dtype == tensor2.dtype:
+        input, tensor1, tensor2 = together(input, tensor1, tensor2)
     product = tensor1 * tensor2
     return np.add(input, product if value == 1 else product * number(value, product.dtype))
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import conjugate, flat_gradient, no_derivative, number
+from .pointwise import conjugate, flat_gradient, no_derivative, number, together
 from .powers import LN2
 from .refusals import floating, real, unsupported, without
 
@@ -144,12 +144,31 @@ def frexp(input: Array):
     return np.frexp(without("biuc", input, "torch.frexp() only supports floating-point dtypes"))
 
 
-@operator(grad=dict(input=lambda F, g, other: g * conjugate(F, F.pow(2.0, other)),
-                    other=lambda F, g, other, input: g * conjugate(F, F.pow(2.0, other) * input * LN2)),
-          promote="float", scalars="", wirtinger=True, inplace=True)
+def _ldexp_input(F: Any, g: Any, other: Any) -> Any:
+    """PyTorch's rule takes a power of whole numbers in whole numbers: then a half is zero."""
+    d = F.dtype_of(other)
+    if d.kind in "biu":
+        d = np.dtype(np.int64) if d.kind == "b" else d
+        whole = F.where(other < 0, 0, F.cast(other, d))
+        return g * F.where(other < 0, 0, F.pow(F.zeros(other.shape, d) + 2, whole))
+    return g * conjugate(F, F.pow(2.0, other))
+
+
+@operator(grad=dict(input=_ldexp_input, other=lambda F, g, other, input: g * conjugate(F, F.pow(2.0, other) * input * LN2)),
+          wirtinger=True, inplace=True)
 def ldexp(input: Array, other: Array):
     """``input * 2 ** other``."""
-    return input * np.power(number(2, other.dtype), other)
+    if other.dtype.kind == "b" and input.dtype.kind in "fV":
+        raise unsupported("ldexp_cpu_exp", other.dtype)
+    if other.dtype.kind in "iu" and input.dtype.kind in "fVc":  # rounded once
+        wide = np.dtype(np.float32) if dt.is_half(input.dtype) else input.dtype
+        return K.cast(K.cast(input, wide) * np.power(number(2, wide), other.astype(wide)), input.dtype)
+    if not other.ndim:
+        input, other = together(input, other)
+    if other.dtype.kind in "biu":
+        other = other.astype(dt.default_float())
+    input, power = together(input, np.power(number(2, other.dtype), other))
+    return input * power
 
 
 def _finite_gradient(F: Any, g: Any, input: Any) -> Any:

@@ -9,5 +9,5 @@ SAMPLES = {
     "heaviside": [call(C([-1.0, 0.0, 2.0]), C(0.5))],
     "copysign": [call(A(2, 3), A(3)), call(A(3), -1.0), call(A(0), A(1))],
     "nextafter": [call(A(2, 3), A(3)), call(A(0), A(1))],
-    "ldexp": [call(A(2, 3), C([1, -2, 0])), call(A(3), A(3)), call(A(3, 1), A(2)), call(A(0), A(1))],
+    "ldexp": [call(A(2, 3), C([1, 2, 0])), call(A(3), A(3)), call(A(3, 1), A(2)), call(A(0), A(1))],
 }

@@ -64,3 +64,86 @@ def add_along(out: Array, axis: int, index: Array, values: Array) -> Array:
     _checked(index, out, axis)
     np.add.at(out, _grid(index, axis), values)
     return out
+
+
+def mode_places(rows: Array) -> Array:
+    """The place of the most frequent value of each row of a matrix: of equal values, and beside NaN, the one that PyTorch reports."""
+    return np.array([_mode_place(row.tolist()) for row in rows], np.int64)
+
+
+def _mode_place(row: list[Any]) -> int:
+    x, n = list(zip(row, range(len(row)))), len(row)
+    _partition(x, 0, n, 2 * (n.bit_length() - 1) if n else 0)
+    _insert(x)
+    found, most, count = 0, 0, 1
+    for k, (value, place) in enumerate(x):
+        if k == n - 1 or value != x[k + 1][0]:
+            if count > most:
+                most, found = count, place
+            count = 0
+        count += 1
+    return found
+
+
+Held = list[tuple[Any, int]]
+
+
+def _partition(x: Held, start: int, end: int, depth: int) -> None:
+    """The first part of ``std::sort`` of GNU's library, which compares values alone: its order of equal ones is what PyTorch's answer shows."""
+    while end - start > 16:
+        if not depth:
+            x[start:end] = _heap_sorted(x[start:end])
+            return
+        depth -= 1
+        a, b, c = start + 1, start + (end - start) // 2, end - 1
+        va, vb, vc = x[a][0], x[b][0], x[c][0]
+        middle = (b if vb < vc else c if va < vc else a) if va < vb else a if va < vc else c if vb < vc else b
+        x[start], x[middle] = x[middle], x[start]
+        pivot, low, high = x[start][0], start + 1, end
+        while True:
+            while low < end and x[low][0] < pivot:
+                low += 1
+            high -= 1
+            while high > start and pivot < x[high][0]:
+                high -= 1
+            if low >= high:
+                break
+            x[low], x[high] = x[high], x[low]
+            low += 1
+        _partition(x, low, end, depth)
+        end = low
+
+
+def _insert(x: Held) -> None:
+    for i in range(1, len(x)):
+        held, k = x[i], i
+        if i < 16 and held[0] < x[0][0]:
+            k = 0
+        else:
+            while k > 0 and held[0] < x[k - 1][0]:
+                k -= 1
+        x[k + 1 : i + 1] = x[k:i]
+        x[k] = held
+
+
+def _heap_sorted(x: Held) -> Held:
+    def sift(hole: int, n: int, held: tuple[Any, int]) -> None:
+        top = child = hole
+        while child < (n - 1) // 2:
+            child = 2 * (child + 1)
+            if x[child][0] < x[child - 1][0]:
+                child -= 1
+            x[hole], hole = x[child], child
+        if not n & 1 and child == (n - 2) // 2:
+            child = 2 * child + 1
+            x[hole], hole = x[child], child
+        while hole > top and x[(hole - 1) // 2][0] < held[0]:
+            x[hole], hole = x[(hole - 1) // 2], (hole - 1) // 2
+        x[hole] = held
+
+    for k in range((len(x) - 2) // 2, -1, -1):
+        sift(k, len(x), x[k])
+    for last in range(len(x) - 1, 0, -1):
+        held, x[last] = x[last], x[0]
+        sift(0, last, held)
+    return x
