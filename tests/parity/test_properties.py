@@ -51,7 +51,6 @@ LIMITS = {
 # Where some of the examples (two in three at most) end differently, and why; no other operator may.
 DIFFERENT = {
     **dict.fromkeys(("linalg_svd", "linalg_qr"), "factors are unique up to signs, and those of singular matrices not at all"),
-    "einsum": "of orders that cost the same PyTorch takes another, so that other types meet; it multiplies masks without elements",
     "scaled_dot_product_attention": "PyTorch's kernel looks at no sizes where the batch is empty",
     **dict.fromkeys(("fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"),
                     "infinity times a factor of zero: PyTorch's kernels of some lengths leave it out"),

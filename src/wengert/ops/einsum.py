@@ -47,6 +47,8 @@ def einsum(F, *args):
 
 def _product(F: Any, a: Any, b: Any) -> Any:
     d = F.dtype_of(a)
+    if 0 in (*a.shape, *b.shape):  # of nothing any types are multiplied
+        return F.bmm(a, b) if a.ndim == 3 else F.squeeze(F.bmm(F.unsqueeze(a, 0), F.unsqueeze(b, 0)), 0)
     if d != F.dtype_of(b):
         raise RuntimeError(f"expected scalar type {dt.scalar_name(d)} but found {dt.scalar_name(F.dtype_of(b))}")
     if d.kind == "b":
@@ -197,7 +199,7 @@ def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, A
     steps: list[Any] = []
     if strategy == "auto":
         strategy = "optimal" if len(rows) <= _MOST else "greedy"
-    path = _best_path(rows, out, sizes) if strategy == "optimal" else []
+    path = _best_path(terms, out, sizes) if strategy == "optimal" else []
     while len(rows) > 1:
         in_turn = (0, len(rows) - 1) if steps else (0, 1)  # the last one is what was made before
         i, j = path.pop(0) if path else _cheapest(rows, out, sizes) if strategy == "greedy" else in_turn
@@ -245,25 +247,30 @@ def _cheapest(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> t
     return pair
 
 
-def _best_path(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
-    """The pairs, in order, that cost the fewest multiplications together: every order is tried that is not already dearer."""
-    best: tuple[int | None, list[tuple[int, int]]] = (None, [])
-    waiting: list[tuple[int, list[set[Any]], list[tuple[int, int]]]] = [(0, [set(row) for row in rows], [])]
-    while waiting:
-        spent, left, path = waiting.pop()
-        if best[0] is not None and spent >= best[0]:
-            continue
+def _best_path(terms: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
+    """The pairs, in order, that cost the fewest multiplications and additions together.
+
+    Every order is tried that is not already as dear; of several that cost the same the first is taken, as opt_einsum does (it decides
+    which operands meet, and so which of their types).
+    """
+    best: list[tuple[int, int]] = []
+    least: int | None = None
+
+    def look(spent: int, left: list[frozenset[Any]], path: list[tuple[int, int]]) -> None:
+        nonlocal best, least
         if len(left) == 1:
-            best = (spent, path)
-            continue
-        options = []
+            best, least = path, spent
+            return
         for i in range(len(left)):
             for j in range(i + 1, len(left)):
                 rest = [s for k, s in enumerate(left) if k not in (i, j)]
-                both = left[i] | left[j]
-                options.append((spent + _volume(both, sizes), [*rest, both & set(out).union(*rest)], [*path, (i, j)]))
-        waiting.extend(sorted(options, key=lambda o: -o[0]))  # the cheapest is looked into first
-    return best[1]
+                keep, both = frozenset(out).union(*rest), left[i] | left[j]
+                cost = spent + _volume(both, sizes) * (2 if left[i] & left[j] - keep else 1)
+                if least is None or cost < least:
+                    look(cost, [*rest, both & keep], [*path, (i, j)])
+
+    look(0, [frozenset(row) for row in terms], [])
+    return best
 
 
 def _volume(row: Any, sizes: dict[Any, int]) -> int:

@@ -154,10 +154,11 @@ def _ldexp_input(F: Any, g: Any, other: Any) -> Any:
     return g * conjugate(F, F.pow(2.0, other))
 
 
-@operator(grad=dict(input=_ldexp_input, other=lambda F, g, other, input: g * conjugate(F, F.pow(2.0, other) * input * LN2)),
-          wirtinger=True, inplace=True)
-def ldexp(input: Array, other: Array):
-    """``input * 2 ** other``."""
+def _ldexp_other(F: Any, g: Any, other: Any, input: Any) -> Any:
+    return g * conjugate(F, F.pow(2.0, other) * input * LN2)
+
+
+def _times_power(input: Any, other: Any) -> Any:
     if other.dtype.kind == "b" and input.dtype.kind in "fV":
         raise unsupported("ldexp_cpu_exp", other.dtype)
     if other.dtype.kind in "iu" and input.dtype.kind in "fVc":  # rounded once
@@ -169,6 +170,12 @@ def ldexp(input: Array, other: Array):
         other = other.astype(dt.default_float())
     input, power = together(input, np.power(number(2, other.dtype), other))
     return input * power
+
+
+@operator(grad=dict(input=_ldexp_input, other=_ldexp_other), wirtinger=True, inplace=True)
+def ldexp(input: Array, other: Array):
+    """``input * 2 ** other``."""
+    return _times_power(input, other)
 
 
 def _finite_gradient(F: Any, g: Any, input: Any) -> Any:
