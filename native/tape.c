@@ -44,6 +44,7 @@ static struct {
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
     Py_ssize_t base, creation, steps, version, window;            /* of a view */
     Py_ssize_t variable;                                          /* of an accumulator */
+    Py_ssize_t grad, quick, inside;                               /* of the modes */
     Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype;            /* of a tensor's meta */
     PyObject **meta_defaults;                                     /* pairs: offset as an int, value */
 } at;
@@ -80,7 +81,7 @@ static inline int is_plain(PyObject *object)
 static inline int is_usable(PyObject *object)
 {
     return is_plain(object) && SLOT(object, at.data) && PyArray_CheckExact(SLOT(object, at.data)) && SLOT(object, at.vc) &&
-           PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) == 1 && SLOT(object, at.meta) && SLOT(object, at.edge);
+           PyList_CheckExact(SLOT(object, at.vc)) && PyList_GET_SIZE(SLOT(object, at.vc)) >= 1 && SLOT(object, at.meta) && SLOT(object, at.edge);
 }
 
 /* An argument that is no tensor, and hides none. */
@@ -205,17 +206,18 @@ static int edge_of(PyObject *t, Edge *to)
 
 /* ---- results ---- */
 
-/* A tensor around an array; takes the reference. */
-static PyObject *tensor_of(PyObject *array)
+/* A tensor around an array; takes the reference. `inside`: NULL, or the derivative in whose function it is made, which its version tells. */
+static PyObject *tensor_of(PyObject *array, PyObject *inside)
 {
-    PyObject *counter = PyList_New(1), *t = counter ? bare(at.tensor) : NULL;
+    PyObject *counter = PyList_New(inside ? 2 : 1), *t = counter ? bare(at.tensor) : NULL;
     if (!t) {
         Py_XDECREF(counter);
         Py_DECREF(array);
         return NULL;
     }
     PyList_SET_ITEM(counter, 0, Py_NewRef(at.zero));
-    PyObject_GC_UnTrack(counter); /* it never holds anything but a number */
+    if (inside) PyList_SET_ITEM(counter, 1, Py_NewRef(inside));
+    else PyObject_GC_UnTrack(counter); /* it never holds anything but a number */
     put(t, at.data, array);
     put(t, at.vc, counter);
     put(t, at.edge, Py_NewRef(Py_None));
@@ -639,7 +641,13 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     if (PyVectorcall_NARGS(flags) != self->params || (names && PyTuple_GET_SIZE(names)) || !PyType_Check(self->node)) NOT_HANDLED();
     PyObject *modes = NULL;
     if (PyContextVar_Get(at.modes, NULL, &modes) < 0) return NULL;
-    const int recording = modes == at.record, silent = modes == at.silent;
+    int recording = modes == at.record, silent = modes == at.silent;
+    PyObject *inside = NULL;
+    if (!recording && !silent && SLOT(modes, at.quick) == Py_True) {
+        recording = SLOT(modes, at.grad) == Py_True;
+        silent = !recording;
+        inside = Py_NewRef(SLOT(modes, at.inside));
+    }
     Py_XDECREF(modes);
     if (!recording && !silent) NOT_HANDLED();
 
@@ -697,7 +705,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
             Py_SETREF(array, PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER));
         else if (array && self->view == IN_ORDER && !in_order(self, &c, (PyArrayObject *)array))
             array = ordered(self, &c, array);
-        PyObject *t = array ? tensor_of(array) : NULL;
+        PyObject *t = array ? tensor_of(array, inside) : NULL;
         if (!t) goto done;
         PyTuple_SET_ITEM(c.results, i, t);
         if ((self->view == ALWAYS_VIEW || (self->view == PERHAPS_VIEW && looks_at(array, c.raw[0]))) &&
@@ -710,6 +718,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     else if (!self->outputs) result = Py_NewRef(c.results);
     else if ((row = PyTuple_Pack(1, c.results))) result = PyTuple_Type.tp_new((PyTypeObject *)self->result_type, row, NULL);
 done:
+    Py_XDECREF(inside);
     for (int i = 0; i < self->params; i++) {
         if (c.owned[i]) Py_DECREF(c.raw[i]);
         Py_XDECREF(c.types[i]);
@@ -839,7 +848,8 @@ static PyObject *tape(PyObject *module, PyObject *args)
         {at.view_class, "creation", &at.creation}, {at.view_class, "steps", &at.steps}, {at.view_class, "version", &at.version},
         {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},
         {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "hooks", &at.meta_hooks},
-        {at.meta_class, "grad_dtype", &at.grad_dtype}, {at.accumulate, "variable", &at.variable}, {at.meta_class, "view", &at.meta_view},
+        {at.meta_class, "grad_dtype", &at.grad_dtype}, {at.accumulate, "variable", &at.variable}, {(PyObject *)Py_TYPE(at.record), "grad", &at.grad},
+        {(PyObject *)Py_TYPE(at.record), "quick", &at.quick}, {(PyObject *)Py_TYPE(at.record), "inside", &at.inside}, {at.meta_class, "view", &at.meta_view},
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
         if ((*slots[i].to = slot(slots[i].type, slots[i].name)) < 0) return NULL;

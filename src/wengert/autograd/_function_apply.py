@@ -60,7 +60,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     node.needs_input_grad = tuple(isinstance(a, Tensor) and requires_grad(a) for a in args)
     live = m.asked and True in node.needs_input_grad  # also in inference mode, unlike operators
     edges = tuple(edge_of(args[i]) if live and node.needs_input_grad[i] else None for i in places)
-    set_modes(m.with_(grad=False))
+    set_modes(m.with_(grad=False, inside=None))
     node.__class__ = plain.two_faced or two_faced(plain)
     was = enter(node)
     try:

@@ -13,6 +13,7 @@ from ..graph.engine import below
 from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, transforming
 from ..tensor import Tensor, batching
 from ..tensor.backward import grad as _grad
+from ..tensor.captured import Inside
 from ..tensor.creation import ones_like, zeros_like
 from ..tensor.meta import AccumulateGrad, edge_of
 from . import trees
@@ -31,7 +32,8 @@ class Level:
     def __init__(self) -> None:
         self.recording = is_grad_enabled()  # whether somebody outside may differentiate the output
         self.own: set[int] = set()
-        self.maps = list(map_levels.get())
+        self.maps = [m for m in map_levels.get() if not m.directions]
+        self.inside = Inside()
         self.inputs: list[Tensor] = []
 
     def enter(self, tree: Any) -> Any:
@@ -47,6 +49,7 @@ class Level:
         if not outside:
             self.own.add(id(fresh))
         self.inputs.append(fresh)
+        self.inside.give(fresh, x)
         return batching.raised(fresh, self.maps)
 
     def entire(self, t: Tensor) -> Tensor:
@@ -121,12 +124,21 @@ def selected(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
     return found
 
 
-def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...]) -> list[Any]:
-    """The arguments, those with ``numbers`` as tensors of ``level``."""
+def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
+    """The arguments, those with ``numbers`` as tensors of ``level``; the function may write to the others."""
     row = list(args)
     for n in numbers:
         row[n] = level.enter(row[n])
+    given(level.inside, (x for n, x in enumerate(args) if n not in numbers), kwargs)
     return row
+
+
+def given(inside: Inside, args: Iterable[Any], kwargs: dict[str, Any] | None) -> None:
+    """The function gets these arguments as they are."""
+    for x in (*args, *(kwargs or {}).values()):
+        for t in trees.leaves(x):
+            if isinstance(t, Tensor):
+                inside.give(t, t)
 
 
 def tensors_of(inside: Any, api: str) -> list[Tensor]:
@@ -177,8 +189,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = selected(argnums, args)
         level = Level()
-        with transforming(True), enable_grad():
-            given = entered(level, args, numbers)
+        with transforming(True), level.inside, enable_grad():
+            given = entered(level, args, numbers, kwargs)
             output, aux = split_aux(func(*given, **kwargs), has_aux, "grad_and_value(f)(*args)")
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
@@ -225,7 +237,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     (tensor([1.0000, 0.5403]),)
     """
     level = Level()
-    with transforming(True), enable_grad():
+    with transforming(True), level.inside, enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
     outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))

@@ -13,11 +13,12 @@ import numpy as np
 from ..graph.modes import enable_grad, transforming
 from ..tensor import Tensor, batching, tangents, wrap
 from ..tensor.backward import grad as _grad
+from ..tensor.captured import Inside
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
 from . import trees
-from .gradients import Level, _named, entered, of_numbers, selected, split_aux, tensors_of
-from .mapping import vmap
+from .gradients import Level, _named, entered, given, of_numbers, selected, split_aux, tensors_of
+from .mapping import _mapped, vmap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,10 +55,11 @@ def _pushed(
 ) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
-    with transforming(), tangents.Level() as level:
+    with transforming(), Inside() as inside, tangents.Level() as level:
         row = list(args)
         for n in numbers:
-            row[n] = trees.mapped(lambda x: _dual(level, x, next(supply)), row[n])
+            row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), inside), row[n])
+        given(inside, (x for n, x in enumerate(args) if n not in numbers), kwargs)
         answer, aux = split_aux(func(*row, **kwargs), has_aux, api)
         found = []
         for o in tensors_of(answer, _JVP):
@@ -71,7 +73,7 @@ def _pushed(
     return inside, found, aux
 
 
-def _dual(level: tangents.Level, x: Any, tangent: Any) -> Tensor:
+def _dual(level: tangents.Level, x: Any, tangent: Any, inside: Inside) -> Tensor:
     for name, t in (("primals", x), ("tangents", tangent)):
         if not isinstance(t, Tensor):
             raise RuntimeError(f"{_JVP}: Expected {name} to only contain Tensors, got {type(t)}")
@@ -82,7 +84,10 @@ def _dual(level: tangents.Level, x: Any, tangent: Any) -> Tensor:
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
             f"of size {list(x.shape)} while the given forward gradient is of size {list(tangent.shape)}."
         )
-    return level.dual(x, tangent)
+    made = level.dual(x, tangent)
+    inside.give(made, x)
+    inside.give(tangent, tangent)
+    return made
 
 
 def _require_numbers(name: str, t: Tensor) -> None:
@@ -180,8 +185,8 @@ def jacrev(
         _refuse_complex("jacrev", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
         level = Level()
-        with transforming(True), enable_grad():
-            given = entered(level, args, numbers)
+        with transforming(True), level.inside, enable_grad():
+            given = entered(level, args, numbers, kwargs)
             inside, aux = split_aux(func(*given, **kwargs), has_aux, "vjp(f, *primals)")
             outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))
             _refuse_complex("jacrev", "outputs", outputs)
@@ -229,7 +234,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
 
         count = sum(sizes)
         basis = [_basis(x, sum(sizes[:i]), count) for i, x in enumerate(inputs)]
-        columns, aux = vmap(push, out_dims=(0, None), randomness=randomness)(*basis)
+        columns, aux = _mapped(push, 0, (0, None), randomness, None, transforming, directions=True)(*basis)
         table = []
         for c in columns:
             row, at = [], 0

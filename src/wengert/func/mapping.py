@@ -44,9 +44,9 @@ def vmap(
 
 def _mapped(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunk_size: int | None = None,
-    around: Any = nullcontext,
+    around: Any = nullcontext, directions: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """``vmap`` for our own use, where the user has transformed nothing."""
+    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents."""
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
@@ -63,13 +63,13 @@ def _mapped(
         fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
         if chunk_size is None or chunk_size >= size:
             with around():
-                return _once(func, args, fronts, dims, size, kwargs, out_dims, randomness)
+                return _once(func, args, fronts, dims, kwargs, out_dims, Level(size, randomness, directions))
         pieces = []
         for at in range(0, size, chunk_size):
             n = min(chunk_size, size - at)
             part = [x if d is None else function("narrow")(x, 0, at, n) for x, d in zip(fronts, dims)]
             with around():
-                pieces.append(_once(func, args, part, dims, n, kwargs, out_dims, randomness))
+                pieces.append(_once(func, args, part, dims, kwargs, out_dims, Level(n, randomness, directions)))
         return _joined(func, pieces, out_dims)
 
     if hasattr(func, "__name__"):
@@ -102,12 +102,12 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
     return wrapper
 
 
-def _once(func: Any, args: Any, fronts: Any, dims: Any, size: int, kwargs: Any, out_dims: Any, randomness: str) -> Any:
+def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: Level) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
-    with Level(size, randomness) as level:
+    with level:
         row = [x if d is None else wrapped(x, level) for x, d in zip(fronts, dims)]
         for x, d, t in zip(row, dims, trees.leaves(args)):
-            if d and t.shape[d] == size:
+            if d and t.shape[d] == level.size:
                 x.given = (t, d)
         given = trees.filled(args, row)
         return _collected(func, func(*given, **kwargs), out_dims, level)

@@ -29,11 +29,13 @@ class Modes:
     that made them, not by where they lie in memory. ``bare``: subclasses of Tensor are taken for plain ones.
     ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``). ``below``: this is code below
     the tape, the handler of a dispatch mode or of a tensor that dispatches: nothing is recorded, whatever grad mode it asks for.
+    ``inside``: None, or the innermost derivative of ``torch.func`` whose function is running: tensors made meanwhile carry it with
+    their version, for only they may be written to. ``quick``: nothing but this distinguishes the state from an everyday one.
     """
 
     __slots__ = (
-        "bare", "below", "dispatch", "functions", "grad", "inference", "levels", "mutation", "no_packing", "observers", "original_views", "packing",
-        "willing",
+        "bare", "below", "dispatch", "functions", "grad", "inference", "inside", "levels", "mutation", "no_packing", "observers", "original_views",
+        "packing", "quick", "willing",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -45,8 +47,9 @@ class Modes:
         self.dispatch: tuple[Any, ...] = ()
         self.levels: tuple[Any, ...] = ()
         self.original_views = False
-        self.bare = self.below = False
+        self.bare = self.below = self.quick = False
         self.mutation: Any = None
+        self.inside: Any = None
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
@@ -58,7 +61,8 @@ class Modes:
             new.grad, new.willing = wanted and may, wanted and not may
         further = new.packing or new.no_packing or new.functions or new.observers or new.dispatch or new.levels
         plain = not (further or new.original_views or new.bare or new.mutation or new.below)
-        if plain:  # interned, so that the hot path can test identity
+        new.quick = plain and new.inside is not None and not (new.inference or new.willing)
+        if plain and new.inside is None:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.willing else new if new.inference else _PLAIN[new.grad]
         return new
 

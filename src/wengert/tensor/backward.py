@@ -153,13 +153,15 @@ def grad(
             stacklevel=2,
         )
     m, wanted = modes(), _row(inputs)
-    if (m is RECORD or m is SILENT) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
+    if (m is RECORD or m is SILENT or m.quick) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
         if found is not None:
             return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads)
     rows = _row(outputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if call.Batched_ is not None and any(type(t) is call.Batched_ for t in (*rows, *wanted)):
+        return _mapped(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if is_grads_batched:
         return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs, rows)
@@ -271,6 +273,25 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
         set_modes(before)
 
 
+def _mapped(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_graph: bool, allow_unused: Any, materialize_grads: bool) -> Any:
+    """The gradients inside of maps: those of the tensors below, for each example its own."""
+    from . import batching
+
+    levels: list[Any] = []
+    for t in (*rows, *wanted):
+        levels += [x for x in batching.decomposed(t)[1] if x not in levels]
+    below = [[batching.lowered(t, levels) for t in row] for row in (rows, wanted)]
+    given = [None] * len(rows) if vectors is None else _row(vectors)
+    seeds = [_ones_like(r) if v is None and not o._data.ndim else v if v is None else batching.lowered(v, levels)
+             for r, o, v in zip(below[0], rows, given)]
+    found = grad(below[0], below[1], seeds, retain_graph, create_graph, True, allow_unused, False, materialize_grads)
+    return tuple(None if g is None else batching.raised(g, levels) for g in found)
+
+
+def _ones_like(t: Any) -> Any:
+    return Tensor_._wrap(np.ones(t._data.shape, t._data.dtype))
+
+
 def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
     """The backward of one plain tensor where nothing special is asked for; False, and nothing done, if this is another case."""
     seed = _plain_seed(t, g)
@@ -329,12 +350,12 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
         return None
     edge = t._edge
     needed = None if leads_to(edge[0], captures) else reachable((edge,), set(captures))
-    if m is RECORD:
-        set_modes(SILENT)
+    if m.grad:
+        set_modes(SILENT if m is RECORD else m.with_(grad=False))
     try:
         run([(edge, seed)], RAW, retain, needed, captures)
     finally:
-        if m is RECORD:
+        if m.grad:
             set_modes(m)
     return places, captures
 

@@ -232,7 +232,7 @@ def fresh(a: np.ndarray, m: Modes) -> Tensor:
     """A tensor around a result."""
     t: Tensor = object.__new__(Tensor_)
     t._data, t._edge, t._meta = a, None, None
-    t._vc = INFERENCE_VERSION if m.inference else [0]
+    t._vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
     return t
 
 
@@ -468,6 +468,8 @@ def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
         from .function_modes import asked
 
         return asked(op, args, {}, m, inplace=True)
+    if m.inside is not None:
+        m.inside.check(args[0], op, args)
     if mapping is not None and mapping.holds_batched(args):
         return mapping.mapped_inplace(op, args)
     for v in args:

@@ -18,7 +18,7 @@ from ..ops import compressed as declared
 from . import sparse as S
 from .creation import as_tensor
 from .functions import FUNCTIONS
-from .meta import requires_grad
+from .meta import new_version, requires_grad
 from .tensor import Tensor, wrap
 from .types import LAYOUTS, shape_of
 
@@ -55,7 +55,7 @@ class CompressedTensor(Tensor):
     @staticmethod
     def _wrap(array: Any) -> Any:
         t = object.__new__(CompressedTensor)
-        t._data, t._edge, t._meta, t._vc = array, None, None, [0]
+        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
         return t
 
     @classmethod

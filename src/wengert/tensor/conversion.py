@@ -176,6 +176,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     from .storage import look_at, row_major, window
 
     m = modes()
+    if m.inside is not None:
+        m.inside.check(self, "set_")
     given = source if isinstance(source, Tensor) else None
     if any(t is not None and t._meta is not None and t._meta.tangents for t in (self, given)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.lazy import address
-from .meta import requires_grad
+from .meta import new_version, requires_grad
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -45,7 +45,7 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
     else:
         array = twin if twin is not None else seen.copy()
     new = object.__new__(type(t))
-    new._data, new._edge, new._meta, new._vc = array, None, None, [0]
+    new._data, new._edge, new._meta, new._vc = array, None, None, new_version()
     memo[id(t)] = new
     if requires_grad(t):
         new._require(True)

@@ -158,7 +158,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inplace_function("index_put")(target, advanced[0], value)
         return
     if isinstance(value, Tensor):
-        if not value._data.ndim and value._data.dtype.kind != "c":
+        if not value._data.ndim and target._data.ndim and value._data.dtype.kind != "c":
             inplace_function("fill")(target, value)
             return
         while value._data.ndim > target._data.ndim and value._data.shape[0] == 1:
@@ -166,6 +166,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inplace_function("copy")(target, value)
     else:
         filler = number(value, self._data.dtype)
+        inside = modes().inside
+        if inside is not None:
+            inside.check(target, "fill_.Tensor" if target._data.ndim else "copy_")
         if type(target) is not call.Batched_ and call.overlapping(target._data):  # unlike fill_
             raise RuntimeError(call.OVERLAP)
         inplace_function("fill")(target, filler)

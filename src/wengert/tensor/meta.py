@@ -48,6 +48,12 @@ class _Unversioned:
 INFERENCE_VERSION: Any = _Unversioned()
 
 
+def new_version() -> list[Any]:
+    """The version counter of a new tensor. Where a function runs that is being differentiated, it tells by which derivative the tensor was made."""
+    inside = modes().inside
+    return [0] if inside is None else [0, inside]
+
+
 _weak = weakref.ref
 
 
@@ -352,7 +358,7 @@ class AccumulateGrad(Node):
             old = meta.grad
             if old is None and type(g) is np.ndarray and g.strides == variable._data.strides and sole(g):  # kept as it is
                 new = object.__new__(variable._plain_class)
-                new._data, new._edge, new._meta, new._vc = g, None, None, [0]
+                new._data, new._edge, new._meta, new._vc = g, None, None, new_version()
                 meta.grad = new
             elif old is not None:
                 if type(old._data) is np.ndarray and old._data.flags.writeable:
@@ -423,7 +429,7 @@ class AccumulateGrad(Node):
             return new
         new = RECORDED.copy(RAW.wrap(array), g) if modes().grad else g.detach()  # either is still the memory of g
         new._data = _copied(new._data, array)
-        new._vc = [0]
+        new._vc = new_version()
         return new
 
 

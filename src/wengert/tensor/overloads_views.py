@@ -35,6 +35,8 @@ def _in_place(name: str) -> Any:
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:
         m = modes()
+        if m.inside is not None:
+            m.inside.check(self, name + "_")
         if operators.mapping is not None and operators.mapping.holds_batched((self,)):
             seen = op(self, *args, **kwargs)
             bump(self)
@@ -98,6 +100,8 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
             [2, 3]])
     """
     m = modes()
+    if m.inside is not None:
+        m.inside.check(self, "resize_")
     if self.is_inference():
         if m.grad:
             check_normal(self, m)
@@ -176,6 +180,9 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     tensor([[1., 0., 0.],
             [0., 1., 0.]])
     """
+    inside = modes().inside
+    if inside is not None:
+        inside.check(self, "fill_diagonal_")
     if isinstance(fill_value, Tensor) and not fill_value.ndim:
         fill_value = fill_value.item()
     if not isinstance(fill_value, (int, float, complex)):

@@ -12,7 +12,7 @@ from ..arrays import dtypes as dt
 from ..arrays import random as streams
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
-from ..graph.modes import map_levels
+from ..graph.modes import map_levels, modes
 from .creation import finish, np_dtype, out_type, refuse_recorded, write_out
 from .functions import function, inplace_function
 from .meta import requires_grad
@@ -118,11 +118,23 @@ def by_map(kind: str) -> Any:
     return decorate
 
 
+def _form(name: str, args: Any) -> str:
+    """PyTorch's overload of a filling."""
+    if name == "random_":
+        return ("", ".to", ".from")[len(args)]
+    if name == "bernoulli_":
+        return ".Tensor" if args and isinstance(args[0], Tensor) else ".float"
+    return ""
+
+
 def _filling(f: Any) -> Any:
     """The same for a method that fills a tensor."""
 
     @functools.wraps(f)
     def random_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        inside = modes().inside
+        if inside is not None:
+            inside.check(self, f.__name__ + _form(f.__name__, (*args, *kwargs.values())))
         if not map_levels.get():
             return f(self, *args, **kwargs)
         from .batching.random import randomly_inplace
@@ -336,7 +348,6 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 def _filled(t: Tensor, draw: Any, node: str) -> Tensor:
     """Check first, so that a refused write draws nothing; then fill in the order of memory. ``node``: PyTorch's name for it."""
-    from ..graph.modes import modes
     from .call import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)

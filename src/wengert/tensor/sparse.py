@@ -19,7 +19,7 @@ from ..ops import sparse as declared
 from .call import check_writable, convert, positional
 from .creation import as_tensor
 from .functions import FUNCTIONS, function, inplace_function
-from .meta import INFERENCE_VERSION, requires_grad
+from .meta import INFERENCE_VERSION, new_version, requires_grad
 from .record import record
 from .spaces import RAW
 from .tensor import Tensor, wrap
@@ -48,7 +48,7 @@ class SparseTensor(Tensor):
     @staticmethod
     def _wrap(array: Any) -> Any:
         t = object.__new__(SparseTensor)
-        t._data, t._edge, t._meta, t._vc = array, None, None, [0]
+        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
         return t
 
     @classmethod

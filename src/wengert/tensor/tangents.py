@@ -21,7 +21,7 @@ import numpy as np
 from ..arrays.lazy import address, marks, seen
 from ..graph.modes import Modes, modes, set_modes
 from . import call
-from .meta import Meta, edge_of, meta_of, requires_grad
+from .meta import CopySlices, Meta, edge_of, meta_of, new_version, requires_grad
 from .spaces import RAW, RECORDED
 from .storage import window as look
 
@@ -148,6 +148,9 @@ class Level:
         levels = b.decomposed(new)[1]
         view = t._meta.view if t._meta is not None else None
         root = t if view is None else view.base
+        own = self.tangent(t)
+        if own is not None and all(x in b.decomposed(own)[1] for x in levels):
+            return own
         whole = self.tangent(root)
         if whole is None:
             whole = _zeros(root)
@@ -182,7 +185,10 @@ class Level:
             return answer
         answer, node = self._with_node(op, args, tensors, tangents)
         if node is not None:
-            self._remember(node, op, args, answer)
+            own = _node_of(op, answer)  # what a backward of the answer will find
+            nodes = (node,) if own is None or own is node else (node, own)
+            for n in nodes:
+                self._remember(n, op, args, answer)
             rule = self._pointwise if _diagonal(op, tensors, answer) else self._transposed
             m = modes()
             recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
@@ -192,7 +198,8 @@ class Level:
             finally:
                 set_modes(m)
             self._hand_on(op, answer, [_apart(t, tangents) for t in row])
-            self._remember(node, op, (), answer)
+            for n in nodes:
+                self._remember(n, op, (), answer)
         return answer
 
     def write(self, op: Operator, args: tuple[Any, ...]) -> Any:
@@ -200,14 +207,27 @@ class Level:
         target = args[0]
         before = RECORDED.clone(target)
         tangent = self.tangent(target)
-        if tangent is not None:
-            self.attach(before, tangent)
+        if tangent is not None:  # which is about to be overwritten
+            self.attach(before, RECORDED.clone(tangent) if modes().grad else tangent)
         new = self.tangent(self.run(op, (before, *args[1:]), None))
+        former = _history(target)
         done = call.inplace(op, args)
+        edge = _history(target)
+        if edge is not None and edge is not former:
+            node: Any = edge[0].fn if type(edge[0]) is CopySlices else edge[0]
+            self._remember(node, op, (before, *args[1:]), None)
+            if new is not None and op.outputs[0] in op.saved:
+                self._remember(node, op, (), self._carrying(target, new))
         if new is not None and RECORDED.differs(new, target._data.shape, target._data.dtype):
             new = RECORDED.conform(new, target._data.shape, target._data.dtype)
         self.overwrite(target, new)
         return done
+
+    def _carrying(self, t: Tensor, tangent: Tensor) -> Tensor:
+        """``t`` by another name, with this tangent."""
+        found = call.again(t)
+        self.attach(found, tangent)
+        return found
 
     def custom(self, run: Any, cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
         """A custom Function: its ``jvp`` gives the tangents."""
@@ -283,7 +303,11 @@ class Level:
             return answer, _node_of(op, answer)
         if recording:
             answer = call.compute(op, args, None, m)
-        stand_ins = {id(x): _stand_in(x, t is not None) for x, t in zip(tensors, tangents) if x is not None}
+        stand_ins = {
+            id(x): _stand_in(x, t is not None)
+            for x, t in zip(tensors, tangents)
+            if x is not None and not (recording and (t is None or requires_grad(x)))  # these are part of the graph that the tangent is recorded in
+        }
         shadows = tuple(
             [stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v) for p, v in zip(op.params, args)
         )
@@ -293,6 +317,9 @@ class Level:
         finally:
             set_modes(m)
         node = _node_of(op, second)
+        if node is not None and recording:
+            leaves = {id(x) for x in stand_ins.values()}
+            node.edges = tuple(None if e is not None and id(getattr(e[0], "variable", None)) in leaves else e for e in node.edges)
         if not recording:
             answer = _unrecorded(second, m)
         return answer, node
@@ -370,6 +397,12 @@ def batching() -> Any:
     from . import batching
 
     return batching
+
+
+def _history(t: Tensor) -> Any:
+    """The edge that a write to ``t`` replaces: its own, or that of its base."""
+    view = t._meta.view if t._meta is not None else None
+    return t._edge if view is None else view.base._edge
 
 
 def _zeros(t: Any) -> Any:
@@ -495,7 +528,7 @@ def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
     """The same memory and the same tangents, as a leaf of a graph of its own."""
     t = call.again(x)
     if not isinstance(t._vc, list):  # an inference tensor
-        t._vc = [0]
+        t._vc = new_version()
     if x._meta is not None and x._meta.tangents:
         meta_of(t).tangents = dict(x._meta.tangents)
     return t._require() if differentiated else t

@@ -15,7 +15,7 @@ from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, trans
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
 from .exchange import Exchange
-from .meta import INFERENCE_VERSION, edge_of, meta_of, refresh, requires_grad, retain
+from .meta import INFERENCE_VERSION, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .record import detached, replaced
 from .types import CPU, Size, strided
 
@@ -77,14 +77,15 @@ class Tensor(Exchange):
         """A tensor of this class around ``array``, not recorded."""
         t = object.__new__(cls)
         t._data, t._edge, t._meta = array, None, None
-        t._vc = INFERENCE_VERSION if modes().inference else [0]
+        m = modes()
+        t._vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
         return t
 
     @staticmethod
     def _wrap(array: np.ndarray) -> Tensor:
         """A plain tensor around ``array``, not recorded."""
         t = object.__new__(Tensor)
-        t._data, t._edge, t._meta, t._vc = array, None, None, [0]
+        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
         return t
 
     @staticmethod
@@ -272,7 +273,8 @@ class Tensor(Exchange):
         """The same memory without history and with a version counter of its own: writes to it are not noticed."""
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta = self._data, None, None
-        t._vc = INFERENCE_VERSION if self._vc is INFERENCE_VERSION else [0]
+        inside = modes().inside
+        t._vc = INFERENCE_VERSION if self._vc is INFERENCE_VERSION else [0] if inside is None or not inside.permits(self) else [0, inside]
         return t
 
     @data.setter
@@ -397,10 +399,10 @@ class Tensor(Exchange):
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in its ``.grad`` during ``backward()``."""
-        if transforms.get()[0]:
-            raise RuntimeError(NO_RETAIN_GRAD)
         if not requires_grad(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if transforms.get()[0]:
+            raise RuntimeError(NO_RETAIN_GRAD)
         edge_of(self)
         if self._edge is None or (self._meta is not None and self._meta.retained):
             return
@@ -419,10 +421,15 @@ class Tensor(Exchange):
             return detached(self, m)
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
+        if m is not RECORD and m.inside is not None:
+            m.inside.follow(t, self)
         return t
 
     def detach_(self) -> Any:
         """Take this tensor out of its graph; in inference mode, where graphs are out of sight, nothing happens."""
+        inside = modes().inside
+        if inside is not None:
+            inside.check(self, "detach_")
         if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "

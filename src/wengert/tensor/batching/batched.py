@@ -40,10 +40,11 @@ NO_GRAD_MODE = (
 class Level:
     """One map that is running: how deep it lies in others, how many examples it has, what it does about random numbers."""
 
-    __slots__ = ("_before", "number", "randomness", "size")
+    __slots__ = ("_before", "directions", "number", "randomness", "size")
 
-    def __init__(self, size: int, randomness: str = "error") -> None:
+    def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness
+        self.directions = directions  # nothing varies along the map but tangents
         outer = map_levels.get()
         self.number = outer[-1].number + 1 if outer else 1
 
@@ -187,6 +188,13 @@ def _refused(text: str, kind: type[Exception] = RuntimeError) -> Any:
     return method
 
 
+def _data_of(self: Any) -> Any:
+    inside = modes().inside
+    if inside is None or inside.depth < self.level.number:
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
+    return wrapped(self.value.data, self.level)
+
+
 class Batched(Tensor):
     """A tensor inside a mapped function: see the module's text."""
 
@@ -203,11 +211,10 @@ class Batched(Tensor):
     item = __float__ = __int__ = __complex__ = __index__ = _refused(NO_ITEM)
     __bool__ = _refused(NO_BRANCH)
     tolist = numpy = data_ptr = __array__ = __dlpack__ = _refused(NO_STORAGE)
-    __deepcopy__ = __reduce_ex__ = _refused("Cannot access storage of BatchedTensorImpl", NotImplementedError)
-    data = property(  # type: ignore[assignment]
-        _refused("accessing `data` under vmap transform is not allowed"),
-        _refused("mutating directly with `.data` under vmap transform is not allowed."),
+    __deepcopy__ = __reduce_ex__ = storage = untyped_storage = share_memory_ = is_shared = _refused(  # type: ignore[assignment]
+        "Cannot access storage of BatchedTensorImpl", NotImplementedError
     )
+    data = property(_data_of, _refused("mutating directly with `.data` under vmap transform is not allowed."))  # type: ignore[assignment]
     backward = _refused(NO_BACKWARD)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
@@ -272,6 +279,9 @@ class Batched(Tensor):
 
     def as_subclass(self, cls: Any) -> Any:
         return self
+
+    def __format__(self, spec: str) -> str:
+        return str(self) if not spec else format(self.item(), spec)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
         inside = repr(self.value).replace("\n", "\n    ")

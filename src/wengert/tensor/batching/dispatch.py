@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...arrays import dtypes as dt
 from ...graph.modes import modes
 from ..call import UNSET, compute
+from ..dispatch import named
 from ..functions import function, inplace_function
 from .batched import Batched, expanded, settled, wrapped
 
@@ -144,6 +147,14 @@ def rule_of(op: Operator) -> Rule:
     return rule
 
 
+# What PyTorch's vmap calls the write of a batch to a tensor without one: these have a rule of their own and go by one name,
+_ARITHMETIC = frozenset((
+    "sub", "mul", "div", "div_rounded", "copy", "logical_and", "logical_or", "logical_xor", "masked_fill", "clamp_min_tensor", "clamp_max_tensor",
+))  # fmt: skip
+_BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatter_add_"))  # these by their own, and all others as aten::name_;
+_BROADCAST = frozenset(("add", "atan2", "copysign"))  # and of these it is the shape of the result that does not fit
+
+
 def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: the value's memory is written to, which every view of it shares."""
     from .rules import pointwise
@@ -152,10 +163,15 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     rule = rule_of(op)
     arithmetic = rule is pointwise or op.name in ("copy", "fill")
     if type(target) is not Batched or target.level is not level:
-        name = "inplace arithmetic" if arithmetic else f"{op.name}_"
+        if op.name in _BROADCAST:
+            shape = (level.size, *np.broadcast_shapes(target._data.shape, args[1]._data.shape))
+            raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}")
+        called = named(op, args, inplace=True)._opname
+        name = "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}"
         raise RuntimeError(
             f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "
-            "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use "
+            "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
+            f"{f'at level {level.number}' if ':' in name else 'in a vmap'}. Please try to use "
             f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, please file a bug "
             "report instead."
         )
@@ -165,7 +181,12 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
         inplace_function("copy")(value, call.aligned(op.params[1], target._data.ndim))
     elif arithmetic and len(call.tensors) == 1:
         invoke(op, call.values, inplace_function(op.name))
+    elif arithmetic and np.broadcast_shapes(*map(call.shape, call.tensors)) == target._data.shape:
+        aligned = {p: call.aligned(p, target._data.ndim) for p in call.tensors}
+        invoke(op, {**call.values, **aligned}, inplace_function(op.name))
     else:
+        if modes().grad:  # a rule may need the value that is about to be overwritten
+            call.values[op.params[0]] = value.clone()
         answer = rule(call)
         y = answer[0] if isinstance(answer, tuple) else answer
         if not dt.can_cast(y._data.dtype, value._data.dtype):

@@ -1,0 +1,114 @@
+"""What a function that ``torch.func`` differentiates may write to: its own tensors, and those that it was given.
+
+A write to any other tensor, one that the function has captured, would be lost on the derivative, so it is refused. Tensors made
+while the function runs carry its ``Inside`` beside their version, in the list that their views share with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..graph.modes import map_levels, modes, set_modes
+from . import call
+
+if TYPE_CHECKING:
+    from ..ops.operator import Operator
+    from .tensor import Tensor
+
+
+class Inside:
+    """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of the maps around it."""
+
+    __slots__ = ("depth", "inputs", "parent")
+
+    def __init__(self) -> None:
+        self.parent: Inside | None = None
+        self.depth = 0
+        self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
+
+    def __enter__(self) -> Inside:
+        m = modes()
+        levels = map_levels.get()
+        self.parent, self.depth = m.inside, levels[-1].number if levels else 0
+        set_modes(m.with_(inside=self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        set_modes(modes().with_(inside=self.parent))
+        self.inputs.clear()
+
+    def give(self, made: Any, given: Any) -> None:
+        """The function is handed ``made``, which stands for the caller's tensor ``given``: it may write to it if the caller may."""
+        if self.parent is None or self.parent.permits(given):
+            made = _plain(made)
+            self.inputs[id(made)] = made
+
+    def follow(self, made: Tensor, source: Tensor) -> None:
+        """``made`` is ``source`` by another name."""
+        if self._given(source):
+            self.inputs[id(made)] = made
+
+    def permits(self, t: Any) -> bool:
+        """Whether ``t`` may be written to."""
+        t = _plain(t)
+        version = t._vc
+        if type(version) is not list:  # an inference tensor tells nothing
+            return True
+        made = version[1] if len(version) > 1 else None
+        while made is not None:
+            if made is self:
+                return True
+            made = made.parent
+        return self._given(t)
+
+    def _given(self, t: Any) -> bool:
+        """Whether ``t`` is an argument of the function, or a view of one."""
+        if id(t) in self.inputs:
+            return True
+        view = t._meta.view if t._meta is not None else None
+        if view is None:
+            return False
+        if id(view.base) in self.inputs:
+            return True
+        for x in self.inputs.values():
+            of = x._meta.view if x._meta is not None else None
+            if of is not None and of.base is view.base and len(of.steps) <= len(view.steps) and all(map(_same, of.steps, view.steps)):
+                return True
+        return False
+
+    def check(self, t: Any, op: Operator | str, args: tuple[Any, ...] = ()) -> None:
+        """Refuse the in-place form of ``op`` on ``t`` if that was captured; ``op`` may be PyTorch's name of that.
+
+        Raises:
+            RuntimeError: so it is.
+        """
+        if not isinstance(t, call.Tensor_) or self._mapped(args or (t,)) or self.permits(t):
+            return
+        if isinstance(op, str):
+            name = f"aten::{op}"
+        elif op.name == "masked_scale":  # what dropout does in one step
+            name = "aten::mul_.Tensor"
+        else:
+            from .dispatch import named
+
+            name = named(op, args, inplace=True).name().removesuffix(".default")
+        raise RuntimeError(
+            f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation ({name}) that would "
+            "mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated "
+            "Tensor(s) as inputs."
+        )
+
+    def _mapped(self, args: Any) -> bool:
+        """Whether a map inside of this run does the operator, and asks again for what is below."""
+        return any(type(v) is call.Batched_ and v.level.number > self.depth for v in args)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b
+
+
+def _plain(t: Any) -> Any:
+    """The ordinary tensor below all maps."""
+    while type(t) is call.Batched_:
+        t = t.value
+    return t
