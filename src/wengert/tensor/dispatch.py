@@ -219,7 +219,7 @@ _BY_OVERLOAD = {(theirs, overload): ours for ours, (theirs, overload) in reverse
 def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverload:
     """PyTorch's operator for this call of ours."""
     name, overload = _NAMES.get(op.name, (op.name, "default"))
-    if inplace and name == "pow":
+    if inplace and op.name == "pow":
         overload = "Tensor" if isinstance(args[1], general_path.Tensor_) else "Scalar"
     made: OpOverload = getattr(getattr(aten, name + "_" if inplace else name), overload if type(overload) is str else overload(args))
     return made
