@@ -6,10 +6,10 @@ from typing import Any
 
 from .arrays import dtypes as _dtypes
 from .arrays.dtypes import dtype, set_default_dtype
-from .tensor import Tensor, device
+from .tensor import Tensor
 from .tensor.conversion import LEGACY as _LEGACY
+from .tensor.default_device import get_default_device, set_default_device
 from .tensor.random import default_generator
-from .tensor.types import on_cpu
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -123,16 +123,6 @@ def is_storage(obj: Any) -> bool:
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()
-
-
-def set_default_device(where: Any) -> None:
-    """Make ``where`` the place where new tensors go; only the CPU exists here."""
-    on_cpu(where)
-
-
-def get_default_device() -> device:
-    """Where new tensors go."""
-    return device("cpu")
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -1,8 +1,9 @@
-"""What stands in the place of an array whose numbers only the class of its tensor knows.
+"""What stands in the place of an array whose numbers only the class of its tensor knows, or nobody.
 
 A tensor made by ``Tensor._make_wrapper_subclass`` has a shape, strides and a type, and no memory. In the place of its
 array it holds a ``Ghost``: the geometry is there, and whoever asks for a number is told, by a ``RuntimeError``, that it is
 not. So code that reads past ``__torch_dispatch__`` shows itself at once, instead of computing with numbers that mean nothing.
+The same is in the place of the array of a tensor on the device ``meta``, where there are shapes and no numbers.
 
 It is no ``ndarray``: short cuts and kernels, which ask for one, do not see it; ufuncs, functions of NumPy, conversions,
 subscripts and methods are refused one by one.
@@ -10,6 +11,8 @@ subscripts and methods are refused one by one.
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +23,11 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+META_DEVICE: list[bool] = []  # whether some tensor was ever made on the device "meta": only then anybody asks
+
+
 class Ghost(Window):
-    """An array without numbers. ``window``: an array with its geometry, whose memory is never touched.
+    """An array without numbers. ``window``: an array with its geometry, of zeros that take no memory; ``device``: where it says it is.
 
     >>> a = Ghost.of((2, 3), None, 0, np.dtype(np.float32))
     >>> a.shape, a.strides, a.dtype
@@ -31,25 +37,50 @@ class Ghost(Window):
     RuntimeError: Cannot access data pointer of Tensor that doesn't have storage: ...
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "device")
 
-    base = None
+    def __init__(self, window: np.ndarray, device: str = "cpu") -> None:
+        self.window, self.device = window, device
+        if device == "meta" and not META_DEVICE:
+            META_DEVICE.append(True)
 
-    def __init__(self, window: np.ndarray) -> None:
-        self.window = window
+    base = property(lambda self: self.window.base if self.device == "meta" else None)
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int, dtype: np.dtype) -> Ghost:
+    def of(cls, shape: tuple[int, ...], strides: tuple[int, ...] | None, offset: int, dtype: np.dtype, device: str = "cpu") -> Ghost:
         """A ghost of this geometry, strides and offset counted in elements (row by row, without strides)."""
         if 0 in shape:
-            return cls(np.zeros(shape, dtype))
+            return cls(np.zeros(shape, dtype)[...], device)
         if strides is None:
-            return cls(np.zeros((offset + int(np.prod(shape, dtype=np.int64)),), dtype)[offset:].reshape(shape))
+            return cls(_zeros(offset + math.prod(shape), dtype)[offset:].reshape(shape), device)
         item = dtype.itemsize
-        memory = np.zeros((offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides)),), dtype)  # the system gives it when it is written to
-        return cls(np.ndarray(shape, dtype, memory, offset * item, tuple(s * item for s in strides)))
+        plain = dtype if dtype.kind != "V" and dtype.kind in "biufc" else np.dtype(f"u{item}")  # others are no buffers to NumPy
+        memory = _zeros(offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides)), plain)
+        found = np.ndarray(shape, plain, memory, offset * item, tuple(s * item for s in strides))
+        return cls(found if plain is dtype else found.view(dtype), device)
+
+    @property
+    def meta(self) -> bool:
+        """Whether operators give ghosts for this one: it belongs to a tensor of the device ``meta``."""
+        return self.device == "meta"
+
+    def like(self, window: np.ndarray) -> Ghost:
+        """Another geometry on the same device."""
+        return Ghost(window, self.device)
+
+    def laid(self, example: np.ndarray) -> Ghost:
+        """The ghost with the strides of ``example``."""
+        return Ghost.of(self.shape, tuple(s // example.itemsize for s in example.strides), 0, self.dtype, self.device)
+
+    def astype(self, dtype: np.dtype) -> Ghost:
+        """The ghost in another type; what stands for a wrapped tensor's array stays as it is: converting is its class's affair."""
+        if self.device != "meta" or dtype == self.dtype:
+            return self
+        return Ghost.of(self.shape, tuple(s // self.itemsize for s in self.strides), 0, dtype, self.device)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        if self.device == "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data! Tensors of the device 'meta' have a shape and a type and no numbers.")
         raise RuntimeError(
             "Cannot access data pointer of Tensor that doesn't have storage: it was made by _make_wrapper_subclass, and only the "
             "__torch_dispatch__ of its class knows its numbers. What was called here reads them past it; take the tensors that it wraps."
@@ -69,4 +100,26 @@ class Ghost(Window):
         return self._refuse()
 
 
+def shown(a: Any) -> Any:
+    """``a``; of a ghost of the device ``meta`` zeros, for checks of numbers that have to pass where there are none."""
+    return a.window if type(a) is Ghost and a.device == "meta" else a
+
+
 _GEOMETRY = (np.shape, np.ndim, np.size)
+
+
+def _zeros(count: int, dtype: np.dtype) -> np.ndarray:
+    """So many zeros, without memory: the system gives a page when it is written to, which it never is."""
+    size = count * dtype.itemsize
+    if size < 1 << 16:
+        return np.zeros(count, dtype)
+    import mmap
+
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(count, dtype)
+    unreserved = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unreserved)
+    except (OSError, OverflowError):
+        return np.zeros(count, dtype)
+    return np.frombuffer(pages, np.uint8).view(dtype)

@@ -129,22 +129,27 @@ def in_order_of(y: np.ndarray, operands: Any) -> np.ndarray:
     shape, n = y.shape, y.ndim
     if n < 2 or not y.size:
         return y if y.flags.c_contiguous else y.copy()
-    arrays = [a for a in operands if getattr(a, "ndim", 0)]
-    if all(a.shape == shape for a in arrays) and arrays and gapless(arrays[0]) and all(a.strides == arrays[0].strides for a in arrays):
-        strides = tuple(s // arrays[0].itemsize for s in arrays[0].strides)
-    else:
-        rows = []
-        for a in arrays:
-            if a.ndim > n:
-                return y
-            steps = [0 if s == 1 and t != 1 else step for s, t, step in zip(a.shape, shape[n - a.ndim :], a.strides)]
-            rows.append((0,) * (n - a.ndim) + tuple(steps))
-        strides = strides_for(shape, _order(shape, rows))
+    strides = result_strides(shape, [a for a in operands if getattr(a, "ndim", 0)])
+    if strides is None:
+        return y
     if all(m == 1 or s == t * y.itemsize for m, s, t in zip(shape, y.strides, strides)):
         return y
     out = blank(shape, y.dtype, strides)
     out[...] = y
     return out
+
+
+def result_strides(shape: tuple[int, ...], arrays: Any) -> tuple[int, ...] | None:
+    """The strides, in elements, of what an elementwise operator makes of ``arrays``; None where one of them has more dimensions."""
+    if all(a.shape == shape for a in arrays) and arrays and gapless(arrays[0]) and all(a.strides == arrays[0].strides for a in arrays):
+        return tuple(s // arrays[0].itemsize for s in arrays[0].strides)
+    rows = []
+    for a in arrays:
+        if a.ndim > len(shape):
+            return None
+        steps = [0 if s == 1 and t != 1 else step for s, t, step in zip(a.shape, shape[len(shape) - a.ndim :], a.strides)]
+        rows.append((0,) * (len(shape) - a.ndim) + tuple(steps))
+    return strides_for(shape, _order(shape, rows))
 
 
 def arranged(forward: Any, layout: Any) -> Any:

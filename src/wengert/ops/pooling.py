@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.dtypes import is_half
+from ..arrays.ghost import shown
 from .operator import family
 from .pooling_checks import adaptive, batched, prepare, window
 
@@ -169,7 +170,7 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
         return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride), (0, *padding), (1, *size))
     b, c = x.shape[:2]
     area = math.prod(size)
-    raw = indices if F.raw else indices._data
+    raw = shown(indices if F.raw else indices._data)
     if raw.size and (raw.min() < 0 or raw.max() >= area):
         raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size {'x'.join(map(str, size))})")
     flat = F.scatter(F.zeros((b, c, area), F.dtype_of(x)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert.arrays.dtypes import F32, F64, default_float
+from wengert.arrays.ghost import META_DEVICE
 from wengert.graph import enable_grad, set_grad_enabled
 from wengert.tensor import Tensor, wrap
 from wengert.tensor.call import DISPATCHING
@@ -47,8 +48,8 @@ def zeros_like(p: Tensor) -> Tensor:
 
 
 def filled_like(p: Tensor, value: Any) -> Tensor:
-    """``zeros_like`` with another number; of a class that dispatches it is one of that class."""
-    if p._dispatches:
+    """``zeros_like`` with another number; of a class that dispatches it is one of that class, on a device without numbers it is there."""
+    if p._opaque:
         from wengert.tensor.creation import full_like
 
         return full_like(p.detach(), value)  # type: ignore[no-any-return]
@@ -149,7 +150,7 @@ class PerParameter(Optimizer):
             if group.get("differentiable"):
                 with set_grad_enabled(self.defaults["differentiable"]):
                     self._step_recorded(group)
-            elif DISPATCHING and any(p._dispatches or (p._meta is not None and p._meta.grad is not None and p._meta.grad._dispatches)
+            elif (DISPATCHING or META_DEVICE) and any(p._opaque or (p._meta is not None and p._meta.grad is not None and p._meta.grad._opaque)
                                      for p in group["params"]):  # their classes do it  # fmt: skip
                 with set_grad_enabled(False):
                     self._step_recorded(group)

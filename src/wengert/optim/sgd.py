@@ -81,7 +81,7 @@ class SGD(PerParameter):
         state = self.state[p]
         first = state.get("momentum_buffer") is None
         if first:
-            state["momentum_buffer"] = zeros_like(p) if p._dispatches else wrap(np.empty_like(p._data))
+            state["momentum_buffer"] = zeros_like(p) if p._opaque else wrap(np.empty_like(p._data))
         return state, (first,)
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:

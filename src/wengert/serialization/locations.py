@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from ..tensor.storage import UntypedStorage
 
-_ELSEWHERE = ("cuda", "mps", "meta", "hpu", "xpu", "mtia")
+_ELSEWHERE = ("cuda", "mps", "hpu", "xpu", "mtia")
 
 
 def location_tag(storage: UntypedStorage) -> str:
@@ -19,7 +19,8 @@ def location_tag(storage: UntypedStorage) -> str:
 
 def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
     """The storage at ``location``. Raises ``RuntimeError`` if this machine has no such place."""
-    if location == "cpu":
+    if location in ("cpu", "meta"):
+        storage.meta = location == "meta"
         return storage
     kind = location.partition(":")[0]
     if kind not in _ELSEWHERE:

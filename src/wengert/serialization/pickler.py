@@ -128,6 +128,8 @@ def _reduced(tensor: Tensor) -> Any:
 
 def _plain(tensor: Tensor) -> Any:
     _warn_of_hooks(tensor)
+    if tensor.is_meta:
+        return rebuild.rebuild_meta_tensor_no_storage, (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad)
     storage, offset, size, stride, dtype, requires_grad = rebuild.to_parts(tensor)
     args: tuple[Any, ...] = (_StorageOf(storage, dtype), offset, tuple(size), stride, requires_grad, OrderedDict())
     marks = rebuild.marks_of(tensor)

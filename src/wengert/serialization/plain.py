@@ -10,7 +10,7 @@ from typing import Any
 
 from ..arrays import dtypes as dt
 from ..tensor.tensor import Parameter, Tensor
-from .rebuild import from_parts, marked, marks_of, to_parts
+from .rebuild import from_parts, marked, marks_of, rebuild_meta_tensor_no_storage, to_parts
 
 _KINDS = {"Tensor": Tensor, "Parameter": Parameter}
 
@@ -27,7 +27,7 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     kind = type(tensor)
     name = next((name for name, known in _KINDS.items() if kind is known), kind)
     state = dict(tensor.__dict__) or None
-    return rebuild_tensor, (storage, offset, size, stride, dtype.name, requires_grad, name, state, marks_of(tensor))
+    return rebuild_tensor, (None if tensor.is_meta else storage, offset, size, stride, dtype.name, requires_grad, name, state, marks_of(tensor))
 
 
 def rebuild_tensor(
@@ -42,7 +42,10 @@ def rebuild_tensor(
     marks: dict[str, bool] | None = None,
 ) -> Any:
     """The tensor that :func:`reduce_tensor` took apart, as an instance of ``kind``."""
-    tensor: Any = marked(from_parts(storage, offset, size, stride, dt.by_name(dtype)), marks)
+    if storage is None:
+        tensor: Any = rebuild_meta_tensor_no_storage(dt.by_name(dtype), size, stride, False)
+    else:
+        tensor = marked(from_parts(storage, offset, size, stride, dt.by_name(dtype)), marks)
     cls = _KINDS[kind] if isinstance(kind, str) else kind
     if cls is not Tensor:
         tensor = Tensor._make_subclass(cls, tensor)

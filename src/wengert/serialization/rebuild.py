@@ -36,6 +36,8 @@ def from_parts(
     """The tensor that :func:`to_parts` took apart; its memory is the storage's."""
     if type(storage) is not UntypedStorage:
         raise RuntimeError(f"a tensor is rebuilt from a storage, got {type(storage).__name__}")
+    if storage.meta:
+        return rebuild_meta_tensor_no_storage(dtype or storage.dtype, size, stride, requires_grad)
     tensor = wrap(look_at(storage, offset, tuple(size), tuple(stride), dtype))
     return tensor._require() if requires_grad else tensor
 
@@ -120,6 +122,13 @@ def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, re
     return data.to(dtype=dtype, device=device)._require(bool(requires_grad))
 
 
+def rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor of the device ``meta``, which has no numbers."""
+    from ..tensor.creation import empty_strided
+
+    return empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=bool(requires_grad))
+
+
 def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     """A sparse tensor from its indices, its values, its shape and, in files that are not old, whether it is coalesced.
 
@@ -151,5 +160,5 @@ def encode(text: str, encoding: str) -> bytes:
 
 _PLAIN = (
     rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter, rebuild_parameter_with_state,
-    rebuild_device_tensor_from_cpu_tensor,
+    rebuild_device_tensor_from_cpu_tensor, rebuild_meta_tensor_no_storage,
 )  # fmt: skip

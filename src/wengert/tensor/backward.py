@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays.dtypes import of
 from ..arrays.errors import warn_once
+from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import plain
 from ..graph import node as node_module
 from ..graph.engine import below, leads_to, reachable, run
@@ -15,7 +16,7 @@ from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
 from .meta import CopySlices, Nowhere, edge_of, requires_grad
-from .spaces import RAW, RECORDED
+from .spaces import RAW, RECORDED, without_numbers
 from .tensor import Tensor as Tensor_
 from .types import preserve_format
 
@@ -224,7 +225,7 @@ def _zeros(t: Any, create_graph: bool) -> Tensor_:
     """The gradient of an input that nothing depends on."""
     if isinstance(t, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    if t._dispatches:
+    if t._opaque:
         from .creation import zeros_like
 
         zeros = zeros_like(t.detach())
@@ -249,6 +250,8 @@ def _in_tensors(create_graph: bool, vectors: Any, roots: Any) -> bool:
         return True
     if call.DISPATCHING and _dispatches(vectors):
         return True
+    if META_DEVICE and any(isinstance(t, Tensor_) and t.is_meta for t in roots):  # rules have no numbers to work on
+        return True
     return call.Batched_ is not None and vectors is not None and any(type(v) is call.Batched_ for v in vectors)
 
 
@@ -267,10 +270,14 @@ def _keeps_tensors(roots: Any) -> bool:
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool) -> None:
     before = modes()
     set_modes(SILENT if before is RECORD and not create_graph else before.with_(grad=create_graph, inference=False))
+    if META_DEVICE:
+        without_numbers.set(in_tensors and any(g is not None and g.is_meta for _, g in edges))
     try:
         run(edges, RECORDED if in_tensors else RAW, retain, needed, captures)
     finally:
         set_modes(before)
+        if META_DEVICE:
+            without_numbers.set(False)
 
 
 def _mapped(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_graph: bool, allow_unused: Any, materialize_grads: bool) -> Any:
@@ -318,7 +325,7 @@ def _plain_seed(t: Any, g: Any) -> Any:
         if g._data.shape != data.shape or g._data.dtype is not data.dtype or type(g._data) is not np.ndarray:
             return None
         return g._data
-    if data.size != 1 or data.dtype.kind != "f":
+    if data.size != 1 or data.dtype.kind != "f" or type(data) is Ghost:
         return None
     return np.ones(data.shape, data.dtype)
 
@@ -414,7 +421,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if dtype.kind not in "fV":
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {_dtype_name(dtype)}")
-            if create_graph and not edge and (type(t) in call.DISPATCHING or modes().dispatch):
+            if not edge and (t.is_meta or (create_graph and (type(t) in call.DISPATCHING or modes().dispatch))):
                 from .creation import ones_like
 
                 seeds.append(ones_like(t, memory_format=preserve_format))

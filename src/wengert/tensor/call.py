@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
-from ..arrays.ghost import Ghost
+from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.layouts import in_order_of
 from ..arrays.lazy import Lazy, address, plain, put, through
 from ..graph.modes import Modes, modes, set_modes
@@ -81,6 +81,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if level is not None:
             return within(m, level, level.run, op, args, out)
     inputs, raw = convert(op, args)
+    if META_DEVICE:
+        check_devices(op, inputs)
     if op.name == "view" and is_type(args[1]) and not m.dispatch:
         return seen_as(inputs["input"], raw, op, m)
     early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
@@ -119,7 +121,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     for i, a in enumerate(arrays):
         if type(a) is not np.ndarray and type(a) is not Lazy and type(a) is not Ghost:
             a = np.asarray(a)
-        if layout and type(a) is not Lazy and not (layout == "rows" and a.flags.c_contiguous):
+        if layout and type(a) is np.ndarray and not (layout == "rows" and a.flags.c_contiguous):
             a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
         looking = source is not None and (op.view is True or looks_at(a, source._data))
         if given is not None and isinstance(given[i], Tensor_) and not (m.inference and type(given[i]) is Tensor_):
@@ -352,11 +354,13 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
     for p in op.promoted:
         v = raw[p]
         if type(v) is list:
-            raw[p] = [x if x is None or x.dtype is d or type(x) is Ghost else x.astype(d) for x in v]
+            raw[p] = [x if x is None or x.dtype is d else x.astype(d) for x in v]
         elif type(v) is np.ndarray:
             if v.dtype is not d:
                 raw[p] = v.astype(d if v.ndim else number)
-        elif v is not None and type(v) is not Ghost:  # (what has no numbers is the class's to convert)
+        elif type(v) is Ghost:
+            raw[p] = v.astype(d)
+        elif v is not None:
             raw[p] = scalar(v, number)
 
 
@@ -372,6 +376,10 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
     """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of float32."""
+    if META_DEVICE and any(ghostly(v) for v in raw.values()):
+        from . import shapes
+
+        return shapes.forward(op, raw)
     if (op.kernel is not None and op.promote) or op.opmath:
         d = next((a.dtype for a in map(raw.get, op.tensors) if type(a) is np.ndarray and dt.is_half(a.dtype)), None)
         if d is not None:
@@ -382,6 +390,18 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
             raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
         return through(op.forward, *positional(op, raw), **keywords(op, raw))
     return op.forward(*positional(op, raw), **keywords(op, raw))
+
+
+def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
+    """Refuse tensors with numbers beside tensors of the device ``meta``."""
+    from . import shapes
+
+    shapes.check_devices(op, inputs)
+
+
+def ghostly(v: Any) -> bool:
+    """Whether a converted argument has no numbers, being on the device ``meta``."""
+    return (type(v) is Ghost and v.device == "meta") or (type(v) is list and any(type(x) is Ghost and x.device == "meta" for x in v))
 
 
 def half(op: Operator, raw: dict[str, Any], d: np.dtype) -> Any:
@@ -423,21 +443,24 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     from .outs import check_memory, check_type
 
     for a, t in zip(arrays, targets):
-        a = np.asarray(a)
+        a = a if type(a) is Ghost else np.asarray(a)
         check_type(op.name, a.dtype, t._data.dtype)
         if overlapping(t._data):
             raise RuntimeError(OVERLAP)
         check_memory(op, t._data, [x._data for x in flat if x._vc is t._vc], a.nbytes)
         check_normal(t, m)
     for a, t in zip(arrays, targets):
-        a = np.asarray(a)
+        a = a if type(a) is Ghost else np.asarray(a)
         if m.mutation is not None:
             m.mutation.before_write(t)
         if t._data.shape != a.shape:
             if t._data.size:
                 warn_resized(t._data.shape, a.shape)
-            t._data = np.empty(a.shape, t._data.dtype)
-        put(t._data, a)
+            t._data = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
+        if type(a) is Ghost is not type(t._data):
+            a._refuse()
+        if type(t._data) is not Ghost:
+            put(t._data, a)
         bump(t)
     return out
 
@@ -495,6 +518,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             return within(m, level, level.write, op, args)
     target = args[0]
     inputs, raw = convert(op, args)
+    if META_DEVICE:
+        check_devices(op, inputs)
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
     recording = recording and target._data.dtype.kind in "fcV"  # integers take the values alone
     stale = m.grad and not recording and isinstance(target, Tensor_) and requires_grad(target)  # nothing depends on its old values any more
@@ -525,7 +550,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         for name, value in zip(op.aux, y[1:]):
             raw[name] = value
         y = y[0]
-    if y is not a:
+    if y is not a and type(y) is not Ghost:
         y = np.asarray(y)
     check_cast(y.dtype, a.dtype)
     check_shape(y.shape, a.shape)
@@ -534,7 +559,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         raw["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
         first = op.params[0]
         if first in op.saved:  # some rule needs the value that is about to be overwritten
-            raw[first] = a if own else a.copy()  # (tensors that dispatch copy themselves)
+            raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
         if own:
             from .wrappers import record_write
 
@@ -549,7 +574,9 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         from .dispatch import dispatched_inplace
 
         dispatched_inplace(op, args, m)
-    else:
+    elif type(a) is not Ghost:
+        if type(y) is Ghost:
+            y._refuse()
         put(a, y, y != a if overlapping(a) else True)
     if not m.below:  # where it is the call above that counts
         bump(target)

@@ -14,9 +14,10 @@ from .call import bump, check_writable
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .record import called, undifferentiable
+from .shapes import NO_DATA
 from .spaces import RECORDED
 from .tensor import Tensor
-from .types import contiguous_format, on_cpu, preserve_format
+from .types import CPU, contiguous_format, on_cpu, placed, preserve_format
 from .types import device as device_type
 
 
@@ -28,7 +29,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         if isinstance(a, dt.dtype):
             dtype = a
         elif isinstance(a, Tensor):
-            dtype = a.dtype
+            dtype, device = a.dtype, a.device
         elif isinstance(a, (str, device_type)):
             device = a
         elif isinstance(a, bool):
@@ -38,8 +39,12 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         elif a is not None:
             raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
     if other is not None:
-        dtype = other.dtype
-    on_cpu(device)
+        dtype, device = other.dtype, other.device
+    if device is not None and device is not CPU and placed(device) is not None:
+        if not self.is_meta:
+            return _moved(self, dtype, copy, memory_format)
+    elif device is not None and self.is_meta:
+        raise NotImplementedError(NO_DATA)
     if len(flags) > 1:
         copy = flags[1]  # the first is non_blocking
     kept = memory_format is None or format_name(memory_format) == "preserve_format"
@@ -49,6 +54,19 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     if not copy and (kept or seems(self._data) == format_name(memory_format)):
         return self
     return called(self.clone() if kept else self.clone(memory_format=memory_format), "ToCopyBackward0")
+
+
+def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
+    """``to("meta")``: the shape and the type; what was recorded leads back to this tensor."""
+    from .creation import without_numbers
+
+    if modes().grad and requires_grad(self):
+        found = called(to(self, dtype=dtype, memory_format=memory_format, copy=True), "ToCopyBackward0")
+    else:
+        found = Tensor._wrap(self._data)
+    array = without_numbers(found._data)
+    found._data = array if dtype is None else array.astype(dtype.np)
+    return found
 
 
 def _to(name: str, target: Any) -> Any:
@@ -63,7 +81,7 @@ def _to(name: str, target: Any) -> Any:
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
     """The name of the tensor's type, or the tensor in another type."""
     if dtype is None:
-        return f"torch.{dt.scalar_name(self._data.dtype)}Tensor"
+        return f"torch.{'meta.' if self.is_meta else ''}{dt.scalar_name(self._data.dtype)}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
         found = next((k for k, v in dt.SCALAR_NAMES.items() if v == name), None)
@@ -107,7 +125,9 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor on the CPU, where it is."""
+    """The tensor on the CPU, where it is (but for one that has no numbers)."""
+    if self.is_meta:
+        raise NotImplementedError(NO_DATA)
     return self
 
 
@@ -232,7 +252,9 @@ def untyped_storage(self: Tensor) -> Any:
     """
     from .storage import window
 
-    return window(self._data)[0]
+    found = window(self._data)[0]
+    found.meta = self.is_meta
+    return found
 
 
 def storage_type(self: Tensor) -> Any:

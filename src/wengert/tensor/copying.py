@@ -23,9 +23,11 @@ def memory_of(t: Tensor) -> np.ndarray:
 
 def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
     """A copy of a leaf; tensors that share memory share it in the copy too."""
-    import copy
+    from ..arrays.ghost import Ghost
 
     seen = t._data
+    if type(seen) is Ghost:
+        return _deep_copy_of(t, seen.like(seen.window), memo)
     whole = memory_of(t) if type(seen) is np.ndarray else seen.copy()
     key = ("wengert memory", id(whole))
     twin = memo.get(key)  # type: ignore[call-overload]
@@ -44,6 +46,12 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
             array = seen.copy()
     else:
         array = twin if twin is not None else seen.copy()
+    return _deep_copy_of(t, array, memo)
+
+
+def _deep_copy_of(t: Tensor, array: Any, memo: dict[int, Any]) -> Any:
+    import copy
+
     new = object.__new__(type(t))
     new._data, new._edge, new._meta, new._vc = array, None, None, new_version()
     memo[id(t)] = new

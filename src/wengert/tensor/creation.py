@@ -12,20 +12,23 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import fresh
 from ..arrays.errors import warn, warn_once
+from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
 from . import call
 from .meta import INFERENCE_VERSION, meta_of
 from .meta import requires_grad as is_recorded
 from .tensor import Tensor
-from .types import Size, on_cpu, shape_of, strided
+from .types import Size, placed, shape_of, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
-    """A tensor around a new array, a leaf that requires a gradient if asked."""
+def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor:
+    """A tensor around a new array, a leaf that requires a gradient if asked. ``where``: None, or the device that has no numbers."""
+    if where is not None:
+        array = without_numbers(array)
     t = Tensor._wrap(array)
     if modes().inference:
         t._vc = INFERENCE_VERSION
@@ -34,6 +37,18 @@ def finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         meta_of(t).requires_grad = True
     return t
+
+
+def without_numbers(array: Any) -> Any:
+    """What a tensor of the device ``meta`` holds in the place of ``array``."""
+    from .shapes import ghost
+
+    return ghost(array)
+
+
+def unmade(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None) -> Any:
+    """A ghost of this shape on the device ``meta``; no memory is asked for."""
+    return Ghost.of(shape, strides, 0, dtype, "meta")
 
 
 def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
@@ -171,7 +186,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     >>> torch.tensor(2.5, dtype=torch.float64, requires_grad=True)
     tensor(2.5000, dtype=torch.float64, requires_grad=True)
     """
-    on_cpu(device)
+    where = placed(device, data if isinstance(data, Tensor) else None)
     if isinstance(data, Tensor):
         import warnings
 
@@ -186,15 +201,20 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray with "
             "numpy.array() before converting to a tensor."
         )
-    return finish(array_of(data, None if dtype is None else np_dtype(dtype)), requires_grad)
+    if where is not None and isinstance(data, Tensor):
+        return finish(data._data if dtype is None else data._data.astype(np_dtype(dtype)), requires_grad, where)
+    return finish(array_of(data, None if dtype is None else np_dtype(dtype)), requires_grad, where)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory and history where possible."""
-    on_cpu(device)
+    where = placed(device)
     d = None if dtype is None else np_dtype(dtype)
     if isinstance(data, Tensor):
+        data = data if device is None else data.to(device)
         return data if d is None or data._data.dtype == d else data.to(dtype)
+    if where is not None:
+        return finish(array_of(data, d), False, where)
     if isinstance(data, np.ndarray) and (d is None or data.dtype == d):
         return from_numpy(data)
     return finish(array_of(data, d))
@@ -312,7 +332,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor of the default floating type (or ``dtype``)."""
-    return finish(np.asarray(s).astype(np_dtype(dtype)), requires_grad)
+    return finish(np.asarray(s).astype(np_dtype(dtype)), requires_grad, placed(device))
 
 
 # -- from sizes -------------------------------------------------------------------------------------------------------
@@ -323,14 +343,15 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
 
     def sized(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
               requires_grad: bool = False, names: Any = None, memory_format: Any = None) -> Tensor:  # fmt: skip
-        if device is not None:
-            on_cpu(device)
+        where = None if device is None else placed(device)
         if layout is not None and layout is not strided:
             return _nothing_stored(name, shape_of(size), layout, dtype, requires_grad)
         shape = shape_of(size)
         _check_sizes(shape, name)
         if out is not None:
             return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), name, requires_grad)
+        if where is not None:
+            return finish(unmade(shape, np_dtype(dtype), None if memory_format is None else format_strides(shape, memory_format)), requires_grad)
         if memory_format is not None:
             return finish(blank(shape, np_dtype(dtype), format_strides(shape, memory_format), make), requires_grad)
         return finish(make(shape, np_dtype(dtype)), requires_grad)
@@ -346,12 +367,16 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         if input.layout is not strided or (layout is not None and layout is not strided):
             raise _only_strided(name + "_like")
         a = input._data
+        if placed(device, input) is not None:
+            return finish(unmade(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format)), requires_grad)
         return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
 
     def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
             requires_grad: bool = False) -> Tensor:  # fmt: skip
         shape = shape_of(size)
         _check_sizes(shape, name)
+        if placed(device, self) is not None:
+            return finish(unmade(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
         return finish(make(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
 
     sized.__name__, like.__name__, new.__name__ = name, name + "_like", "new_" + name
@@ -445,7 +470,7 @@ empty, empty_like, new_empty = _sized("empty", fresh.empty, "with whatever the m
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A tensor of shape ``size`` filled with ``fill_value``, whose type it takes unless ``dtype`` says otherwise."""
-    on_cpu(device)
+    where = placed(device)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
@@ -457,6 +482,8 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
         d = out_type(out, dtype, dt.default_float())
         return write_out(out, np.full(shape, np.asarray(value).astype(d), d), "full", requires_grad)
     d = np_dtype(dtype) if dtype is not None else (dt.of_python(value) or dt.default_float())
+    if where is not None:
+        return finish(unmade(shape, d), requires_grad)
     return finish(np.full(shape, np.asarray(value).astype(d), d), requires_grad)
 
 
@@ -466,6 +493,8 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
     d = np_dtype(dtype, input._data.dtype)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if placed(device, input) is not None:
+        return finish(unmade(input._data.shape, d, layout_like(input._data, memory_format)), requires_grad)
     a = blank(input._data.shape, d, layout_like(input._data, memory_format))
     a[...] = np.asarray(value).astype(d)
     return finish(a, requires_grad)
@@ -474,7 +503,8 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 @_by_example
 def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
     """A tensor of the type of this one filled with ``fill_value``."""
-    return full(size, fill_value, dtype=dt.of(np_dtype(dtype, self._data.dtype)), requires_grad=requires_grad)
+    d = dt.of(np_dtype(dtype, self._data.dtype))
+    return full(size, fill_value, dtype=d, device=placed(device, self), requires_grad=requires_grad)
 
 
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
@@ -484,7 +514,7 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
         )
-    return finish(array_of(data, np_dtype(dtype, self._data.dtype)), requires_grad)
+    return finish(array_of(data, np_dtype(dtype, self._data.dtype)), requires_grad, placed(device, self))
 
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
@@ -494,7 +524,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         return new_empty(self, *(args or (0,)), device=device)
     if isinstance(data, Tensor) and data._data.dtype != self._data.dtype:
         raise TypeError(f"expected a tensor of type {dt.scalar_name(self._data.dtype)} (got {dt.scalar_name(data._data.dtype)})")
-    return finish(array_of(data, self._data.dtype))
+    return finish(array_of(data, self._data.dtype), False, placed(device, self))
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -505,7 +535,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     >>> torch.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
     (12, 1, 3)
     """
-    on_cpu(device)
+    where = placed(device)
     shape, order = shape_of((size,)), tuple(physical_layout)
     if len(shape) != len(order):
         raise RuntimeError(
@@ -517,6 +547,8 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
             raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {i})")
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
+    if where is not None:
+        return finish(unmade(shape, np_dtype(dtype), strides_for(shape, order)), requires_grad)
     return finish(blank(shape, np_dtype(dtype), strides_for(shape, order)), requires_grad)
 
 
@@ -528,6 +560,8 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = No
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})")
     if builtins.any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
+    if placed(device) is not None:
+        return finish(unmade(shape, d, steps), requires_grad)
     count = 1 + builtins.sum((n - 1) * s for n, s in zip(shape, steps)) if builtins.all(shape) else 0
     flat = fresh.empty(count, d)
     return finish(np.lib.stride_tricks.as_strided(flat, shape, [s * d.itemsize for s in steps]), requires_grad)

@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.errors import warn_once
+from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain
 from ..graph.modes import modes
 from . import call
 from .geometry import Geometry
 from .meta import requires_grad
+from .spaces import without_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 
 
 class Exchange(Geometry):
@@ -26,6 +31,10 @@ class Exchange(Geometry):
         """The value of a one-element tensor as a Python number."""
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        if self.is_meta:
+            if without_numbers.get():  # a gradient rule asks which way to go: both lead to the same shapes
+                return self._data.dtype.type(0).item()
+            raise RuntimeError(NO_ITEM)
         value = self._data.item()
         return float(value) if self._data.dtype.kind == "V" else value
 
@@ -41,6 +50,8 @@ class Exchange(Geometry):
         """
         if not force and modes().grad and requires_grad(self):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self.is_meta:
+            raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
         if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
             raise TypeError("Got unsupported ScalarType BFloat16")
         found = plain(self._data)
@@ -74,7 +85,7 @@ class Exchange(Geometry):
 
     def __bool__(self) -> bool:
         if self._data.size == 1:
-            return bool(self._data)
+            return bool(self.item() if type(self._data) is Ghost else self._data)
         if self._data.size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
@@ -109,7 +120,7 @@ class Exchange(Geometry):
     def __index__(self) -> int:
         if self._data.size != 1 or self._data.dtype.kind not in "iub":
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self._data.item())
+        return int(self.item())
 
     def __len__(self) -> int:
         if self._data.ndim == 0:

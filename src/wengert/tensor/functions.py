@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.layouts import lay
 from ..graph.modes import modes
 from ..graph.node import next_sequence
@@ -19,7 +20,7 @@ from ..ops.operator import TABLE, Composite, Operator
 from . import call as call_module
 from .call import DISPATCHING, KNOWN, PLAIN
 from .record import rename, told
-from .spaces import RECORDED
+from .spaces import RECORDED, within
 from .whole import enclose
 
 if TYPE_CHECKING:
@@ -107,7 +108,17 @@ def _composite(op: Composite) -> Callable[..., Any]:
         out = kwargs.pop("out", None)
         observers = m.observers
         since = next_sequence() if whole else 0
-        if observers:
+        if META_DEVICE and not within.get():
+            token = within.set(True)
+            try:
+                answer = define(RECORDED, *args, **kwargs)
+            finally:
+                within.reset(token)
+            if any(isinstance(v, call_module.Tensor_) and v.is_meta for v in args):
+                from .shapes import all_without
+
+                answer = all_without(answer)
+        elif observers:
             answer = _observed(op.name, define, observers)(RECORDED, *args, **kwargs)
         else:
             answer = define(RECORDED, *args, **kwargs)
@@ -129,6 +140,8 @@ def _laid(answer: Any, layout: str, source: Any) -> Any:
     if type(answer) not in PLAIN or type(source) not in PLAIN:
         return answer
     y = answer._data
+    if type(y) is Ghost and y.meta:
+        answer._data = y.laid(lay(y.window, layout, (getattr(source._data, "window", source._data),)))
     if type(y) is not np.ndarray:
         return answer
     if layout != "columns" and y.flags.c_contiguous and (layout == "rows" or source._data.flags.c_contiguous):

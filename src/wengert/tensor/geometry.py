@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
 from .meta import INFERENCE_VERSION
-from .types import CPU, Size, contiguous_format, strided
+from .types import CPU, META, Size, contiguous_format, device, strided
 
 if TYPE_CHECKING:
     from ..graph.node import Node
@@ -34,8 +35,11 @@ class Geometry(Methods):
     layout = strided
     is_xla = is_ipu = is_maia = False
     is_sparse_csr = False
-    is_sparse = is_cuda = is_quantized = is_mkldnn = is_mps = is_meta = is_nested = is_xpu = False
-    is_cpu = True
+    is_sparse = is_quantized = is_mkldnn = is_mps = is_nested = is_xpu = False
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    _opaque = property(lambda self: self._dispatches or type(self._data) is Ghost)  # whether one cannot look at its numbers
+    is_meta = property(lambda self: type(self._data) is Ghost and self._data.device == "meta")
     names = property(lambda self: (None,) * self._data.ndim)
 
     @property
@@ -58,7 +62,8 @@ class Geometry(Methods):
 
     @property
     def device(self) -> Any:
-        return CPU
+        a = self._data
+        return CPU if type(a) is not Ghost else META if a.device == "meta" else device(a.device)
 
     @property
     def ndim(self) -> int:
@@ -89,7 +94,8 @@ class Geometry(Methods):
         return self._data.nbytes
 
     def get_device(self) -> int:
-        return -1
+        where = self.device
+        return -1 if where.type in ("cpu", "meta") or where.index is None else where.index
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, in elements."""
@@ -113,7 +119,7 @@ class Geometry(Methods):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return address(self._data) if self._data.size else 0
+        return address(self._data) if self._data.size and type(self._data) is not Ghost else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in order."""

@@ -193,7 +193,7 @@ def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
-    key = tuple(slice(None) if i is None else np.zeros(i._data.shape, i._data.dtype) if i._dispatches else i._data for i in indices)
+    key = tuple(slice(None) if i is None else np.zeros(i._data.shape, i._data.dtype) if i._opaque else i._data for i in indices)
     try:
         return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
     except IndexError as error:
@@ -295,7 +295,7 @@ def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
         if k is None:
             rows.append(None)
         elif k._data.dtype == bool:
-            if k._dispatches:
+            if k._opaque:
                 rows += (k if k._data.ndim else k.reshape(1)).nonzero().unbind(1)
                 continue
             found = np.nonzero(k._data) if k._data.ndim else np.nonzero(k._data.reshape(1))
@@ -316,7 +316,7 @@ def _consumes(k: Any) -> int:
 
 
 def _row(x: Tensor) -> Any:
-    return x.item() if x._dispatches else x._data
+    return x.item() if x._opaque else x._data
 
 
 def _tidy(k: Any) -> Any:
@@ -332,15 +332,15 @@ def _tidy(k: Any) -> Any:
         d = k._data.dtype
         if d.kind in "iu":
             if k._data.ndim == 0:
-                return k if type(k) is call.Batched_ else int(k.item() if k._dispatches else k._data)
+                return k if type(k) is call.Batched_ else int(k.item() if k._opaque else k._data)
             if d.char == "B":
                 warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
-                return k.to(dt.bool_) if k._dispatches else Tensor._wrap(k._data.astype(bool))
+                return k.to(dt.bool_) if k._opaque else Tensor._wrap(k._data.astype(bool))
             return k
         if d.kind == "b":
             if type(k) is call.Batched_:
                 raise RuntimeError(_NO_MASK)
-            return bool(k if k._dispatches else k._data) if k._data.ndim == 0 else k
+            return bool(k if k._opaque else k._data) if k._data.ndim == 0 else k
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if isinstance(k, (np.bool_,)):
         return bool(k)

@@ -110,6 +110,8 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
 
         raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(a.dtype)}")
     follows = tuple(shape) == a.shape and like.__class__ is not call.Batched_ and not a.flags.c_contiguous
+    if like.is_meta:  # nothing is drawn
+        return np.ones((1,) * len(shape), np.bool_)
     return default_generator.dropout_mask(tuple(shape), 1.0 - p, a.strides if follows else None)
 
 
@@ -244,6 +246,8 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
 def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any:
     from .random import default_generator
 
+    if input.is_meta:
+        return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
     slopes = default_generator.rrelu_slopes(input._data, lower, upper)
     scale = inplace_function("masked_scale") if inplace else function("masked_scale")
     return called(scale(input, slopes, 1.0), "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
@@ -344,7 +348,7 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
             f"weight tensor of shape: {list(weight.shape)}"
         )
     _class_shapes(input, target)
-    if any(x is not None and (type(x) is call.Batched_ or x._dispatches) for x in (target, weight)) or type(input) is call.Batched_:
+    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in (target, weight)) or type(input) is call.Batched_:
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     w = None if weight is None else weight._data
     labels = target._data
@@ -461,7 +465,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
     given = (input, running_mean, running_var, weight, bias)
-    if any(x is not None and (type(x) is call.Batched_ or x._dispatches) for x in given):
+    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in given):
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         mean, var = running_mean._data, running_var._data
@@ -522,12 +526,12 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     rows = input.reshape(1, n * c, *input.shape[2:])
     means = [
-        None if r is None else r.repeat(n) if r._dispatches else type(input)._wrap(np.tile(r._data, n)) for r in (running_mean, running_var)
+        None if r is None else r.repeat(n) if r._opaque else type(input)._wrap(np.tile(r._data, n)) for r in (running_mean, running_var)
     ]
     out = batch_norm(rows, *means, None, None, True, momentum, eps).reshape(input.shape)
     for running, repeated in zip((running_mean, running_var), means):
         if running is not None and repeated is not None:
-            if running._dispatches:
+            if running._opaque:
                 running.copy_(repeated.reshape(n, c).mean(0))
                 continue
             running._data[...] = repeated._data.reshape(n, c).mean(0)

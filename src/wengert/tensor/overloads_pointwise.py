@@ -12,6 +12,7 @@ from ..graph.modes import modes
 from . import call
 from .functions import dunder, function, inplace_function
 from .overloads import FUNCTIONS, METHODS, overload
+from .shapes import no_numbers
 from .tensor import Tensor, wrap
 
 _clamp, _clamp_tensor = function("clamp"), function("clamp_tensor")
@@ -154,6 +155,8 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
             "feature."
         )
     close = _isclose(input, other, rtol, atol, equal_nan)
+    if close.is_meta:
+        return bool(close.all())
     return bool(close._data.all() if type(close) is Tensor else close.all())
 
 
@@ -174,6 +177,8 @@ def equal(input: Any, other: Any) -> bool:
 
         if modes().dispatch or dispatching((input, other)):
             return ask(aten.equal.default, equal, False, (input, other), {}, modes())  # type: ignore[no-any-return]
+    if input.is_meta or other.is_meta:
+        raise no_numbers("equal")
     return np.array_equal(input._data, other._data)
 
 

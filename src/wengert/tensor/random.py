@@ -13,12 +13,12 @@ from ..arrays import random as streams
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels, modes
-from .creation import finish, np_dtype, out_type, refuse_recorded, write_out
+from .creation import finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .outs import check_memory
 from .tensor import Tensor
-from .types import CPU, on_cpu, shape_of
+from .types import CPU, META, on_cpu, placed, shape_of
 
 
 class Generator(streams.Generator):
@@ -148,8 +148,7 @@ def _filling(f: Any) -> Any:
 
 
 def _made(name: str, draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
-    if device is not None:
-        on_cpu(device)
+    where = placed(device)
     shape = shape_of(size)
     for n in shape:
         if n < 0:
@@ -158,6 +157,8 @@ def _made(name: str, draw: Any, size: Any, out: Any, dtype: Any, device: Any, re
         from .batching.random import made
 
         return made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
+    if where is not None:
+        return finish(unmade(shape, np_dtype(dtype)), requires_grad)
     if out is not None:
         refuse_recorded(out, name)  # before anything is drawn
         return write_out(out, draw(shape, out_type(out, dtype, dt.default_float())), name)
@@ -190,7 +191,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = np_dtype(dtype, dt.I64 if out is None else out._data.dtype)
-    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (size,), out, dtype, device, requires_grad)
+    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (size,), out, dt.of(d), device, requires_grad)
 
 
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -200,6 +201,8 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
         from .batching.random import made
 
         return made(lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
+    if placed(device) is not None:
+        return finish(unmade((int(n),), np_dtype(dtype, dt.I64)), requires_grad)
     found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))
     if out is not None:
         return write_out(out, found, "randperm")
@@ -214,10 +217,12 @@ def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarra
     return found
 
 
-def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool, memory_format: Any) -> Tensor:
+def _like(draw: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool, memory_format: Any) -> Tensor:
     """Fill in the order of the memory that ``empty_like`` would give: the input's if it is dense, else row-major."""
     a, d = input._data, np_dtype(dtype, input._data.dtype)
     strides = layout_like(a, memory_format)
+    if placed(device, input) is not None:
+        return finish(unmade(a.shape, d, strides), requires_grad)
     if strides is None:
         return finish(draw(a.shape, d, True), requires_grad)
     found = in_memory_order(lambda s: draw(s, d, False), a.shape, strides)
@@ -230,14 +235,14 @@ def _like(draw: Any, input: Tensor, dtype: Any, requires_grad: bool, memory_form
 def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1) in the shape and type of ``input``."""
-    return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, requires_grad, memory_format)
+    return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, device, requires_grad, memory_format)
 
 
 @by_map("shape")
 def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
                memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers in the shape and type of ``input``."""
-    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, requires_grad, memory_format)
+    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, device, requires_grad, memory_format)
 
 
 @by_map("shape")
@@ -249,7 +254,7 @@ def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, d
         high = row.pop()
     if low is None:
         low = row.pop() if row else 0
-    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, requires_grad, memory_format)
+    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, device, requires_grad, memory_format)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,
@@ -269,6 +274,8 @@ def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not isinstance(std, Tensor) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if any(t.is_meta for t in tensors):
+        return (mean + std).detach()
     if isinstance(std, Tensor) and std._data.size and (std._data < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = np.broadcast_shapes(*(t._data.shape for t in tensors))
@@ -290,6 +297,8 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """One with probability ``input`` (or ``p``) for each element, else zero."""
     s = _stream(generator)
     a = input._data
+    if input.is_meta:
+        return _without_gradient(finish(a, False, META), input)
     found = s.bernoulli_array(a) if p is None else s.bernoulli(a.shape, float(p), a.dtype)
     if out is not None:
         if out._vc is input._vc:
@@ -308,6 +317,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
     if out is not None and out._data.dtype != np.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._data.dtype)}")
+    if input.is_meta:
+        return finish(unmade((*input.shape[:-1], int(num_samples)), dt.I64))
     found = _stream(generator).multinomial(input._data, int(num_samples), replacement)
     return finish(found) if out is None else write_out(out, found, "multinomial")
 
@@ -315,7 +326,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 @by_map("numbers")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
-    return _without_gradient(finish(_stream(generator).poisson(input._data)), input, "PoissonBackward0")
+    found = finish(input._data, False, META) if input.is_meta else finish(_stream(generator).poisson(input._data))
+    return _without_gradient(found, input, "PoissonBackward0")
 
 
 @by_map("numbers")
@@ -352,6 +364,8 @@ def _filled(t: Tensor, draw: Any, node: str) -> Tensor:
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._data
+    if t.is_meta:
+        return inplace_function("zero")(t)
     return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides), node)
 
 
@@ -388,7 +402,7 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
     s = _stream(generator)
-    if isinstance(p, Tensor):
+    if isinstance(p, Tensor) and not self.is_meta:
         probabilities = np.broadcast_to(p._data, self._data.shape)
         found = s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype)
         return inplace_function("assign")(self, found, "BernoulliBackward1")

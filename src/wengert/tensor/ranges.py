@@ -11,7 +11,7 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import refuse_overflow
 from .creation import finish, np_dtype, out_type, write_out
 from .tensor import Tensor
-from .types import on_cpu
+from .types import placed
 
 
 def _number(x: Any) -> Any:
@@ -42,7 +42,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
     >>> torch.arange(3)
     tensor([0, 1, 2])
     """
-    on_cpu(device)
+    where = placed(device)
     if end is None:
         start, (end,) = 0, _numbers("arange", end=start)
     else:
@@ -65,7 +65,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
         a = (start + step * np.arange(count)).astype(d)
     else:
         a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=np.float64)).astype(d)
-    return finish(a, requires_grad) if out is None else write_out(out, a, "arange")
+    return finish(a, requires_grad, where) if out is None else write_out(out, a, "arange")
 
 
 def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
@@ -85,7 +85,7 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     out = options.get("out")
     a = (start + step * np.arange(int(np.floor((end - start) / step)) + 1)).astype(out_type(out, options.get("dtype"), dt.default_float()))
-    return finish(a, options.get("requires_grad", False)) if out is None else write_out(out, a, "range")
+    return finish(a, options.get("requires_grad", False), placed(options.get("device"))) if out is None else write_out(out, a, "range")
 
 
 range_.__name__ = range_.__qualname__ = "range"
@@ -94,15 +94,15 @@ range_.__name__ = range_.__qualname__ = "range"
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
-    on_cpu(device)
-    return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None)
+    where = placed(device)
+    return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None, where)
 
 
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``base`` to the powers ``linspace(start, end, steps)``."""
-    on_cpu(device)
-    return _spaced("logspace", start, end, steps, out, dtype, requires_grad, base)
+    where = placed(device)
+    return _spaced("logspace", start, end, steps, out, dtype, requires_grad, base, where)
 
 
 def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
@@ -117,7 +117,8 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
     return _number(start), _number(end)
 
 
-def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None) -> Tensor:
+def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None,
+            where: Any) -> Tensor:  # fmt: skip
     start, end = _ends(name, start, end, steps)
     steps = int(steps)
     if steps < 0:
@@ -140,20 +141,20 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
     if base is not None:
         a = np.power(wide(base), a)
     a = a.astype(d)
-    return finish(a, requires_grad) if out is None else write_out(out, a, "linspace" if base is None else "logspace")
+    return finish(a, requires_grad, where) if out is None else write_out(out, a, "linspace" if base is None else "logspace")
 
 
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: bool = False) -> Tensor:  # fmt: skip
     """The ``n`` by ``m`` matrix with ones on its diagonal."""
-    on_cpu(device)
+    where = placed(device)
     for i, (name, size) in enumerate((("n", n), ("m", m))):
         if size is not None and not isinstance(size, (int, np.integer, Tensor)):
             raise TypeError(f"eye(): argument '{name}' (position {i + 1}) must be int, not {type(size).__name__}")
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     a = np.eye(n, m, dtype=out_type(out, dtype, dt.default_float()))
-    return finish(a, requires_grad) if out is None else write_out(out, a, "eye")
+    return finish(a, requires_grad, where) if out is None else write_out(out, a, "eye")
 
 
 def _triangle(row: int, col: int) -> None:
@@ -165,13 +166,13 @@ def _triangle(row: int, col: int) -> None:
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
     """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
     _triangle(row, col)
-    return finish(np.stack(np.tril_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)))
+    return finish(np.stack(np.tril_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)), False, placed(device))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
     """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
     _triangle(row, col)
-    return finish(np.stack(np.triu_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)))
+    return finish(np.stack(np.triu_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)), False, placed(device))
 
 
 FUNCTIONS = (arange, range_, linspace, logspace, eye, tril_indices, triu_indices)

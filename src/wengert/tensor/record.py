@@ -106,7 +106,7 @@ class OpNode(Node):
 
     def _rebuild(self, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """The saved value as a tensor with the edge that it had."""
-        if type(array) is not np.ndarray and not hasattr(array, "coalesce"):  # a sparse array is rebuilt too
+        if type(array) is not np.ndarray and type(array) is not Ghost and not hasattr(array, "coalesce"):  # a sparse array is rebuilt too
             if name in self.op.aux or not isinstance(array, (np.generic, np.ndarray)):
                 return array
             array = np.asarray(array)

@@ -19,9 +19,16 @@ def show(t: Any) -> str:
         name = None if node is None else node.name().rpartition("::")[2]
     except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
         name = "Invalid"
+    kind = "tensor" if type(t) in PLAIN else type(t).__name__
+    if t.is_meta:
+        said = t._data.dtype in (dt.default_float(), dt.default_complex(), dt.B1)
+        rest = ("" if said else f", dtype={t.dtype}") + (
+            f", grad_fn=<{name}>" if name is not None else ", requires_grad=True" if t.requires_grad else ""
+        )
+        return f"{kind}(..., device='meta', size={tuple(t.shape)}{rest})"
     return format_tensor(
         plain(t._data), default_dtype=dt.default_float(), grad_fn_name=name,
-        requires_grad=name is None and t.requires_grad, prefix="tensor" if type(t) in PLAIN else type(t).__name__,
+        requires_grad=name is None and t.requires_grad, prefix=kind,
         tangent=_tangent(t),
     )  # fmt: skip
 

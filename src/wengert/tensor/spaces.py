@@ -7,12 +7,13 @@ against either. Beside the operators each has the handful of things that the eng
 from __future__ import annotations
 
 import sys
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.ghost import Ghost
+from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, plain
 from ..arrays.reduce import sum_to
 from ..ops.operator import TABLE, Composite
@@ -165,6 +166,10 @@ class RawSpace:
         return bool(np.all(x))
 
 
+without_numbers: ContextVar[bool] = ContextVar("wengert_without_numbers", default=False)  # whether a walk is one of shapes
+within: ContextVar[bool] = ContextVar("wengert_within", default=False)  # whether operators are called by a composite, which has constants
+
+
 class RecordedSpace:
     """Tensors in, tensors out; every step is an operation that can be differentiated again."""
 
@@ -211,6 +216,8 @@ class RecordedSpace:
 
     @staticmethod
     def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        if META_DEVICE and without_numbers.get():
+            return RAW.wrap(Ghost.of(shape, None, 0, dtype, "meta"))
         return RAW.wrap(np.zeros(shape, dtype))
 
     @staticmethod
@@ -237,7 +244,9 @@ class RecordedSpace:
     def every(x: Any) -> bool:
         while hasattr(x, "level"):  # in a mapped function: of all examples
             x = x.value
-        return bool(x.all() if x._dispatches else x._data.all())
+        if type(x._data) is Ghost and x._data.device == "meta":  # there is nothing to check
+            return True
+        return bool(x.all() if x._opaque else x._data.all())
 
 
 RAW, RECORDED = RawSpace(), RecordedSpace()

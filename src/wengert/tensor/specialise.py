@@ -336,7 +336,7 @@ def _writing(op: Operator, special: bool) -> list[str]:
             f"        if (m is SILENT or (m is RECORD and {free}))) and (d is F32 or d is F64)"
             f" and type({a}._vc) is list and 0 not in {a}._data.strides:",
             f"            try: kernel({', '.join(operands)}, {a}._data)",
-            "            except (ValueError, TypeError): pass",
+            "            except (ValueError, TypeError, RuntimeError): pass",
             f"            else: {a}._vc[0] += 1; return {a}",
         ]
     return lines

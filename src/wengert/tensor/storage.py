@@ -19,12 +19,13 @@ class UntypedStorage:
     count bytes. :func:`storage_of` gives one object per memory for as long as it is in use.
     """
 
-    __slots__ = ("__weakref__", "array")
+    __slots__ = ("__weakref__", "array", "meta")
 
     def __init__(self, array: Any = 0, device: Any = None) -> None:
         if not isinstance(array, np.ndarray):  # a number of bytes, or the bytes
             array = np.zeros(array, np.uint8) if isinstance(array, int) else np.asarray(array, np.uint8)
         self.array = array
+        self.meta = False  # whether tensors that look at it are on the device without numbers
 
     @property
     def _cdata(self) -> int:
@@ -38,9 +39,9 @@ class UntypedStorage:
     @property
     def device(self) -> Any:
         """Where the memory is."""
-        from .types import CPU
+        from .types import CPU, META
 
-        return CPU
+        return META if self.meta else CPU
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -50,10 +51,12 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return address(self.array)
+        return 0 if self.meta else address(self.array)
 
     def bytes(self) -> np.ndarray:
         """The same memory as an array of uint8."""
+        if self.meta:
+            raise NotImplementedError("Not available for 'meta' device type: there are no bytes")
         return self.array.view(np.uint8)
 
     def tolist(self) -> list[int]:

@@ -477,7 +477,7 @@ class Tensor(Exchange):
         """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
         from .wrappers import wrapper
 
-        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, dispatch_sizes_strides_policy)
+        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, dispatch_sizes_strides_policy, device)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -118,13 +118,18 @@ class device:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
 
     def __enter__(self) -> device:
+        from .default_device import push
+
+        push(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        from .default_device import pop
+
+        pop()
 
 
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
 
 
 def on_cpu(where: Any) -> device:
@@ -148,6 +153,15 @@ _ABSENT: dict[str, tuple[type[Exception], str]] = {
     "xpu": (AssertionError, "Torch not compiled with XPU enabled: this build of wengert computes on the CPU"),
     "mps": (RuntimeError, "PyTorch is not linked with support for mps devices: this build of wengert computes on the CPU"),
 }
+
+
+def placed(where: Any, near: Any = None) -> device | None:
+    """The device ``meta`` if the user named it, or nothing and the tensor ``near`` is there; None for the CPU; others are refused."""
+    if where is None:
+        return META if near is not None and near.is_meta else None
+    if where is CPU or (type(where) is str and where == "cpu"):
+        return None
+    return META if device(where).type == "meta" else on_cpu(where) and None
 
 
 class _Named:

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from .creation import finish, np_dtype
 from .overloads import overload
-from .types import on_cpu
+from .types import placed
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -25,7 +25,7 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[
     unknown = options.keys() - {"layout", "pin_memory"}
     if unknown:
         raise TypeError(f"{name}() got an unexpected keyword argument '{min(unknown)}'")
-    on_cpu(device)
+    where = placed(device)
     if not isinstance(length, (int, np.integer)) or isinstance(length, bool):
         raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}")
     if length < 0:
@@ -34,9 +34,9 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[
     if d.kind not in "fV":
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dt.scalar_name(d)}")
     if length <= 1:
-        return finish(np.ones(length, d), requires_grad)
+        return finish(np.ones(length, d), requires_grad, where)
     last = length if periodic else length - 1
-    return finish(formula((2 * np.arange(length) - last) / last).astype(d), requires_grad)
+    return finish(formula((2 * np.arange(length) - last) / last).astype(d), requires_grad, where)
 
 
 @overload("torch")

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
-def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, policy: Any) -> Tensor:
+def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, policy: Any,
+            device: Any = None) -> Tensor:  # fmt: skip
     """See ``Tensor._make_wrapper_subclass``."""
     if cls not in call.DISPATCHING:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
@@ -39,7 +40,7 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
     if kind.kind not in "fcV" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     steps = None if strides is None else tuple(int(s) for s in strides)
-    made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind))  # type: ignore[attr-defined]
+    made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]
     if requires_grad:
         meta_of(made).requires_grad = True
     return made  # type: ignore[no-any-return]

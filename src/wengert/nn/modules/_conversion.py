@@ -85,6 +85,11 @@ class ConversionMethods(TraversalMethods):
                 changes["device"] = where
             if kind is not None and (t.is_floating_point() or t.is_complex()):
                 changes["dtype"] = kind
+            if t.is_meta and where is not None and where.type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                    "module from meta to a different device."
+                )
             return t.to(**changes) if changes else t
 
         return self._apply(convert)

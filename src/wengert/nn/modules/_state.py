@@ -281,6 +281,15 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
     try:
         with no_grad():
             if not assign:
+                if param.is_meta and not value.is_meta:
+                    import warnings
+
+                    warnings.warn(
+                        f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+                        "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
+                        "module instead of copying them in place?)",
+                        stacklevel=2,
+                    )
                 param.copy_(value)
                 return None
             if isinstance(param, Parameter):
