@@ -19,7 +19,7 @@ from . import call
 from .meta import INFERENCE_VERSION, meta_of
 from .meta import requires_grad as is_recorded
 from .tensor import Tensor
-from .types import Size, placed, shape_of, strided
+from .types import Size, on_cpu, placed, shape_of, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
