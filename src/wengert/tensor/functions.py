@@ -108,20 +108,13 @@ def _composite(op: Composite) -> Callable[..., Any]:
         out = kwargs.pop("out", None)
         observers = m.observers
         since = next_sequence() if whole else 0
+        run = _observed(op.name, define, observers) if observers else define
         if META_DEVICE and not within.get():
-            token = within.set(True)
-            try:
-                answer = define(RECORDED, *args, **kwargs)
-            finally:
-                within.reset(token)
-            if any(isinstance(v, call_module.Tensor_) and v.is_meta for v in args):
-                from .shapes import all_without
+            from .shapes import whole_without
 
-                answer = all_without(answer)
-        elif observers:
-            answer = _observed(op.name, define, observers)(RECORDED, *args, **kwargs)
+            answer = whole_without(run, args, kwargs)
         else:
-            answer = define(RECORDED, *args, **kwargs)
+            answer = run(RECORDED, *args, **kwargs)
         if layout is not None:
             answer = _laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
         if whole:

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import kept_strides, result_strides
 from . import call
-from .spaces import within, without_numbers
+from .spaces import RECORDED, within, without_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,16 @@ def ghost(a: Any, device: str = "meta") -> Any:
     if type(a) is Ghost and a.device == device:
         return a
     return Ghost.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
+
+
+def whole_without(define: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A composite whose constants meet tensors of every device."""
+    token = within.set(True)
+    try:
+        answer = define(RECORDED, *args, **kwargs)
+    finally:
+        within.reset(token)
+    return all_without(answer) if any(isinstance(v, call.Tensor_) and v.is_meta for v in args) else answer
 
 
 def all_without(answer: Any) -> Any:

@@ -1,85 +1,289 @@
 """Nested containers as a flat list of leaves and a specification that puts leaves back.
 
-Containers are lists, tuples, named tuples, dicts (also ordered and with defaults), deques, and what
+Containers are lists, tuples, named tuples, dicts (also ordered and with defaults), deques, sizes of tensors, and what
 :func:`register_pytree_node` adds. Everything else, None too, is a leaf.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
+
+from ._pytree_keys import GetAttrKey, KeyEntry, KeyPath, MappingKey, SequenceKey, key_get, keystr
+from ._pytree_nodes import (  # noqa: F401  libraries take the private ones too
+    BUILTIN_TYPES,
+    STANDARD_DICT_TYPES,
+    SUPPORTED_NODES,
+    Context,
+    NodeDef,
+    _defaultdict_flatten,
+    _defaultdict_flatten_with_keys,
+    _defaultdict_unflatten,
+    _deque_flatten,
+    _deque_flatten_with_keys,
+    _deque_unflatten,
+    _dict_flatten,
+    _dict_flatten_with_keys,
+    _dict_unflatten,
+    _get_node_type,
+    _list_flatten,
+    _list_flatten_with_keys,
+    _list_unflatten,
+    _namedtuple_flatten,
+    _namedtuple_flatten_with_keys,
+    _namedtuple_unflatten,
+    _odict_flatten,
+    _odict_unflatten,
+    _ordereddict_flatten,
+    _ordereddict_flatten_with_keys,
+    _ordereddict_unflatten,
+    _tuple_flatten,
+    _tuple_flatten_with_keys,
+    _tuple_unflatten,
+    is_namedtuple,
+    is_namedtuple_class,
+    is_namedtuple_instance,
+    is_structseq,
+    is_structseq_class,
+    is_structseq_instance,
+    namedtuple,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = [
-    "LeafSpec", "PyTree", "TreeSpec", "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_iter", "tree_leaves",
-    "tree_map", "tree_map_", "tree_map_only", "tree_structure", "tree_unflatten",
+    "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "SequenceKey", "TreeSpec", "key_get", "keystr",
+    "register_constant", "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
+    "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
+    "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_dict", "treespec_dumps", "treespec_leaf", "treespec_loads",
+    "treespec_pprint", "treespec_tuple",
 ]  # fmt: skip
 
 PyTree = Any
+T, S, R = TypeVar("T"), TypeVar("S"), TypeVar("R")
 
 
-class _Kind(NamedTuple):
-    flatten: Callable[[Any], tuple[list[Any], Any]]
-    unflatten: Callable[[Iterable[Any], Any], Any]
+def tree_is_leaf(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether ``tree`` is no container."""
+    return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
-def _keyed(d: Any) -> tuple[list[Any], Any]:
-    return list(d.values()), list(d)
+_is_leaf = tree_is_leaf
 
 
-_KINDS: dict[type, _Kind] = {
-    list: _Kind(lambda x: (list(x), None), lambda parts, _: list(parts)),
-    tuple: _Kind(lambda x: (list(x), None), lambda parts, _: tuple(parts)),
-    dict: _Kind(_keyed, lambda parts, keys: dict(zip(keys, parts))),
-    OrderedDict: _Kind(_keyed, lambda parts, keys: OrderedDict(zip(keys, parts))),
-    defaultdict: _Kind(
-        lambda d: (list(d.values()), (d.default_factory, list(d))), lambda parts, c: defaultdict(c[0], zip(c[1], parts))
-    ),
-    deque: _Kind(lambda d: (list(d), d.maxlen), lambda parts, maxlen: deque(parts, maxlen)),
-}
-_NAMED = _Kind(lambda x: (list(x), type(x)), lambda parts, kind: kind(*parts))
+# -- further containers ---------------------------------------------------------------------------------------------------
+
+
+class _Written(NamedTuple):
+    """How specifications of one type are written down."""
+
+    name: str | None
+    to_dumpable: Callable[[Context], Any] | None
+    from_dumpable: Callable[[Any], Context] | None
+
+
+_WRITTEN: dict[Any, _Written] = {}
+CONSTANT_NODES: set[type] = set()
 
 
 def register_pytree_node(
-    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[[Iterable[Any], Any], Any], **_: Any
+    cls: type[Any],
+    flatten_fn: Callable[[Any], tuple[list[Any], Context]],
+    unflatten_fn: Callable[[Iterable[Any], Context], Any],
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Context], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Context] | None = None,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Context]] | None = None,
 ) -> None:
-    """Make instances of ``cls`` containers: ``flatten_fn(x)`` gives ``(parts, context)``, ``unflatten_fn`` takes them."""
-    if cls in _KINDS:
-        raise ValueError(f"{cls} is already registered as pytree node. Overwriting the previous registration is not allowed.")
-    _KINDS[cls] = _Kind(flatten_fn, unflatten_fn)
+    """Make instances of ``cls`` containers: ``flatten_fn(x)`` gives ``(parts, context)``, ``unflatten_fn`` takes them.
+
+    ``flatten_with_keys_fn`` names the parts, for :func:`tree_map_with_path`; the others say how :func:`treespec_dumps` writes the class.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    if (to_dumpable_context is None) is not (from_dumpable_context is None):
+        raise ValueError(
+            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered. Only one was given."
+        )
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    _WRITTEN[cls] = _Written(serialized_type_name, to_dumpable_context, from_dumpable_context)
 
 
-def _kind(tree: Any) -> _Kind | None:
-    found = _KINDS.get(type(tree))
-    return _NAMED if found is None and isinstance(tree, tuple) and hasattr(tree, "_fields") else found
+_private_register_pytree_node = register_pytree_node
+
+
+def _register_pytree_node(cls: type[Any], flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None, maybe_from_str_fn: Any = None,
+                          **more: Any) -> None:  # fmt: skip
+    """The same by its name of old."""
+    import warnings
+
+    warnings.warn(
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use `torch.utils._pytree.register_pytree_node` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    register_pytree_node(cls, flatten_fn, unflatten_fn, **more)
+
+
+def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
+    """Say under which name :func:`treespec_dumps` writes a class of named tuples, which are containers anyhow."""
+    _NAMED[cls] = serialized_type_name
+
+
+_NAMED: dict[type, str] = {}
+
+
+def _deregister_pytree_node(cls: type[Any]) -> None:
+    """Make instances of ``cls`` leaves again."""
+    del SUPPORTED_NODES[cls]
+    _WRITTEN.pop(cls, None)
+    CONSTANT_NODES.discard(cls)
+
+
+def register_dataclass(
+    cls: type[Any], *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None, serialized_type_name: str | None = None
+) -> None:
+    """Make instances of a dataclass containers of their fields.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Pair:
+    ...     a: int
+    ...     b: int
+    >>> register_dataclass(Pair)
+    >>> tree_map(lambda x: x + 1, Pair(1, 2))
+    Pair(a=2, b=3)
+    """
+    import dataclasses
+
+    if field_names is None:
+        if not dataclasses.is_dataclass(cls):
+            raise ValueError("field_names must be specified with a list of all fields used to initialize the class, as it is not a dataclass")
+        field_names = [f.name for f in dataclasses.fields(cls) if f.init]
+    names = [n for n in field_names if n not in (drop_field_names or ())]
+
+    def parts(x: Any) -> tuple[list[str], Context]:
+        present = [n for n in names if getattr(x, n) is not None]
+        return present, [present, [n for n in names if n not in present]]
+
+    def flatten(x: Any) -> tuple[list[Any], Context]:
+        present, context = parts(x)
+        return [getattr(x, n) for n in present], context
+
+    def flatten_with_keys(x: Any) -> tuple[list[tuple[KeyEntry, Any]], Context]:
+        present, context = parts(x)
+        return [(GetAttrKey(n), getattr(x, n)) for n in present], context
+
+    def unflatten(values: Iterable[Any], context: Context) -> Any:
+        present, absent = context
+        return cls(**dict(zip(present, values)), **dict.fromkeys(absent))
+
+    register_pytree_node(cls, flatten, unflatten, serialized_type_name=serialized_type_name, flatten_with_keys_fn=flatten_with_keys)
+
+
+class ConstantNode(NamedTuple):
+    """The context of a constant: the object itself."""
+
+    value: Any
+
+
+def register_constant(cls: type[Any]) -> None:
+    """Make instances of ``cls`` parts of specifications: containers without parts. They must be comparable and hashable."""
+    if cls.__eq__ is object.__eq__:
+        raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `__eq__` implementation, got {cls}")
+    if cls.__hash__ is None:
+        raise TypeError(f"register_constant(cls) expects `cls` to have a non-default `__hash__` implementation, got {cls}")
+    register_pytree_node(
+        cls, lambda x: ([], ConstantNode(x)), lambda values, context: context.value, flatten_with_keys_fn=lambda x: ([], ConstantNode(x))
+    )
+    CONSTANT_NODES.add(cls)
+
+
+def _is_constant_holder(spec: TreeSpec) -> bool:
+    """Whether a specification is that of a constant."""
+    return isinstance(spec.context, ConstantNode)
+
+
+def _retrieve_constant(spec: TreeSpec) -> Any:
+    """The constant that it is of."""
+    if not _is_constant_holder(spec):
+        raise AssertionError("spec does not correspond to a registered constant pytree node")
+    return tree_unflatten([], spec)
+
+
+def is_constant_class(cls: type[Any]) -> bool:
+    """Whether ``register_constant`` was told about ``cls``."""
+    return isinstance(cls, type) and cls in CONSTANT_NODES
+
+
+# -- specifications -------------------------------------------------------------------------------------------------------
 
 
 class TreeSpec:
     """What a tree is apart from its leaves."""
 
-    def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
-        self.type, self.context, self.children_specs = type, context, children_specs
+    def __init__(self, type: Any, context: Context, children_specs: list[TreeSpec]) -> None:
+        self.type, self.context, self._children = type, context, children_specs
         self.num_nodes: int = 1 + sum(c.num_nodes for c in children_specs)
         self.num_children = len(children_specs)
         self.num_leaves: int = 1 if type is None else sum(c.num_leaves for c in children_specs)
+
+    @property
+    def children_specs(self) -> list[TreeSpec]:
+        """The specifications of the parts; ``children()`` is its new name."""
+        return self._children
+
+    def children(self) -> list[TreeSpec]:
+        """The specifications of the parts."""
+        return list(self._children)
+
+    def child(self, index: int) -> TreeSpec:
+        """The specification of one part."""
+        return self._children[index]
 
     def is_leaf(self) -> bool:
         """Whether the tree is one leaf."""
         return self.type is None
 
+    def flatten_up_to(self, tree: PyTree) -> list[PyTree]:
+        """What ``tree`` has at the places of the leaves; ``ValueError`` if it is of another structure down to there."""
+        found: list[PyTree] = []
+        _flatten_up_to(self, tree, found)
+        return found
+
+    def unflatten(self, leaves: Iterable[Any]) -> PyTree:
+        """The tree with these leaves."""
+        row = leaves if isinstance(leaves, (list, tuple)) else list(leaves)
+        if len(row) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(row)} but the spec refers to a pytree that holds {self.num_leaves} "
+                f"items ({self})."
+            )
+        return _grown(iter(row), self)
+
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, TreeSpec):
             return NotImplemented
-        return (self.type, self.context, self.children_specs) == (other.type, other.context, other.children_specs)
+        return (self.type, self.context, self._children) == (other.type, other.context, other._children)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        kind = self.type
+        context = tuple(self.context) if kind in (dict, OrderedDict) else None if kind is defaultdict else self.context
+        return hash((kind, context, tuple(self._children)))
 
-    def __repr__(self) -> str:
+    def __repr__(self, indent: int = 0) -> str:
         if self.type is None:
             return "*"
-        return f"TreeSpec({self.type.__name__}, {self.context}, [{', '.join(map(repr, self.children_specs))}])"
+        head, rest = f"TreeSpec({self.type.__name__}, {self.context}, [", ""
+        if self._children:
+            pad = " " * (indent + 2)
+            rest = self._children[0].__repr__(indent + 2)
+            rest += "".join(f",\n{pad}{c.__repr__(indent + 2)}" for c in self._children[1:])
+        return f"{head}{rest}])"
 
 
 class LeafSpec(TreeSpec):
@@ -89,21 +293,92 @@ class LeafSpec(TreeSpec):
         super().__init__(None, None, [])
 
 
+PyTreeSpec = TreeSpec
+_LEAF = LeafSpec()
+
+
+def treespec_leaf() -> LeafSpec:
+    """The specification of a leaf."""
+    return _LEAF
+
+
+def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
+    """The specification of a tuple of parts with these."""
+    return TreeSpec(tuple, None, list(iterable))
+
+
+def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
+    """The specification of a dict of parts with these."""
+    parts = dict(mapping, **kwargs)
+    return TreeSpec(dict, list(parts), list(parts.values()))
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """The specification as a tree of stars."""
+    return repr(tree_unflatten([_Star()] * treespec.num_leaves, treespec))
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def _same_structure(spec: TreeSpec, tree: Any) -> tuple[list[Any], Context]:
+    """The parts of ``tree``, which must be a container like that of ``spec``."""
+    kind = _get_node_type(tree)
+    if kind is not spec.type and not (spec.type in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES):
+        raise ValueError(f"Node type mismatch; expected {spec.type!r}, but got {kind!r}.")
+    if kind in STANDARD_DICT_TYPES:
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        if len(tree) != len(keys):
+            raise ValueError(f"Node arity mismatch; expected {len(keys)}, but got {len(tree)}.")
+        if set(tree) != set(keys):
+            raise ValueError(f"Node keys mismatch; missing key(s): {set(keys) - set(tree)}; extra key(s): {set(tree) - set(keys)}.")
+        return [tree[k] for k in keys], spec.context
+    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if len(parts) != spec.num_children:
+        raise ValueError(f"Node arity mismatch; expected {spec.num_children}, but got {len(parts)}.")
+    if context != spec.context and kind is not deque:
+        raise ValueError(f"Node context mismatch for custom node type {kind!r}: expected {spec.context!r}, but got {context!r}.")
+    return parts, context
+
+
+def _flatten_up_to(spec: TreeSpec, tree: Any, found: list[Any]) -> None:
+    if spec.type is None:
+        found.append(tree)
+        return
+    parts, _ = _same_structure(spec, tree)
+    for child, part in zip(spec._children, parts):
+        _flatten_up_to(child, part, found)
+
+
+def _grown(supply: Any, spec: TreeSpec) -> Any:
+    if spec.type is None:
+        return next(supply)
+    return SUPPORTED_NODES[spec.type].unflatten_fn([_grown(supply, child) for child in spec._children], spec.context)
+
+
+# -- trees ----------------------------------------------------------------------------------------------------------------
+
+
 def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
     """``(leaves, specification)``.
 
-    >>> tree_flatten({"a": 1, "b": (2, [3])})
-    ([1, 2, 3], TreeSpec(dict, ['a', 'b'], [*, TreeSpec(tuple, None, [*, TreeSpec(list, None, [*])])]))
+    >>> tree_flatten({"a": 1, "b": (2,)})
+    ([1, 2], TreeSpec(dict, ['a', 'b'], [*,
+      TreeSpec(tuple, None, [*])]))
     """
-    kind = None if is_leaf is not None and is_leaf(tree) else _kind(tree)
-    if kind is None:
-        return [tree], LeafSpec()
-    parts, context = kind.flatten(tree)
-    flat = [tree_flatten(part, is_leaf) for part in parts]
-    spec = TreeSpec(tuple if kind is _NAMED else type(tree), context, [s for _, s in flat])
-    if kind is _NAMED:
-        spec.type = type(tree)
-    return [leaf for row, _ in flat for leaf in row], spec
+    leaves: list[Any] = []
+    return leaves, _taken_apart(tree, leaves, is_leaf)
+
+
+def _taken_apart(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
+    if tree_is_leaf(tree, is_leaf):
+        leaves.append(tree)
+        return _LEAF
+    kind = _get_node_type(tree)
+    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    return TreeSpec(kind, context, [_taken_apart(part, leaves, is_leaf) for part in parts])
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
@@ -113,57 +388,74 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     >>> tree_unflatten([x * 10 for x in leaves], spec)
     [10, (20, 30)]
     """
-    row = list(leaves)
-    if len(row) != treespec.num_leaves:
-        raise ValueError(
-            f"tree_unflatten(leaves, treespec): `leaves` has length {len(row)} but the spec refers to a pytree that holds {treespec.num_leaves}"
-            f" items ({treespec})."
-        )
-    return _grown(iter(row), treespec)
-
-
-def _grown(supply: Any, spec: TreeSpec) -> Any:
-    if spec.type is None:
-        return next(supply)
-    parts = [_grown(supply, child) for child in spec.children_specs]
-    return _KINDS.get(spec.type, _NAMED).unflatten(parts, spec.context)
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}.")
+    return treespec.unflatten(leaves)
 
 
 def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
-    """The same tree with ``func`` of each leaf, and of the leaves at its place in ``rests``.
+    """The same tree with ``func`` of each leaf, and of what stands at its place in ``rests``.
 
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
     """
     leaves, spec = tree_flatten(tree, is_leaf)
-    rows = [leaves]
-    for rest in rests:
-        found, other = tree_flatten(rest, is_leaf)
-        if other != spec:
-            raise ValueError(f"the trees differ in structure: {spec} and {other}")
-        rows.append(found)
-    return tree_unflatten([func(*row) for row in zip(*rows)], spec)
+    return spec.unflatten([func(*row) for row in zip(leaves, *[spec.flatten_up_to(r) for r in rests])])
 
 
 def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
     """Call ``func`` on each leaf for its effect; gives ``tree``."""
-    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    leaves, spec = tree_flatten(tree, is_leaf)
+    for row in zip(leaves, *[spec.flatten_up_to(r) for r in rests]):
+        func(*row)
     return tree
 
 
-def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
-    """``tree_map`` over the leaves of a type (or several); the others stay."""
-    return tree_map(lambda x: func(x) if isinstance(x, kind) else x, tree, is_leaf=is_leaf)
+def _chosen(kind: Any) -> Callable[[Any], bool]:
+    if isinstance(kind, (type, tuple)) or type(kind).__name__ in ("UnionType", "_UnionGenericAlias") or getattr(kind, "__origin__", None) is Union:
+        return lambda x: isinstance(x, kind)
+    if callable(kind):
+        return kind  # type: ignore[no-any-return]
+    raise TypeError("Argument must be a type, a tuple of types, or a callable.")
+
+
+def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Makes of a function one that leaves other values than those of a type (or several, or for which a predicate holds) alone."""
+    chosen = _chosen(type_or_types_or_pred)
+    return lambda func: lambda x: func(x) if chosen(x) else x
+
+
+def tree_map_only(
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """``tree_map`` over the leaves of a type (or several, or for which a predicate holds); the others stay."""
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """``tree_map_`` over the leaves of a type (or several, or for which a predicate holds)."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_leaves(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves alone."""
-    return tree_flatten(tree, is_leaf)[0]
+    return list(tree_iter(tree, is_leaf))
 
 
 def tree_iter(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> Iterable[Any]:
     """An iterator over the leaves."""
-    return iter(tree_leaves(tree, is_leaf))
+    if tree_is_leaf(tree, is_leaf):
+        yield tree
+        return
+    for part in SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)[0]:
+        yield from tree_iter(part, is_leaf)
+
+
+def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+    """The leaves of the arguments of a call."""
+    return [leaf for a in (*args, *kwargs.values()) for leaf in tree_iter(a)]
 
 
 def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
@@ -173,9 +465,93 @@ def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for every leaf."""
-    return all(map(pred, tree_leaves(tree, is_leaf)))
+    return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether ``pred`` holds for some leaf."""
-    return any(map(pred, tree_leaves(tree, is_leaf)))
+    return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether ``pred`` holds for every leaf of a type, or several."""
+    return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether ``pred`` holds for some leaf of a type, or several."""
+    return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
+    """The leaves of ``tree``, which may have one where the specification has a container: as often as that has leaves. None if it is another tree."""
+    if tree_is_leaf(tree, is_leaf):
+        return [tree] * treespec.num_leaves
+    kind = _get_node_type(tree)
+    if treespec.type is None or kind is not treespec.type:
+        return None
+    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if len(parts) != treespec.num_children or context != treespec.context:
+        return None
+    found: list[Any] = []
+    for part, spec in zip(parts, treespec._children):
+        row = _broadcast_to_and_flatten(part, spec, is_leaf)
+        if row is None:
+            return None
+        found += row
+    return found
+
+
+# -- paths ----------------------------------------------------------------------------------------------------------------
+
+
+def tree_flatten_with_path(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+    """``([(path, leaf), ...], specification)``; a path is a tuple of keys."""
+    return list(_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[KeyPath, Any]]:
+    """``[(path, leaf), ...]``.
+
+    >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    return list(_paths((), tree, is_leaf))
+
+
+def _paths(above: KeyPath, tree: Any, is_leaf: Callable[[Any], bool] | None) -> Iterable[tuple[KeyPath, Any]]:
+    if tree_is_leaf(tree, is_leaf):
+        yield above, tree
+        return
+    kind = _get_node_type(tree)
+    with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
+    if with_keys is None:
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn argument to register_pytree_node."
+        )
+    for key, part in with_keys(tree)[0]:
+        yield from _paths((*above, key), part, is_leaf)
+
+
+_generate_key_paths = _paths
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> PyTree:
+    """``tree_map`` whose function gets the path of the leaf first."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [spec.flatten_up_to(r) for r in rests]
+    return spec.unflatten([func(path, leaf, *row) for (path, leaf), *row in zip(found, *others)])
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """The specification as JSON."""
+    from ._pytree_json import dumps
+
+    return dumps(treespec, protocol)
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The specification that :func:`treespec_dumps` wrote."""
+    from ._pytree_json import loads
+
+    return loads(serialized)
