@@ -775,3 +775,40 @@ def test_an_unpack_hook_may_put_a_hook_on_the_node_that_is_running(torch):
     y.backward()
     torch.testing.assert_close(x.grad, x.detach().cos() / 2)
     assert seen == [()]  # what came in has been given away by then
+
+
+def test_an_input_that_is_still_there_is_shown_itself_wherever_it_is_kept(torch):
+    class Holder:
+        pass
+
+    x, constant = torch.ones(3, requires_grad=True), torch.ones(3)
+    holder = Holder()
+    holder.hidden = x * 2
+    row = [x * 3, x * 4]
+    local = x * 5
+    for kept in (holder.hidden, *row, local, constant, x):
+        node = (kept * kept if kept is x else kept.sin() if kept is not constant else x * kept).grad_fn
+        shown = node._saved_other if kept is constant else node._saved_self
+        assert shown is kept and (node._saved_other if kept is constant else node._saved_self) is shown
+
+    node = (x * 6).sin().grad_fn  # what nobody has any more is shown as one tensor while somebody has that
+    shown = node._saved_self
+    assert shown is node._saved_self and shown.grad_fn is node.next_functions[0][0]
+    both = torch.addcmul(local, row[0], row[1]).grad_fn
+    assert both._saved_tensor1 is row[0] and both._saved_tensor2 is row[1]
+
+
+def test_an_input_that_is_close_at_hand_is_found_without_a_search(monkeypatch):
+    import gc
+
+    import wengert
+
+    def search(*objects):
+        raise AssertionError("searched all objects")
+
+    monkeypatch.setattr(gc, "get_referrers", search)
+    x = wengert.ones(3, requires_grad=True)
+    hidden = x * 2
+    assert hidden.sin().grad_fn._saved_self is hidden
+    assert (x * x).grad_fn._saved_other is x
+    assert x.exp().sin().grad_fn._saved_self.grad_fn.name() == "ExpBackward0"

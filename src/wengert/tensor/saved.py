@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -62,34 +64,79 @@ def remembered(node: OpNode, key: str) -> Any:
     if node.saved is None:
         freed(node)
     at = 3 * op.saved.index(key)
+    others = _references(node.saved, at)
     array, counter, version = node.saved[at : at + 3]
     if array is None:
         return None
     if type(array) is list:
         check_versions(node, key, array, counter, version)
-        return tuple(None if a is None else _tensor(node, key, a, c, j) for j, (a, c) in enumerate(zip(array, counter)))
+        held = [_references(array, j) for j in range(len(array))]
+        return tuple(None if a is None else _tensor(node, key, a, c, held[j], j) for j, (a, c) in enumerate(zip(array, counter)))
     if type(array) is not Packed and counter[0] != version:
         array = modified(node, key, array, version, counter[0])
-    return _tensor(node, key, array, counter)
+    return _tensor(node, key, array, counter, others)
 
 
-def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) -> Any:
+def _tensor(node: OpNode, key: str, array: Any, counter: Any, others: int, index: int = 0) -> Any:
     if type(array) is Packed:
         return node._unpacked(array, key, index)
     if key in node.op.aux or not hasattr(array, "dtype"):
         return RAW.wrap(array)
-    found = None if key in node.op.outputs else _itself(array, counter, node._edge_to(key, index))
-    return node._rebuild(key, array, counter, index) if found is None else found
+    if key in node.op.outputs:
+        return node._rebuild(key, array, counter, index)
+    edge = node._edge_to(key, index)
+    memories = [node.saved, getattr(edge[0], "saved", None) if edge is not None else None]
+    found = _itself(array, counter, edge, others > sum(sum(x is array for x in m) for m in memories if type(m) is tuple) - 1)
+    if found is None:
+        found = node._rebuild(key, array, counter, index)
+    if type(found) is Tensor:
+        _shown[id(array)] = found
+    return found
 
 
-def _itself(array: Any, counter: Any, edge: Any) -> Any:
-    """The very tensor that was saved, if it is still there: nodes keep arrays, so it is looked for among what refers to this one."""
+_shown: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()  # by the id of its array, which it keeps
+
+
+def _itself(array: Any, counter: Any, edge: Any, held: bool) -> Any:
+    """The very tensor that was saved, if it is still there: nodes keep arrays, so it is looked for.
+
+    In the places where most tensors are: what was shown before, the leaf at the end of the edge, the variables of those who ask.
+    If somebody else has the array (``held``), at last among all that refers to it, which takes time where there are many objects.
+    """
+
+    def is_it(t: Any) -> bool:
+        return isinstance(t, Tensor) and t._data is array and t._vc is counter and edge == (edge_of(t) if requires_grad(t) else None)
+
+    shown = _shown.get(id(array))
+    if shown is not None and is_it(shown):
+        return shown
+    leaf = None if edge is None else getattr(edge[0], "variable", None)
+    if leaf is not None and is_it(leaf):
+        return leaf
+    if not held:
+        return None
+    frame: Any = sys._getframe(1)
+    seen: set[int] = set()
+    while frame is not None:
+        for names in (frame.f_locals, frame.f_globals):
+            if id(names) not in seen:
+                seen.add(id(names))
+                for t in list(names.values()):
+                    if is_it(t):
+                        return t
+        frame = frame.f_back
     import gc
 
-    for t in gc.get_referrers(array):
-        if isinstance(t, Tensor) and t._data is array and t._vc is counter and edge == (edge_of(t) if requires_grad(t) else None):
-            return t
-    return None
+    return next((t for t in gc.get_referrers(array) if is_it(t)), None)
+
+
+def _references(row: Any, i: int) -> int:
+    """How many refer to an element, but for its row."""
+    return sys.getrefcount(row[i]) - _ALONE
+
+
+_ALONE = 0
+_ALONE = _references([object()], 0)
 
 
 class SavedTensor:
