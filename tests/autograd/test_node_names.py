@@ -293,3 +293,62 @@ def test_a_number_over_a_tensor_is_a_number_times_a_reciprocal(torch, number):
     assert torch.div(number, x).grad_fn.name() == "DivBackward0"
     assert [node and node.name() for node, _ in torch.div(number, x).grad_fn.next_functions] == [None, "torch::autograd::AccumulateGrad"]
     assert (number / torch.tensor([2, 4])).tolist() == [number / 2, number / 4]
+
+
+def below(node):
+    """The names of the nodes that ``node`` leads to, and of itself; None for an edge to nowhere."""
+    if node is None:
+        return None
+    name = node.name().removeprefix("torch::autograd::")
+    return (name, *(below(n) for n, _ in node.next_functions)) if name != "AccumulateGrad" else "leaf"
+
+
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda x: x.reshape(3, 2), ("ViewBackward0", "leaf")),
+        (lambda x: x.t().reshape(-1), ("UnsafeViewBackward0", ("CloneBackward0", ("TBackward0", "leaf")))),
+        (lambda x: x.t().flatten(), ("UnsafeViewBackward0", ("CloneBackward0", ("TBackward0", "leaf")))),
+        (lambda x: x.t().reshape_as(x), ("UnsafeViewBackward0", ("CloneBackward0", ("TBackward0", "leaf")))),
+        (lambda x: x.t().reshape(3, 1, 2), ("ReshapeAliasBackward0", ("TBackward0", "leaf"))),
+        (lambda x: x.expand(2, 2, 3).reshape(4, 3), ("UnsafeViewBackward0", ("CloneBackward0", ("ExpandBackward0", "leaf")))),
+        (lambda x: x.t().contiguous().view(-1), ("ViewBackward0", ("CloneBackward0", ("TBackward0", "leaf")))),
+    ],
+)
+def test_a_reshape_says_whether_it_copies(torch, make, expected):
+    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+    y = make(x)
+    seen = []
+    assert below(y.grad_fn) == expected
+    node = y.grad_fn.next_functions[0][0]
+    node.register_prehook(lambda grads: seen.append(tuple(grads[0].shape)))
+    assert y.grad_fn.next_functions[0][0] is node
+    weights = torch.arange(1.0, 1.0 + y.numel()).reshape(y.shape)
+    (g,) = torch.autograd.grad((y * weights).sum(), x, create_graph=True)
+    copy = make(x.detach().clone().requires_grad_())  # one that nobody looked into
+    leaf = copy.grad_fn
+    assert torch.equal(g, torch.autograd.grad((make(x) * weights).sum(), x)[0]) and leaf is not None
+    (y * weights).sum().backward()
+    assert torch.equal(x.grad, g)
+    if node.name() != "torch::autograd::AccumulateGrad":
+        assert len(seen) == 2
+
+
+def test_a_number_before_an_operator(torch):
+    x = torch.arange(1.0, 4.0).requires_grad_()
+    c = torch.ones(3, dtype=torch.complex64, requires_grad=True)
+    for y in (2 * x, x * 2, x.__rmul__(2), 2 + x, x + 2, True * x, 2j * x, 2 * c, 2.5 * c):
+        (first, number), (second, _) = y.grad_fn.next_functions
+        assert first.name() == "torch::autograd::AccumulateGrad" and number == 0 and second is None
+    assert (2 * x).grad_fn._saved_other.item() == 2 and (2 * x).grad_fn._saved_self is None
+    for y in (2 // x, x // 2, x // torch.ones(3), torch.ones(3) // x):
+        assert y.grad_fn.name() == "torch::autograd::NotImplemented" and len(y.grad_fn.next_functions) == 1
+    assert len((x // x).grad_fn.next_functions) == 2
+    assert below((2 / x).grad_fn) == ("MulBackward0", ("ReciprocalBackward0", "leaf"), None)
+    assert below((2 - x).grad_fn) == ("RsubBackward1", "leaf")
+
+
+def test_a_kronecker_product_is_made_of_unsafe_views(torch):
+    x = torch.ones(2, 2, requires_grad=True)
+    part = ("UnsafeViewBackward0", "leaf")
+    assert below(torch.kron(x, x).grad_fn) == ("UnsafeViewBackward0", ("MulBackward0", part, part))

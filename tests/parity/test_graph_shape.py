@@ -27,7 +27,6 @@ SAMPLES = 4
 # Operator -> why its graph has another shape.
 _ONE = "one node with us, for speed and memory"
 _STEPS = "made of other steps"
-_COPY = "a reshape that copies is one node with us"
 _LEAF = "PyTorch leaves a node where nothing happens"
 OTHER_SHAPE = {
     **dict.fromkeys(
@@ -40,7 +39,6 @@ OTHER_SHAPE = {
          "masked.mean", "native_group_norm", "nn.functional.cosine_similarity", "nn.functional.gaussian_nll_loss",
          "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals", "quantile", "nanquantile", "stft", "tensordot", "diff",
          "to_sparse", "float", "half", "bfloat16"), _STEPS),
-    **dict.fromkeys(("cartesian_prod", "kron", "linalg.tensorinv", "linalg.tensorsolve"), _COPY),
     **dict.fromkeys(("masked.prod", "nn.functional.batch_norm"), _LEAF),
     "round/decimals_0": "the name goes by the number of decimals, not by whether it was given",
 }  # fmt: skip
@@ -56,7 +54,7 @@ OTHER_MEMORY = {
     for why, rows in {
         _NUMBER: {
             "AddBackward1": "alpha", "ClampMinBackward0": "min", "DistBackward0": "p", "DivBackward0": "other rounding_mode",
-            "DivBackward1": "other rounding_mode self", "MulBackward0": "other self", "MulBackward1": "other self", "SubBackward1": "alpha",
+            "DivBackward1": "other rounding_mode self", "MulBackward0": "other", "MulBackward1": "other self", "SubBackward1": "alpha",
         },
         _DEFAULT: {
             "AmaxBackward0": "dim", "AminBackward0": "dim", "AvgPool2DBackward0": "padding",

@@ -184,9 +184,9 @@ def kron(F, input, other):
     """
     n = max(input.ndim, other.ndim)
     a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
-    left = F.reshape(input, tuple(k for size in a for k in (size, 1)))
-    right = F.reshape(other, tuple(k for size in b for k in (1, size)))
-    return F.reshape(left * right, tuple(i * j for i, j in zip(a, b)))
+    left = F.unsafe_view(input, tuple(k for size in a for k in (size, 1)))
+    right = F.unsafe_view(other, tuple(k for size in b for k in (1, size)))
+    return F.unsafe_view(left * right, tuple(i * j for i, j in zip(a, b)))
 
 
 def _weights(F: Any, w: Any, n: int, name: str, kinds: str, kind: str) -> None:

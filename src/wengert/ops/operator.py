@@ -42,7 +42,8 @@ value is needed (without it, for any), so that the others do not hold it in memo
 tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in each
 of them alone (a product). Forward mode needs neither, but is faster for knowing.
 
-*Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be. ``lazy=True`` if the forward takes and
+*Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be; ``moved`` is then the names of the node where
+the result is a copy, and where it is a view of what does not lie row by row. ``lazy=True`` if the forward takes and
 gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others see the memory as it is.
 
 ``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
@@ -82,7 +83,7 @@ class Operator:
 
     __slots__ = (
         "aliases", "aux", "constants", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel",
-        "kwonly", "layout", "lazy", "linear", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
+        "kwonly", "layout", "lazy", "linear", "moved", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
         "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view",
         "wirtinger", "without", "wrt",
     )
@@ -127,6 +128,7 @@ class Operator:
         self.layout = None if self.view else layout
         if self.layout not in (None, "rows", "elementwise"):  # these two are seen to where results become tensors
             self.forward = arranged(forward, self.layout)
+        self.moved: tuple[str, str] | None = options.get("moved")
         self.aliases, self.constants = options.get("aliases", ()), options.get("constants", 0)
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)

@@ -142,12 +142,18 @@ def alias(input: Array):
     return input[...]
 
 
-@operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0")
+@operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0", moved=("UnsafeViewBackward0", "ReshapeAliasBackward0"))
 def reshape(input: Array, shape=()):
     try:
         return input.reshape(shape)
     except (ValueError, TypeError):
         return input.reshape(resolve_shape(shape, input.size))
+
+
+@operator(grad=_back, places=())
+def unsafe_view(input: Array, shape):
+    """``reshape`` of what nobody else has, which is then no view to the tape."""
+    return input.reshape(shape)
 
 
 @operator(grad=dict(input=lambda F, g, input_shape: F.sum_to(g, input_shape)), view=True, variadic="size", places=("Tensor",))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 PACKED = "<packed>"  # among the values of a call: what the hooks have taken before the forward ran
+_ROWS = np.empty(0).flags
 _UNVERSIONED = [0]  # the version counter of what nobody can write to
 
 
@@ -40,7 +41,7 @@ def unchanged(value: Any) -> Any:
 
 
 # Operators whose node is taken apart (see ``unfold``) when somebody looks at what lies below it.
-FOLDED = frozenset(("linear", "basic_index", "select_index", "unsqueeze_index"))
+FOLDED = frozenset(("linear", "reshape", "basic_index", "select_index", "unsqueeze_index"))
 
 
 class OpNode(Node):
@@ -167,9 +168,11 @@ class OpNode(Node):
 
     def places_shown(self) -> tuple[int, ...] | None:
         without = self.op.without
+        if self.op.node_name == "NotImplemented":
+            return tuple(i for i, e in enumerate(self.edges) if e is not None)
         if not without:
             return None
-        name = self.shown().name()
+        name = type(self.shown()).__name__
         return tuple(i for i, (e, p) in enumerate(zip(self.edges, self.op.wrt)) if e is not None or without.get(p) != name)
 
     def __dir__(self) -> list[str]:
@@ -393,6 +396,10 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     for p, name in op.without.items():
         if inputs.get(p) is None:
             rename(node, name, final=False)
+    if op.moved:
+        seen, given = outputs[0], values[op.params[0]]
+        if not getattr(given, "flags", _ROWS).c_contiguous:
+            rename(node, op.moved[seen._meta is not None and seen._meta.view is not None])
     if anomaly.current is not None:
         anomaly.current.made(node)
     return node

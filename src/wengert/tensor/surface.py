@@ -70,7 +70,8 @@ def assemble() -> None:
     for special, name in _BINARY.items():
         if name in TABLE:
             setattr(Tensor, f"__{special}__", dunder(name))
-            setattr(Tensor, f"__r{special}__", dunder("rsub") if special == "sub" else dunder(name, reflected=True))
+            swapped = dunder("rsub") if special == "sub" else dunder(name, reflected=special not in ("add", "mul"))  # as PyTorch's: x + 2 for 2 + x
+            setattr(Tensor, f"__r{special}__", swapped)
             if TABLE[name].inplace:  # type: ignore[union-attr]
                 setattr(Tensor, f"__i{special}__", dunder(name, inplace=True))
     cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))

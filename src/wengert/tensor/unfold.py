@@ -147,7 +147,17 @@ def _subscript(node: Any) -> None:
     node.saved, node.edges = consts, (edge,)
 
 
+# -- a reshape that copies: first the copy, then the view of it -----------------------------------------------------------
+
+
+def _copy(node: Any) -> None:
+    if type(node.shown()).__name__ == "UnsafeViewBackward0":
+        shape = node.saved[node.op.consts.index("input_shape")]
+        node.edges = (_step(node, 0.5, "clone", (None,) * len(TABLE["clone"].consts), node.edges[0], shape),)  # type: ignore[union-attr]
+
+
 UNFOLDING: dict[str, Callable[[Any], None]] = {
     "linear": _linear,
+    "reshape": _copy,
     **dict.fromkeys(("basic_index", "select_index", "unsqueeze_index"), _subscript),
 }
