@@ -83,9 +83,9 @@ class Operator:
 
     __slots__ = (
         "aliases", "aux", "constants", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel",
-        "kwonly", "layout", "lazy", "linear", "moved", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params", "places",
-        "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic", "view",
-        "wirtinger", "without", "wrt",
+        "kwonly", "layout", "lazy", "linear", "moved", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params",
+        "places", "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic",
+        "view", "wirtinger", "without", "wrt",
     )
 
     name: str

@@ -118,10 +118,10 @@ def _itself(array: Any, counter: Any, edge: Any, held: bool) -> Any:
     frame: Any = sys._getframe(1)
     seen: set[int] = set()
     while frame is not None:
-        for names in (frame.f_locals, frame.f_globals):
-            if id(names) not in seen:
-                seen.add(id(names))
-                for t in list(names.values()):
+        for variables in (frame.f_locals, frame.f_globals):
+            if id(variables) not in seen:
+                seen.add(id(variables))
+                for t in list(variables.values()):
                     if is_it(t):
                         return t
         frame = frame.f_back
