@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 PACKED = "<packed>"  # among the values of a call: what the hooks have taken before the forward ran
-_ROWS = np.empty(0).flags
 _UNVERSIONED = [0]  # the version counter of what nobody can write to
 
 
@@ -397,8 +396,8 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
         if inputs.get(p) is None:
             rename(node, name, final=False)
     if op.moved:
-        seen, given = outputs[0], values[op.params[0]]
-        if not getattr(given, "flags", _ROWS).c_contiguous:
+        seen, flags = outputs[0], getattr(values[op.params[0]], "flags", None)
+        if flags is not None and not flags.c_contiguous:
             rename(node, op.moved[seen._meta is not None and seen._meta.view is not None])
     if anomaly.current is not None:
         anomaly.current.made(node)
