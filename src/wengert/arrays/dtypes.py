@@ -34,11 +34,11 @@ class dtype:
     def np(self) -> np.dtype:
         """The NumPy dtype that holds this type."""
         found = self._np
-        if found is None:  # bfloat16 alone: its import is as costly as NumPy's, so it waits for the first use
-            import ml_dtypes
-
-            found = self._np = np.dtype(ml_dtypes.bfloat16)
+        if found is None:  # one that NumPy does not have: the import is as costly as NumPy's, so it waits for the first use
+            found = self._np = _of_elsewhere(self.name)
             _OF_NUMPY[found] = self
+            if self in EIGHT:
+                EIGHT_IN_USE[found] = self
         return found
 
     def to_real(self) -> dtype:
@@ -61,12 +61,25 @@ class dtype:
         return self
 
 
+def _of_elsewhere(name: str) -> np.dtype:
+    if name == "float4_e2m1fn_x2":  # two numbers of four bits in a byte: bytes that nobody can compute with
+        return np.dtype("V1")
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name))
+
+
 def _make(name: str, category: int, itemsize: int, signed: bool = True) -> dtype:
-    return dtype(name, category, itemsize, signed, None if name == "bfloat16" else np.dtype(name))
+    return dtype(name, category, itemsize, signed, None if name == "bfloat16" or (itemsize == 1 and category == FLOAT) else np.dtype(name))
 
 
 float16 = half = _make("float16", FLOAT, 2)
 bfloat16 = _make("bfloat16", FLOAT, 2)
+float8_e4m3fn = _make("float8_e4m3fn", FLOAT, 1)
+float8_e5m2 = _make("float8_e5m2", FLOAT, 1)
+float8_e4m3fnuz = _make("float8_e4m3fnuz", FLOAT, 1)
+float8_e5m2fnuz = _make("float8_e5m2fnuz", FLOAT, 1)
+float8_e8m0fnu = _make("float8_e8m0fnu", FLOAT, 1, False)
 float32 = _make("float32", FLOAT, 4)
 float64 = double = _make("float64", FLOAT, 8)
 complex64 = cfloat = _make("complex64", COMPLEX, 8)
@@ -81,8 +94,11 @@ int32 = _make("int32", INTEGER, 4)
 int64 = long = _make("int64", INTEGER, 8)
 bool_ = _make("bool", BOOL, 1, False)
 
+float4_e2m1fn_x2 = _make("float4_e2m1fn_x2", FLOAT, 1)
+EIGHT = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)  # floating types of eight bits
+EIGHT_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype somebody has asked for: nobody pays for the others
 ALL = (float16, bfloat16, float32, float64, complex64, complex128,
-       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_)  # fmt: skip
+       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *EIGHT)  # fmt: skip
 NAMES = {d.name: d for d in ALL}
 NAMES.update(half=half, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short, int=int32, long=long)
 _OF_NUMPY: dict[np.dtype, dtype] = {d._np: d for d in ALL if d._np is not None}
@@ -100,9 +116,10 @@ def of(np_dtype: np.dtype) -> dtype:
     """The public dtype of a NumPy dtype; ``TypeError`` where PyTorch has none."""
     found = _OF_NUMPY.get(np_dtype)
     if found is None:
-        if np_dtype.name == "bfloat16":
-            bfloat16.np  # noqa: B018  registers itself
-            return bfloat16
+        lazily = NAMES.get(np_dtype.name)
+        if lazily is not None and lazily._np is None:
+            lazily.np  # noqa: B018  registers itself
+            return lazily
         found = _OF_NUMPY.get(np_dtype.newbyteorder("="))
     if found is None:
         raise TypeError(
@@ -125,6 +142,8 @@ def set_default_dtype(d: dtype) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
+    if d in EIGHT:
+        raise TypeError(f"couldn't find storage object {d.name.capitalize()}Storage")
     _default = d
 
 
@@ -145,6 +164,10 @@ def default_complex() -> np.dtype:
 
 def largest(np_dtype: np.dtype) -> float:
     """The largest finite number of a type (of a complex type's parts)."""
+    if np_dtype in EIGHT_IN_USE:
+        import ml_dtypes
+
+        return float(ml_dtypes.finfo(np_dtype).max)
     if np_dtype.kind == "V":
         return 3.3895313892515355e38
     return float(np.finfo(np_dtype).max if np_dtype.kind in "fc" else 1 if np_dtype.kind == "b" else np.iinfo(np_dtype).max)
@@ -154,6 +177,8 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     """PyTorch's ``promote_types`` on NumPy dtypes."""
     if a == b:
         return a
+    if EIGHT_IN_USE and (a in EIGHT_IN_USE or b in EIGHT_IN_USE):
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {_spell(a)} and {_spell(b)}")
     ca, cb = category(a), category(b)
     if FLOAT not in (ca, cb) and ((a.kind == "u" and a.itemsize > 1) or (b.kind == "u" and b.itemsize > 1)):
         raise RuntimeError(
@@ -181,6 +206,7 @@ SCALAR_NAMES = {
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
     "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    **{d.name: d.name.capitalize() for d in EIGHT}, "void8": "Float4_e2m1fn_x2",
 }  # fmt: skip
 
 
@@ -241,6 +267,8 @@ def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
         return low if high is None else high
     ch, cl = category(high), category(low)
     if cl == COMPLEX > ch:
+        if high in EIGHT_IN_USE:
+            raise RuntimeError(f"Unknown Complex ScalarType for {_spell(high)}")
         return low if ch != FLOAT else C128 if high == F64 else C64
     return promote(high, low) if cl > ch else high
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import EIGHT_IN_USE, largest
+
 
 class LinAlgError(RuntimeError):
     """A decomposition that does not exist or did not converge, ``torch.linalg.LinAlgError``."""
@@ -66,7 +68,10 @@ _C_NAMES = {"float32": "float", "float64": "double", "float16": "at::Half", "bfl
 
 def refuse_overflow(value: Any, dtype: np.dtype) -> None:
     """Refuse a Python number that elements of type ``dtype`` cannot hold."""
-    if type(value) is float and dtype.kind in "fc" and abs(value) < 3e38:  # the usual case
+    if type(value) is float and dtype.kind in "fc" and dtype.itemsize > 1 and abs(value) < 3e38:  # the usual case
+        return
+    if EIGHT_IN_USE and dtype in EIGHT_IN_USE:
+        _refuse_overflow_of_eight(value, dtype)
         return
     kind = dtype.kind
     if isinstance(value, complex):
@@ -85,3 +90,12 @@ def refuse_overflow(value: Any, dtype: np.dtype) -> None:
     if not fits:
         name = _C_NAMES.get(dtype.name, f"{dtype.name}_t")
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+def _refuse_overflow_of_eight(value: Any, dtype: np.dtype) -> None:
+    x = value.real if isinstance(value, complex) else value
+    if dtype.type is np.void:
+        raise NotImplementedError("\"fill_cpu\" not implemented for 'Float4_e2m1fn_x2'")
+    small = dtype.name == "float8_e8m0fnu" and x < 2.0**-127
+    if small or (abs(x) > largest(dtype) and not (abs(x) == np.inf and dtype.name == "float8_e5m2")):
+        raise RuntimeError(f"value cannot be converted to type c10::{dtype.name.capitalize()} without overflow")

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .dtypes import EIGHT_IN_USE
+from .eight import converted
 from .stand_ins import Window
 
 if TYPE_CHECKING:
@@ -154,4 +156,7 @@ def put(target: Any, numbers: Any, where: Any = True) -> None:
     """Write ``numbers``, converted, to ``target``."""
     if type(target) is Lazy:
         target, numbers = target.window, target.turn(plain(numbers))
-    np.copyto(target, plain(numbers), casting="unsafe", where=where)
+    numbers = plain(numbers)
+    if EIGHT_IN_USE and type(numbers) is np.ndarray and numbers.dtype != target.dtype:
+        numbers = converted(numbers, target.dtype)
+    np.copyto(target, numbers, casting="unsafe", where=where)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wengert.arrays import _kernels
+from wengert.arrays.eight import converted
 from wengert.arrays.plain import arithmetic, draws, folds, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain import conv as _plain_conv
@@ -110,7 +111,7 @@ def cast(x: Array, dtype: np.dtype[Any]) -> Array:
     value = _kernels.cast(x, dtype)
     if value is not NotImplemented:
         return value  # type: ignore[no-any-return]
-    return cast(x.T, dtype).T if x.flags.fnc else x.astype(dtype)
+    return cast(x.T, dtype).T if x.flags.fnc else converted(x, dtype)
 
 
 def is_half(x: Array) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.dtypes import scalar_name
+from ..arrays.eight import converted
 from ..arrays.errors import bad_index, refuse_overflow, warn_once
 from ..arrays.layouts import blank, lay, layout_like
 from .operator import family
@@ -467,7 +468,8 @@ def _overwritten(F: Any, g: Any) -> Any:
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
     if src.dtype != input.dtype:
-        src = (without_imaginary(src) if src.dtype.kind == "c" and input.dtype.kind != "c" else src).astype(input.dtype)
+        src = without_imaginary(src) if src.dtype.kind == "c" and input.dtype.kind != "c" else src
+        src = converted(src, input.dtype)
     if src.shape == input.shape:
         return src
     if src.ndim > input.ndim:
@@ -487,7 +489,7 @@ def _single(value: Any, d: Any) -> Any:
     if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     refuse_overflow(value.item(), d)
-    return value.astype(d)
+    return converted(value, d)
 
 
 @operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(),

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.eight import converted
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.layouts import in_order_of
 from ..arrays.lazy import Lazy, address, plain, put, through
@@ -357,7 +358,7 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
             raw[p] = [x if x is None or x.dtype is d else x.astype(d) for x in v]
         elif type(v) is np.ndarray:
             if v.dtype is not d:
-                raw[p] = v.astype(d if v.ndim else number)
+                raw[p] = converted(v, d if v.ndim else number)
         elif type(v) is Ghost:
             raw[p] = v.astype(d)
         elif v is not None:
@@ -371,7 +372,7 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
         if d.kind == "i" and v >> (8 * d.itemsize - 1):
             v -= 1 << (8 * d.itemsize)
         return np.asarray(v, d)
-    return np.asarray(v).astype(d)
+    return converted(np.asarray(v), d)
 
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
@@ -380,6 +381,14 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
         from . import shapes
 
         return shapes.forward(op, raw)
+    if dt.EIGHT_IN_USE:
+        from ..ops import eight
+
+        d = eight.concerned(op, raw)
+        if d is not None:
+            wide = eight.taken(op, raw, d)
+            if wide is not None:
+                return eight.given(op.forward(*positional(op, wide), **keywords(op, wide)), d)
     if (op.kernel is not None and op.promote) or op.opmath:
         d = next((a.dtype for a in map(raw.get, op.tensors) if type(a) is np.ndarray and dt.is_half(a.dtype)), None)
         if d is not None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import fresh
-from ..arrays.errors import warn, warn_once
+from ..arrays.eight import converted
+from ..arrays.errors import refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
@@ -69,10 +70,10 @@ def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
 def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
     """A new array with the values of numbers, nested sequences, arrays or tensors; PyTorch's inference of the type."""
     if isinstance(data, Tensor):
-        return np.array(_plain(data), dtype)
+        plain = np.asarray(_plain(data))
+        return np.array(plain) if dtype is None else converted(plain, dtype)
     if isinstance(data, (np.ndarray, np.generic)):
-        found = np.array(data, dtype) if dtype is not None else np.array(data, dt.of(data.dtype).np)
-        return found
+        return converted(np.asarray(data), dtype if dtype is not None else dt.of(data.dtype).np)
     if not isinstance(data, (list, tuple)):
         natural = dt.of_python(data)
         if natural is None:
@@ -106,7 +107,7 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
             dtype = dt.default_float()
         else:
             dtype = found.dtype if found.dtype.kind == "b" else dt.I64
-    return found.astype(dtype, copy=False)
+    return found if found.dtype == dtype else converted(found, dtype)
 
 
 def _filled(value: Any, d: np.dtype) -> np.ndarray:
@@ -116,7 +117,7 @@ def _filled(value: Any, d: np.dtype) -> np.ndarray:
             if d.itemsize == 8:
                 raise RuntimeError("Overflow when unpacking long long")
             return np.asarray(value).astype(d)
-    return np.asarray(value).astype(d)
+    return converted(np.asarray(value), d)
 
 
 def _first_leaf(data: Any) -> tuple[Any, bool]:
@@ -480,11 +481,13 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
     _check_sizes(shape, "")
     if out is not None:
         d = out_type(out, dtype, dt.default_float())
-        return write_out(out, np.full(shape, np.asarray(value).astype(d), d), "full", requires_grad)
+        refuse_overflow(value, d)
+        return write_out(out, np.full(shape, converted(np.asarray(value), d), d), "full", requires_grad)
     d = np_dtype(dtype) if dtype is not None else (dt.of_python(value) or dt.default_float())
+    refuse_overflow(value, d)
     if where is not None:
         return finish(unmade(shape, d), requires_grad)
-    return finish(np.full(shape, np.asarray(value).astype(d), d), requires_grad)
+    return finish(np.full(shape, converted(np.asarray(value), d), d), requires_grad)
 
 
 @_by_example
@@ -493,10 +496,11 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
     d = np_dtype(dtype, input._data.dtype)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    refuse_overflow(value, d)
     if placed(device, input) is not None:
         return finish(unmade(input._data.shape, d, layout_like(input._data, memory_format)), requires_grad)
     a = blank(input._data.shape, d, layout_like(input._data, memory_format))
-    a[...] = np.asarray(value).astype(d)
+    a[...] = converted(np.asarray(value), d)
     return finish(a, requires_grad)
 
 

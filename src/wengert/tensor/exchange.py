@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain
@@ -35,11 +36,15 @@ class Exchange(Geometry):
             if without_numbers.get():  # a gradient rule asks which way to go: both lead to the same shapes
                 return self._data.dtype.type(0).item()
             raise RuntimeError(NO_ITEM)
+        if self._data.dtype.type is np.void:
+            raise NotImplementedError(f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(self._data.dtype)}'")
         value = self._data.item()
         return float(value) if self._data.dtype.kind == "V" else value
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers (a number for a 0-d tensor)."""
+        if self._data.dtype.type is np.void:
+            raise RuntimeError("load_scalar: invalid type")
         return (self._data.astype(np.float32) if self._data.dtype.kind == "V" else self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -52,8 +57,8 @@ class Exchange(Geometry):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.is_meta:
             raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
-        if self._data.dtype.kind == "V" or self._data.dtype.name == "bfloat16":
-            raise TypeError("Got unsupported ScalarType BFloat16")
+        if self._data.dtype.kind == "V" or self._data.dtype in dt.EIGHT_IN_USE:
+            raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._data.dtype)}")
         found = plain(self._data)
         if type(self._data) is Lazy and not force:
             found.flags.writeable = False

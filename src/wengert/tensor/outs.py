@@ -85,7 +85,8 @@ _WHAT = {"geqrf": "a", "linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalu
 
 # Operators whose result may not lie in the memory of an argument, not even in the very same place.
 _APART = frozenset((
-    "gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add", "index_add", "index_copy", "mode", "bernoulli",
+    "gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add", "index_add", "index_copy", "mode",
+    "bernoulli", "index_put",
 ))  # fmt: skip
 
 _PARTLY = (

@@ -267,9 +267,12 @@ def values_text(array: np.ndarray, indent: int, options: dict[str, Any] | None =
         options = _options
     summarised = array.size > options["threshold"]
     edge = options["edgeitems"] if summarised else inf
+    powers = array.dtype.name == "float8_e8m0fnu"
     if array.dtype.kind not in "biufc":  # bfloat16 and other types of ml_dtypes: their values are exact in float32
-        array = array.astype(np.float32)
+        array = (array if array.dtype.type is not np.void else array.view(np.uint8)).astype(np.float32)
     seen = _edges(array, edge) if summarised else array
+    if powers:  # the least of them has no part in the style
+        seen = np.where(seen > 2.0**-127, seen, np.float32(0))
     write: Callable[[Any], str]
     if array.dtype.kind == "c":
         real, imag = Style(seen.real, options), Style(seen.imag, options)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays import dtypes as dt
 from ..arrays.lazy import plain
 from ..graph.modes import modes
@@ -27,7 +29,7 @@ def show(t: Any) -> str:
         )
         return f"{kind}(..., device='meta', size={tuple(t.shape)}{rest})"
     return format_tensor(
-        plain(t._data), default_dtype=dt.default_float(), grad_fn_name=name,
+        plain(t._data), dtype_name=t.dtype.name if t._data.dtype.type is np.void else None, default_dtype=dt.default_float(), grad_fn_name=name,
         requires_grad=name is None and t.requires_grad, prefix=kind,
         tangent=_tangent(t),
     )  # fmt: skip

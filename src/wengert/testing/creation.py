@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.dtypes import EIGHT, float32
 from ..arrays.dtypes import dtype as dtype_class
 from ..tensor import types
 from ..tensor.creation import empty
@@ -40,7 +41,7 @@ def make_tensor(
         raise ValueError(
             f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {noncontiguous=} and {memory_format=}"
         )
-    if not isinstance(dtype, dtype_class):
+    if not isinstance(dtype, dtype_class) or dtype in EIGHT[4:]:
         raise TypeError(
             f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor(). To request support, file an issue at: "
             "https://github.com/pytorch/pytorch/issues"
@@ -68,6 +69,10 @@ def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, dev
         first, last = _interval(low, high, facts.min, facts.max + 1, 0 if unsigned else -9, 10, dtype)
         start, stop = math.floor(first) if low is None or first == math.floor(first) else math.ceil(first), math.ceil(last)
         return _randint(start, min(stop, 2**63 - 1), size, device=device, dtype=dtype)
+    if dtype in EIGHT[:4]:  # of which there are no random numbers
+        limits = types.finfo(dtype)
+        first, last = _interval(low, high, limits.min, limits.max, -9, 9, dtype)
+        return empty(size, dtype=float32, device=device).uniform_(first, last).to(dtype)
     limits = types.finfo(dtype)
     first, last = _interval(low, high, limits.min, limits.max, -9, 9, dtype)
     x = empty(size, dtype=dtype, device=device)

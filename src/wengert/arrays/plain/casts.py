@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wengert.arrays.eight import converted
+
 if TYPE_CHECKING:
     from typing import Any
 
@@ -14,4 +16,4 @@ if TYPE_CHECKING:
 
 def cast(x: Array, dtype: np.dtype[Any]) -> Array:
     """Return a new array with the values of ``x`` as ``dtype``; to fewer bits they are rounded to nearest even."""
-    return x.astype(dtype)
+    return converted(x, dtype)

@@ -48,7 +48,7 @@ def _filled(count: int, kind: Kind, draw: Callable[[int], NDArray[np.uint64]], s
 
 def full(stream: Stream, count: int, kind: Kind) -> NDArray:
     """Numbers over the whole non-negative range of a type (up to 2**digits for floating types)."""
-    if kind.part or kind.name in ("uint16", "uint32", "uint64"):
+    if kind.part or kind.name in ("uint16", "uint32", "uint64") or kind.name.startswith("float8"):
         raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{kind.title}'")
     size = (1 << kind.digits if kind.floating else int(kind.greatest)) + 1
     return _filled(count, kind, stream.longs if kind.dtype.itemsize == 8 else stream.words, size, 0)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import EIGHT
+
 
 class Kind:
     """A number type as the generator sees it.
@@ -54,6 +56,7 @@ _TITLES = {
     "uint64": ("UInt64", "long unsigned int", 0),
     "float16": ("Half", "c10::Half", 11),
     "bfloat16": ("BFloat16", "c10::BFloat16", 8),
+    **{d.name: (d.name.capitalize(), f"c10::{d.name.capitalize()}", 0) for d in EIGHT},  # of which there are no random numbers
     "float32": ("Float", "float", 24),
     "float64": ("Double", "double", 53),
     "complex64": ("ComplexFloat", "c10::complex<float>", 0),
