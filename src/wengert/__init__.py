@@ -95,7 +95,7 @@ newaxis = None
 _SUBMODULES = frozenset((
     "_C", "_VF", "_logging", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler",
-    "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu",
+    "quasirandom", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
     "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cond", "crow_indices_copy", "get_deterministic_debug_mode", "has_lapack",
