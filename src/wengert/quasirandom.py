@@ -7,10 +7,11 @@ from typing import Any
 from .arrays import sobol
 from .arrays.dtypes import F32, F64, get_default_dtype, scalar_name
 from .tensor import PLACES, Tensor
-from .tensor.random import FUNCTIONS as _RANDOM
-from .tensor.random import Generator
+from .tensor.random import FUNCTIONS, Generator
 
 __all__ = ["SobolEngine"]
+
+_randint: Any = FUNCTIONS["randint"]
 
 
 class SobolEngine:
@@ -43,9 +44,9 @@ class SobolEngine:
         self.shift = _whole(state[:, 0] * 0)
         if scramble:
             generator = None if seed is None else Generator().manual_seed(seed)
-            bits = _RANDOM["randint"](2, (dimension, self.MAXBIT), generator=generator)._data
+            bits = _randint(2, (dimension, self.MAXBIT), generator=generator)._data
             self.shift = _whole((bits << range(self.MAXBIT)).sum(1))
-            matrices = _RANDOM["randint"](2, (dimension, self.MAXBIT, self.MAXBIT), generator=generator).tril()._data
+            matrices = _randint(2, (dimension, self.MAXBIT, self.MAXBIT), generator=generator).tril()._data
             state = sobol.scrambled(state, matrices)
         self.sobolstate = _whole(state)
         self.quasi = self.shift.clone()
