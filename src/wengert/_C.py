@@ -161,3 +161,9 @@ __all__ = [
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
     "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from ._absent import absent_name
+
+    return absent_name(__name__, name)

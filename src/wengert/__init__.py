@@ -93,7 +93,7 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "_logging", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "_C", "_VF", "_dynamo", "_logging", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
     "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler",
     "quasirandom", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu",
 ))  # fmt: skip

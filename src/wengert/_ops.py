@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .tensor.dispatch import OpOverload, OpOverloadPacket
 
 __all__ = ["OpOverload", "OpOverloadPacket"]
+
+
+def __getattr__(name: str) -> Any:
+    from ._absent import absent_name
+
+    return absent_name(__name__, name)

@@ -256,3 +256,8 @@ def _check_fake(operator: CustomOperator, args: Any, kwargs: Any) -> None:
     for i, (a, b) in enumerate(zip(real, fake, strict=True)):
         if a.shape != b.shape or a.dtype != b.dtype:
             raise RuntimeError(f"result {i} is {a.dtype} {list(a.shape)}, its fake kernel says {b.dtype} {list(b.shape)}")
+
+
+def fallthrough_kernel() -> None:
+    """A mark for ``Library.impl``: nothing is to be done at that key."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")

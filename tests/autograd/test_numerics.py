@@ -374,3 +374,12 @@ def test_the_mean_of_single_numbers_has_a_gradient_where_the_variance_has_none(t
         mean.sum().backward()
         assert torch.equal(x.grad, torch.ones(shape))
         assert getattr(torch, name.removesuffix("_mean"))(x, dim).isnan().all()
+
+
+def test_logit_is_differentiated_twice_inside_and_at_its_ends(torch):
+    x = torch.tensor([0.0, -0.0, 0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(torch.logit(x), x, torch.full((5,), -1.0, dtype=torch.float64))
+    assert first[:4].tolist() == [-float("inf"), -float("inf"), -4.0, -float("inf")] and first[4].isnan()
+    x, g = torch.tensor([0.5, 0.25], dtype=torch.float64, requires_grad=True), torch.ones(2, dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(torch.logit(x), x, g, create_graph=True)
+    assert torch.allclose(torch.autograd.grad(first.sum(), g)[0], 1 / (x * (1 - x)).detach())

@@ -1,14 +1,12 @@
 """Every operator of the table, checked from its declaration: values, first and second derivatives, views, types, in-place.
 
-The arguments come from ``tests/ops/samples``; the derivatives are compared with central differences along random
+The arguments come from ``testing/_internal/opinfo/samples``; the derivatives are compared with central differences along random
 directions in float64.
 """
 
 from __future__ import annotations
 
 import zlib
-from importlib import import_module
-from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -16,23 +14,10 @@ import pytest
 import wengert as torch
 from wengert.ops.operator import TABLE, Operator
 from wengert.tensor.functions import function, inplace_function
-
-from . import samples as samples_package
-from .sampling import draw, usual
-
-SAMPLES: dict[str, list] = {}
-NO_SECOND: set[str] = set()
-ANY_VALUE: set[str] = set()  # random results: nothing to compare
-BY_MEMORY: set[str] = set()  # speak of the memory of their arguments: strides do matter
-for _info in iter_modules(samples_package.__path__):
-    _module = import_module(f"{samples_package.__name__}.{_info.name}")
-    SAMPLES.update(_module.SAMPLES)
-    NO_SECOND |= set(getattr(_module, "NO_SECOND", ()))
-    ANY_VALUE |= set(getattr(_module, "RANDOM", ()))
-    BY_MEMORY |= set(getattr(_module, "BY_MEMORY", ()))
-for _name, _op in TABLE.items():
-    if _name not in SAMPLES and isinstance(_op, Operator) and _op.wrt and _op.places and usual(_op):
-        SAMPLES[_name] = usual(_op)
+from wengert.testing._internal.opinfo.samples import ANY_VALUE as ANY_VALUE
+from wengert.testing._internal.opinfo.samples import BY_MEMORY as BY_MEMORY
+from wengert.testing._internal.opinfo.samples import NO_SECOND, SAMPLES
+from wengert.testing._internal.opinfo.sampling import draw
 
 CASES = [pytest.param(n, i, id=f"{n}-{i}") for n in sorted(SAMPLES) for i in range(len(SAMPLES[n]))]
 STEP = 1e-5
@@ -44,7 +29,7 @@ def differentiable(op):
 
 def test_every_differentiable_operator_has_samples():
     missing = [n for n, op in TABLE.items() if differentiable(op) and op.places and n not in SAMPLES]
-    assert not missing, f"no samples for {missing}: add them to tests/ops/samples"
+    assert not missing, f"no samples for {missing}: add them to testing/_internal/opinfo/samples"
 
 
 def test_samples_name_operators():

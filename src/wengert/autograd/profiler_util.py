@@ -15,6 +15,17 @@ MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
 
+class ProfilerActivity(Enum):
+    """What can be profiled; here the CPU."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
 class DeviceType(Enum):
     """Where an event ran; here always on the CPU."""
 

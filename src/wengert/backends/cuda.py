@@ -42,3 +42,21 @@ flash_sdp_enabled, enable_flash_sdp = _switch("flash")
 mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _switch("mem_efficient")
 math_sdp_enabled, enable_math_sdp = _switch("math")
 cudnn_sdp_enabled, enable_cudnn_sdp = _switch("cudnn")
+
+
+def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
+    """``False``: there is no card."""
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SDPBackend":
+        from ..nn.attention import SDPBackend
+
+        return SDPBackend
+    from .._absent import absent_name
+
+    return absent_name(__name__, name, "there is no CUDA device")

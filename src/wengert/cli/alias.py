@@ -33,6 +33,7 @@ HOMES = {
     "autograd.variable": "autograd",
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
+    "distributions.dirichlet": "distributions.simplex",
     "func.functorch.experimental": "func.functorch",
     "nn.modules": "nn",
     "nn.parameter": "nn",
@@ -44,6 +45,8 @@ HOMES = {
     "optim.optimizer": "optim",
     "optim.rmsprop": "optim",
     "optim.sgd": "optim",
+    "testing._comparison": "testing.comparison",
+    "testing._creation": "testing.creation",
     "utils.data._utils.collate": "utils.data.collate",
     "utils.data._utils.worker": "utils.data.worker",
     "utils.data._utils": "utils.data",
@@ -106,10 +109,12 @@ class TorchFinder:
             rest = f"func.functorch.{rest}".rstrip(".")
         elif top != THEIRS:
             return None
-        module = _resolve(rest)
+        from .._absent import AREAS, absent_module
+
+        module = _resolve(rest) or absent_module(rest)
         if module is None:
             raise _not_found(rest)
-        is_package = hasattr(module, "__path__") or any(home.startswith(rest + ".") for home in HOMES)
+        is_package = hasattr(module, "__path__") or rest in AREAS or any(home.startswith(rest + ".") for home in (*HOMES, *AREAS))
         return ModuleSpec(fullname, _Loader(module), is_package=is_package)  # type: ignore[arg-type]
 
     @staticmethod

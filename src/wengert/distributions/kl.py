@@ -79,3 +79,10 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
     if function is None:
         raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
     return function(p, q)
+
+
+def _kl_expfamily_expfamily(p: Any, q: Any) -> Any:
+    """The divergence of two distributions of one exponential family, by the general formula."""
+    from .kl_pairs import _exponential_family
+
+    return _exponential_family(p, q)

@@ -18,6 +18,11 @@ from .utils import Number, broadcast_all, clamp_probs, lazy_property, logits_to_
 __all__ = ["Beta", "ContinuousBernoulli", "Dirichlet"]
 
 
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    slope = _dirichlet_grad(x, concentration, concentration.sum(-1, True).expand_as(concentration))
+    return slope * (grad_output - (x * grad_output).sum(-1, True))
+
+
 class _Dirichlet(Function):
     """Draws that move with their concentrations, each share at a fixed quantile, the others in proportion."""
 
@@ -31,8 +36,7 @@ class _Dirichlet(Function):
     @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Any:
         x, concentration = ctx.saved_tensors
-        slope = _dirichlet_grad(x, concentration, concentration.sum(-1, True).expand_as(concentration))
-        return slope * (grad_output - (x * grad_output).sum(-1, True))
+        return _Dirichlet_backward(x, concentration, grad_output)
 
 
 class Dirichlet(ExponentialFamily):

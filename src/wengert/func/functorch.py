@@ -154,3 +154,9 @@ def functional_init_with_buffers(model_class: Any, ensemble_shape: tuple[int, ..
         return params, buffers, lambda params, buffers, data: made(params, buffers, *data), made.param_names, made.buffer_names
 
     return make
+
+
+def __getattr__(name: str) -> Any:
+    from .._absent import absent_name
+
+    return absent_name(__name__, name)

@@ -167,7 +167,7 @@ def special_entr(input: Array):
 
 
 def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
-    slope = F.where((input == 0) | (input == 1), g * float("inf"), g / (input * (1 - input)))
+    slope = g / (input * (1 - input) + 0)  # infinite at both ends; the sum makes the zero a positive one
     least, most = (0, 1) if eps is None else (eps, 1 - eps)
     if is_half(F.dtype_of(input)):  # the limits are of the type of the numbers
         least, most = (float(K.cast(K.cast(np.asarray(v, np.float32), F.dtype_of(input)), np.dtype(np.float32))) for v in (least, most))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..autograd.profiler import KinetoStepTracker, kineto_available, record_function
 from ..autograd.profiler_util import DeviceType
 from . import itt
@@ -19,3 +21,9 @@ __all__ = [
     "DeviceType", "KinetoStepTracker", "ProfilerAction", "ProfilerActivity", "itt", "kineto_available", "profile", "record_function", "schedule",
     "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from .._absent import absent_name
+
+    return absent_name(__name__, name)

@@ -11,21 +11,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from ..autograd import profiler as prof
-from ..autograd.profiler_util import EventList
+from ..autograd.profiler_util import EventList, ProfilerActivity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-
-class ProfilerActivity(Enum):
-    """What can be profiled; here the CPU."""
-
-    CPU = 0
-    XPU = 1
-    MTIA = 2
-    CUDA = 3
-    HPU = 4
-    PrivateUse1 = 5
 
 
 class ProfilerAction(Enum):

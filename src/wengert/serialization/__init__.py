@@ -29,7 +29,9 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .._absent import absent_name
+
+    return absent_name(__name__, name, "files are read and written without it")
 
 
 def save(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor import dtype as dtype_class
 from ..tensor.call import DISPATCHING
 from ..tensor.tensor import Tensor
 
@@ -302,3 +303,15 @@ def _how_far(a: np.ndarray, b: np.ndarray, wrong: np.ndarray, rtol: float, atol:
         place = tuple(int(i) for i in np.unravel_index(at, table.shape))
         text += f"\nGreatest {name} difference: {table.reshape(-1)[at].item()} at index {place}{_allowed(tolerance, exact)}"
     return text
+
+
+def default_tolerances(*inputs: Any, dtype_precisions: dict[Any, tuple[float, float]] | None = None) -> tuple[float, float]:
+    """The greatest relative and absolute tolerances of these tensors and dtypes."""
+    pairs = []
+    for value in inputs:
+        dtype = value.dtype if isinstance(value, Tensor) else value
+        if not isinstance(dtype, dtype_class):
+            raise TypeError(f"Expected a torch.Tensor or a torch.dtype, but got {type(value)} instead.")
+        known = _TOLERANCES.get(str(dtype).removeprefix("torch."), (0.0, 0.0))
+        pairs.append(known if dtype_precisions is None else dtype_precisions.get(dtype, (0.0, 0.0)))
+    return max(r for r, _ in pairs), max(a for _, a in pairs)

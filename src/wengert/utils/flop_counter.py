@@ -6,6 +6,7 @@ followed by hooks, so that the counts can be shown module by module.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,16 @@ def _shape(x: Any) -> Any:
     return type(x)(_shape(v) for v in x) if type(x) in (list, tuple) else x
 
 
+def shape_wrapper(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f``, given shapes in the place of tensors, and the result's as ``out_shape``."""
+
+    @functools.wraps(f)
+    def by_shape(*args: Any, out_val: Any = None, **kwargs: Any) -> Any:
+        return f(*_shape(list(args)), out_shape=_shape(out_val), **{k: _shape(v) for k, v in kwargs.items()})
+
+    return by_shape
+
+
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Say how an operator (``torch.ops.aten.NAME``, or a list of them) is counted.
 
@@ -37,9 +48,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
     """
 
     def register(formula: Callable[..., int]) -> Callable[..., int]:
-        def by_shape(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
-            return formula(*_shape(list(args)), out_shape=_shape(out_val), **{k: _shape(v) for k, v in kwargs.items()})
-
+        by_shape = shape_wrapper(formula)
         for target in targets if isinstance(targets, (list, tuple)) else [targets]:
             if target in flop_registry:
                 raise RuntimeError(f"duplicate registrations for {target}")

@@ -143,3 +143,20 @@ class TensorWeakRef:
 
     def __call__(self) -> Any:
         return self.ref()
+
+
+class _WeakHashRef(WeakIdRef):
+    """A weak reference that is equal to another if what they refer to has the same hash."""
+
+    __slots__ = ()
+
+    def __init__(self, key: Any, callback: Any = None) -> None:
+        super().__init__(key, callback)
+        self._id = hash(key)
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        a, b = self(), other() if isinstance(other, weakref.ref) else None
+        return hash(a) == hash(b) if a is not None and b is not None else self is other

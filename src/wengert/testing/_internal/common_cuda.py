@@ -28,3 +28,19 @@ def _get_torch_cuda_version() -> tuple[int, ...]:
 
 
 _get_torch_rocm_version = _get_torch_cuda_version
+
+
+def tf32_off() -> Any:
+    """A block in which cards do not round; there is none."""
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def tf32_on(self: Any, tf32_precision: float = 1e-5) -> Any:
+    """A block in which cards round; there is none."""
+    return tf32_off()
+
+
+tf32_enabled = tf32_off
+_get_magma_version = _get_torch_cuda_version

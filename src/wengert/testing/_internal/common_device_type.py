@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import unittest
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...arrays.dtypes import NAMES
 from ...tensor import dtype as dtype_class
 from .common_utils import Case, dtype_name, with_arguments
 from .families import resolve
@@ -43,6 +45,20 @@ def _elsewhere(*args: Any) -> _Dtypes:
 
 
 dtypesIfCUDA = dtypesIfMPS = dtypesIfXPU = dtypesIfHPU = _elsewhere
+
+
+PYTORCH_CUDA_MEMCHECK = False
+PYTORCH_TESTING_DEVICE_ONLY_FOR_KEY = "PYTORCH_TESTING_DEVICE_ONLY_FOR"
+PYTORCH_TESTING_DEVICE_EXCEPT_FOR_KEY = "PYTORCH_TESTING_DEVICE_EXCEPT_FOR"
+disablecuDNN = disableMkldnn = _unchanged
+
+
+def has_cusolver() -> bool:
+    """``False``."""
+    return False
+
+
+has_hipsolver = has_cusolver
 
 
 def __getattr__(name: str) -> Any:
@@ -110,6 +126,8 @@ def _for_device(name: str, test: Any, case: Case) -> dict[str, Any]:
     if getattr(test, "num_required_devices", 1) > 1:
         return {f"{name}_cpu": unittest.skip("fewer devices than required detected")(test)}
     made: dict[str, Any] = {}
+    if "dtype" in case.given:
+        return {f"{name}_cpu_{dtype_name(case.given['dtype'])}": with_arguments(test, {**device, **case.given}, case.decorators)}
     for dtype in getattr(test, "dtypes", (None,)):
         kinds = dtype if isinstance(dtype, (list, tuple)) else (dtype,)
         suffix = "" if dtype is None else "_" + "_".join(map(dtype_name, kinds))
@@ -128,6 +146,79 @@ class tol(NamedTuple):
 
     atol: float
     rtol: float
+
+
+class OpDTypes(Enum):
+    """Which of an operator's dtypes a test wants."""
+
+    supported = 0
+    unsupported = 1
+    supported_backward = 2
+    unsupported_backward = 3
+    any_one = 4
+    none = 5
+    any_common_cpu_cuda_one = 6
+
+
+ANY_DTYPE_ORDER = tuple(
+    NAMES[n] for n in ("float32", "float64", "complex64", "complex128", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+)
+
+
+class ops:
+    """Decorator: one test for each operator of the list and dtype of it, passed as ``op`` and ``dtype``.
+
+    ``dtypes``: an ``OpDTypes``, or the dtypes themselves. ``allowed_dtypes``: no others than these.
+    """
+
+    def __init__(
+        self, op_list: Any, *, dtypes: Any = OpDTypes.supported, allowed_dtypes: Any = None, skip_if_dynamo: bool = True, skips: Any = None
+    ) -> None:  # fmt: skip
+        self.op_list, self.wanted = list(op_list), dtypes
+        self.allowed = None if allowed_dtypes is None else set(allowed_dtypes)
+
+    def __call__(self, test: Any) -> Any:
+        inner: Any = getattr(test, "parametrize_cases", lambda: [Case("", {}, ())])
+
+        def cases() -> Any:
+            for op in self.op_list:
+                for dtype in self._dtypes(op):
+                    chosen = {"op": op} if dtype is None else {"op": op, "dtype": dtype}
+                    for name, given, decorators in inner():
+                        yield Case("_".join(n for n in (op.formatted_name, name) if n), {**given, **chosen}, (*decorators, _ForOp(op, dtype)))
+
+        test.parametrize_cases = cases
+        return test
+
+    def _dtypes(self, op: Any) -> list[Any]:
+        if self.wanted is OpDTypes.none:
+            return [None]
+        known = set(ANY_DTYPE_ORDER)
+        if not isinstance(self.wanted, OpDTypes):
+            found = set(self.wanted)
+        elif "backward" in self.wanted.name:
+            found = op.supported_backward_dtypes("cpu")
+        else:
+            found = op.supported_dtypes("cpu")
+        if isinstance(self.wanted, OpDTypes) and self.wanted.name.startswith("unsupported"):
+            found = known - found
+        if self.allowed is not None:
+            found = found & self.allowed
+        row = sorted(found, key=lambda d: ANY_DTYPE_ORDER.index(d) if d in known else len(known))
+        return row[:1] if self.wanted in (OpDTypes.any_one, OpDTypes.any_common_cpu_cuda_one) else row
+
+
+class _ForOp:
+    """A decorator that applies what an operator (a module, an optimizer) says about a test."""
+
+    def __init__(self, info: Any, dtype: Any) -> None:
+        self.info, self.dtype = info, dtype
+
+    def __call__(self, test: Any) -> Any:
+        cls_name = test.__qualname__.rpartition(".")[0].rpartition(".")[2]
+        for decorator in self.info.get_decorators(cls_name, test.__name__, "cpu", self.dtype, {}):
+            test = decorator(test)
+        return test
 
 
 class precisionOverride:

@@ -130,3 +130,34 @@ def highest_precision_float(device: Any) -> Any:
 def highest_precision_complex(device: Any) -> Any:
     """complex128."""
     return NAMES["complex128"]
+
+
+def get_all_qint_dtypes() -> list[Any]:
+    """None: numbers are not quantized."""
+    return []
+
+
+def all_types_complex_float8_and(*dtypes: Any) -> tuple[Any, ...]:
+    """The floating types (those of 8 bits are not here), the integers, the complex types, and ``dtypes``."""
+    return all_types_and_complex_and(*dtypes)
+
+
+def all_mps_types() -> tuple[Any, ...]:
+    """What Apple's cards know."""
+    return tuple(NAMES[n] for n in ("float32", "float16", "uint8", "int8", "int16", "int32", "int64", "bfloat16"))
+
+
+def all_mps_types_and(*dtypes: Any) -> tuple[Any, ...]:
+    """What Apple's cards know, and ``dtypes``."""
+    return (*all_mps_types(), *dtypes)
+
+
+float8_types = empty_types  # the floating types of 8 bits are not here
+
+
+def float8_types_and(*dtypes: Any) -> tuple[Any, ...]:
+    """``dtypes``: the floating types of 8 bits are not here."""
+    return dtypes
+
+
+float_to_corresponding_complex_type_map = {NAMES["float32"]: NAMES["complex64"], NAMES["float64"]: NAMES["complex128"]}

@@ -25,6 +25,8 @@ from ...tensor.creation import tensor
 from ...tensor.random import fork_rng, manual_seed
 from ...tensor.tensor import Tensor
 from ..creation import make_tensor
+from .checks import *  # noqa: F403
+from .checks import wrapSwapTensorsTest
 from .equality import assert_equal
 from .families import resolve
 from .families import unchanged as _unchanged
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TestCase", "freeze_rng_state", "gradcheck", "gradgradcheck", "make_tensor", "parametrize", "run_tests"]
 
+NO_MULTIPROCESSING_SPAWN = NOTEST_CPU = False
+MACOS_VERSION = 0.0
 IS_WINDOWS, IS_MACOS, IS_LINUX = (sys.platform == p for p in ("win32", "darwin", "linux"))
 TEST_NUMPY = TEST_WITH_LAPACK = True
 TEST_WITH_SLOW = os.environ.get("PYTORCH_TEST_WITH_SLOW") == "1"
@@ -96,6 +100,10 @@ def set_warn_always_context(new_val: bool) -> Iterator[None]:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "TestGradients":
+        from .gradients import TestGradients
+
+        return TestGradients
     return resolve(__name__, name)
 
 
@@ -155,12 +163,50 @@ class parametrize:
         return name, dict(zip(self.names, row))
 
 
+class reparametrize:
+    """Decorator: the tests that ``parametrizer`` makes, each as ``adapter_fn(name, parameters)`` wants it.
+
+    The function gives pairs of names and parameters; a test for which it gives None is left out.
+    """
+
+    def __init__(self, parametrizer: parametrize, adapter_fn: Callable[..., Any]) -> None:
+        self.parametrizer, self.adapter_fn = parametrizer, adapter_fn
+
+    def __call__(self, test: Any) -> Any:
+        inner: Any = getattr(test, "parametrize_cases", lambda: [Case("", {}, ())])
+        test.__dict__.pop("parametrize_cases", None)
+        own = self.parametrizer(test).parametrize_cases
+
+        def cases() -> Iterator[Case]:
+            for case in own():
+                for adapted in self.adapter_fn(case.name, case.given) or ():
+                    if adapted is not None:
+                        for name, given, decorators in inner():
+                            joined = "_".join(n for n in (adapted[0], name) if n)
+                            yield Case(joined, {**given, **adapted[1]}, (*decorators, *case.decorators))
+
+        test.parametrize_cases = cases
+        return test
+
+
+class swap(parametrize):
+    """Decorator: one test for each of ``swap_values``, with modules converted by swapping tensors or not."""
+
+    def __init__(self, swap_values: Any) -> None:
+        super().__init__("", [subtest((), f"swap_{value}", [wrapSwapTensorsTest(value)]) for value in swap_values])
+
+
 class Case(NamedTuple):
     """One of the tests that ``parametrize`` makes of one."""
 
     name: str
     given: dict[str, Any]
     decorators: tuple[Any, ...]
+
+
+def _assertGradAndGradgradChecks(test_case: Any, apply_fn: Any, inputs: Any, **kwargs: Any) -> None:
+    test_case.assertTrue(gradcheck(apply_fn, inputs, **kwargs))
+    test_case.assertTrue(gradgradcheck(apply_fn, inputs, **kwargs))
 
 
 def _named(name: str, value: Any, i: int) -> str:
@@ -339,3 +385,13 @@ class TestCase(SparseInputs, unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", prefix + code], capture_output=True, check=False, timeout=300)
         return done.stderr.decode("ascii", "replace")
 
+
+class NestedTensorTestCase(TestCase):
+    """A test case of nested tensors, which are not here."""
+
+    def setUp(self) -> None:
+        self.skipTest("there are no nested tensors")
+
+
+class NoTest:
+    """Takes the place of ``TestCase`` where a file has nothing to test."""

@@ -10,9 +10,14 @@ import re
 import unittest
 from typing import Any
 
+from ..._absent import absent_name
+
 _NOT_THERE = re.compile(r"(TEST|IS|HAS|PLATFORM_SUPPORTS|SM\d+)_?\w*|(SM\d+|CDNA\d)\w*|\w+_ARCH|RUN_CUDA\w*")
-_ONLY = re.compile(r"only\w+|skipIfNo[A-Z]\w+|skipUnless\w+|requires_(cuda|xpu|mps|gpu|accelerator|triton|mkl|onednn)\w*|largeTensorTest")
-_EVERYWHERE = re.compile(r"(skip|xfail|xpass|expectedFailure|runWithout|dontSuppress|unMark|markDynamo|serialTest|make_dynamo|reset_)\w*")
+_ONLY = re.compile(r"only\w+|skipIfNo[A-Z]\w+|skipUnless\w+|runOn\w+|requires_(cuda|xpu|mps|gpu|accelerator|triton|mkl|onednn)\w*|largeTensorTest")
+_EVERYWHERE = re.compile(
+    r"(skip|xfail|xpass|expectedFailure|runWithout|dontSuppress|unMark|markDynamo|serialTest|make_dynamo|reset_)\w*"
+    r"|\w+ToDefaultFinally|enable_profiling_mode\w*"
+)
 
 
 def resolve(module: str, name: str) -> Any:
@@ -21,8 +26,10 @@ def resolve(module: str, name: str) -> Any:
     A device or build that one may test on: False. A decorator for tests that cannot run on some device or build: leaves the
     test as it is. One for tests of some other device only: skips the test.
 
+    A name of no family: for a file of tests, something that says on use that it is not here.
+
     Raises:
-        AttributeError: the name is in no family.
+        AttributeError: the name is in no family, and it is no file of tests that asks.
     """
     if _NOT_THERE.fullmatch(name):
         return False
@@ -30,7 +37,7 @@ def resolve(module: str, name: str) -> Any:
         return _Skipping(name)
     if _EVERYWHERE.fullmatch(name):
         return unchanged_with
-    raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    return absent_name(module, name)
 
 
 def unchanged(test: Any) -> Any:

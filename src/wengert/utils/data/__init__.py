@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (
@@ -47,3 +49,9 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from ..._absent import absent_name
+
+    return absent_name(__name__, name)

@@ -1,0 +1,114 @@
+"""The headers of PyTorch's own test files: every name can be imported, and one with nothing behind it says so on use."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEADERS = {}
+for line in re.sub(r"\n  ", " ", Path(__file__).with_name("headers.txt").read_text()).splitlines()[1:]:
+    module, _, names = line.partition(":")
+    HEADERS[module] = names.split()
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a file, under that name, with ``import torch`` giving wengert; what it printed and what it complained about."""
+
+    def run(name, source):
+        path = tmp_path / name
+        path.write_text(source)
+        done = subprocess.run([sys.executable, "-m", "wengert", "run", str(path)], capture_output=True, text=True, timeout=300)
+        return done.stdout.split("\n")[:-1], done.stderr
+
+    return run
+
+
+def test_every_name_of_every_header(run):
+    lines = [f"import {m}\n" + "".join(f"from {m} import {n}\n" for n in names) for m, names in HEADERS.items()]
+    out, err = run("test_headers.py", "".join(lines) + "print('all')")
+    assert out == ["all"], err
+
+
+ABSENT = """
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._C import DispatchKey
+import torch, torch.fx
+
+def annotated(x: FakeTensor | None, y: "int") -> FakeTensor: ...
+class Mode(FakeTensorMode):
+    def __init__(self): ...
+
+print(isinstance(torch.ones(1), FakeTensor), issubclass(Mode, object))
+for use in (lambda: make_fx(abs), lambda: Mode(), lambda: torch.fx.Graph(), lambda: DispatchKey.CPU(), lambda: FakeTensorMode().__enter__()):
+    try:
+        use()
+    except NotImplementedError as error:
+        print(error)
+"""
+
+
+def test_names_with_nothing_behind_them_say_so(run):
+    out, err = run("test_something.py", ABSENT)
+    assert err == "" and out == [
+        "False True",
+        "wengert has no torch.fx.experimental.proxy_tensor.make_fx: programs are not traced",
+        "wengert has no torch._subclasses.fake_tensor.FakeTensorMode: there are no fake tensors: nothing traces programs",
+        "wengert has no torch.fx.Graph: programs are not traced",
+        "wengert has no torch._C.DispatchKey.CPU: this part of PyTorch's compiled core is not here",
+        "wengert has no torch._subclasses.fake_tensor.FakeTensorMode: there are no fake tensors: nothing traces programs",
+    ]
+
+
+@pytest.mark.parametrize(
+    "header", ["import torch.fx", "from torch._C import DispatchKey", "from functorch import make_fx", "from torch.hub import load"]
+)
+def test_programs_that_are_no_tests_get_the_usual_error(run, header):
+    out, _ = run("program.py", f"try:\n    {header}\nexcept ImportError:\n    print('refused')")
+    assert out == ["refused"]
+
+
+TESTS = """
+import unittest, torch
+from torch.testing._internal.common_utils import *
+from torch.testing._internal.common_utils import TestCase, swap, reparametrize, parametrize, run_tests, mock_wrapper, instantiate_parametrized_tests
+from torch.testing._internal.common_utils import coalescedonoff, subtest, do_test_dtypes, do_test_empty_full, is_coalesced_indices
+
+class TestIt(TestCase):
+    @swap([True, False])
+    def test_swap(self): ...
+    @reparametrize(parametrize("x", range(4)), lambda name, given: [(f"{name}_odd", {**given, "y": 1})] if given["x"] % 2 else None)
+    def test_adapted(self, x, y):
+        assert x % 2 == y == 1
+    @coalescedonoff
+    def test_both(self, coalesced):
+        s = torch.sparse_coo_tensor([[1, 0, 1], [0, 2, 2]] if not coalesced else [[0, 0, 1], [0, 1, 0]], [1.0, 2.0, 3.0], (2, 3))
+        assert is_coalesced_indices(s) is coalesced
+    def test_mock(self):
+        class A:
+            f = mock_wrapper(lambda self, x: x + 1)
+        assert A().f(1) == 2 and A.f.mock.call_count == 1
+    def test_full(self):
+        do_test_dtypes(self, [torch.float32, torch.int64], torch.strided, torch.device("cpu"))
+        do_test_empty_full(self, [torch.float32, torch.int64, torch.complex64], torch.strided, torch.device("cpu"))
+
+instantiate_parametrized_tests(TestIt)
+run_tests()
+"""
+
+
+def test_decorators_and_checks(run):
+    _, err = run("test_it.py", TESTS)
+    assert err.splitlines()[-1] == "OK (skipped=1)" and "Ran 7 tests" in err
+
+
+def test_the_same_file_on_pytorch(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "test_it.py").write_text(TESTS)
+    done = subprocess.run([sys.executable, "test_it.py"], capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert "Ran 7 tests" in done.stderr and done.stderr.splitlines()[-1] == "OK"
