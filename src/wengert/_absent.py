@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
+
+from ._missing import submodules
 
 # Where nothing is, and why; modules below these as well.
 AREAS: dict[str, str] = {
@@ -157,6 +160,8 @@ def absent_name(module: str, name: str, reason: str | None = None) -> Any:
     Raises:
         AttributeError: somebody else asks.
     """
+    if name in submodules(module):  # which Python's import statement asks for here before it imports it
+        return import_module(f"{module}.{name}")
     if not name.startswith("__") and asked_by_tests():
         return Absent(f"torch.{module.partition('.')[2]}.{name}", reason or area(module.partition(".")[2]) or "it is not needed here")
     raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)

@@ -207,7 +207,7 @@ def test_hasattr_and_guarded_imports_work(run):
         import torch
         assert not hasattr(torch, "nothing") and hasattr(torch, "no_grad") and not hasattr(torch.utils, "nothing")
         try:
-            import torch._dynamo
+            import torch._inductor
         except ImportError as error:
             print(error.name)
         try:
@@ -217,7 +217,7 @@ def test_hasattr_and_guarded_imports_work(run):
         import importlib.util
         print(importlib.util.find_spec("torch") is not None)
     """
-    assert run(program).split() == ["torch._dynamo", "fallback", "True"]
+    assert run(program).split() == ["torch._inductor", "fallback", "True"]
 
 
 # What is as with python
