@@ -160,8 +160,10 @@ def absent_name(module: str, name: str, reason: str | None = None) -> Any:
     Raises:
         AttributeError: somebody else asks.
     """
-    if name in submodules(module):  # which Python's import statement asks for here before it imports it
-        return import_module(f"{module}.{name}")
-    if not name.startswith("__") and asked_by_tests():
-        return Absent(f"torch.{module.partition('.')[2]}.{name}", reason or area(module.partition(".")[2]) or "it is not needed here")
+    if not name.startswith("__"):
+        if name in submodules(module):  # which Python's import statement asks for here before it imports it
+            return import_module(f"{module}.{name}")
+        if asked_by_tests():
+            below = module.partition(".")[2]
+            return Absent(f"torch.{below}.{name}", reason or area(below) or "it is not needed here")
     raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
