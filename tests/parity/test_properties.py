@@ -23,7 +23,7 @@ if os.environ.get("WENGERT_REQUIRE_PARITY") == "1":
 else:
     torch = pytest.importorskip("torch")
 
-from tests.parity.properties import Limits, check, shown
+from tests.parity.properties import Limits, check, make, shown
 
 pytestmark = pytest.mark.parity
 
@@ -48,16 +48,60 @@ LIMITS = {
     "attention": Limits(special=False, empty=False, dtypes=(*FLOATS, *HALVES)),
     **dict.fromkeys(("fft", "matmul", "einsum", "norm", "loss", "scan"), _SUMS),
 }
-# Where some of the examples (two in three at most) end differently, and why; no other operator may.
-DIFFERENT = {
-    **dict.fromkeys(("linalg_svd", "linalg_qr"), "factors are unique up to signs, and those of singular matrices not at all"),
-    "scaled_dot_product_attention": "PyTorch's kernel looks at no sizes where the batch is empty",
-    **dict.fromkeys(("fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"),
-                    "infinity times a factor of zero: PyTorch's kernels of some lengths leave it out"),
-    **dict.fromkeys(("ormqr", "orgqr", "linalg_householder_product"), "PyTorch's gradient divides by zero where the reflection is the identity"),
-    "linalg_lstsq": "PyTorch's default driver takes some matrices of full rank for singular",
-    **dict.fromkeys(("interpolate", "upsample_bilinear"), "PyTorch's vectorised loop leaves out weights of zero, the others multiply"),
-}
+
+
+def _reflections(call: Any) -> bool:
+    """Whether a reflection ``1 - tau v v^H`` has no inverse, by which PyTorch's gradient divides; ours needs none."""
+    with np.errstate(all="ignore"):
+        v, tau = (make(a, wengert).detach().numpy().astype(np.complex128) for a in call.args[:2])
+        k = tau.shape[-1]
+        v = np.tril(v, -1)[..., :k] + np.eye(v.shape[-2], k)
+        return bool(np.any(np.abs(tau * (np.abs(v) ** 2).sum(-2) - 1) < 1e-4))
+
+
+def _rank(call: Any) -> bool:
+    """Whether the first columns are nearly dependent: the gradient divides by what is left of them but rounding."""
+    a = make(call.args[0], wengert).detach().numpy().astype(np.complex128)
+    k = min(a.shape[-2:])
+    return bool(a.size and np.any(np.linalg.svd(a[..., :k], compute_uv=False)[..., -1] < 1e-4))
+
+
+def _values_apart(call: Any) -> bool:
+    """Whether two singular values are nearly equal, or one is nearly zero: any basis of their space is a right answer."""
+    a = make(call.args[0], wengert).detach().numpy().astype(np.complex128)
+    s = np.concatenate([np.linalg.svd(a, compute_uv=False), np.zeros((*a.shape[:-2], 1))], -1)
+    return bool(a.size and np.any(np.abs(np.diff(s)) < 1e-3))
+
+
+# Examples that have no determined answer.
+UNDETERMINED = {
+    **dict.fromkeys(("ormqr", "orgqr", "linalg_householder_product"), _reflections),
+    "linalg_qr": _rank, "linalg_svd": _values_apart,
+}  # fmt: skip
+
+
+def _signless(svd: Any) -> Any:
+    """What the factors of a decomposition determine, whose columns are unique up to a factor of modulus one."""
+
+    def f(*args: Any, **options: Any) -> Any:
+        u, s, vh = svd(*args, **options)
+        k = s.shape[-1]
+        squares = ((x * x.conj()).real if x.is_complex() else x * x for x in (u[..., :k], vh[..., :k, :]))
+        return s, *squares, (u[..., :k] * s[..., None, :]) @ vh[..., :k, :]
+
+    return f
+
+
+def _by_svd(lstsq: Any) -> Any:
+    """PyTorch's default driver, gelsy, reads its order of columns from memory that nobody wrote, and finds another rank now and then."""
+
+    def f(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+        return lstsq(A, B, rcond, driver="gelsd" if driver in (None, "gelsy") else driver)[:3]
+
+    return f
+
+
+SEEN_THROUGH = {"linalg_svd": _signless, "linalg_lstsq": _by_svd}
 # Operators of which no such calls can be made.
 UNASKED = {
     "pdist": "PyTorch divides by zero (and dies) in the gradient of no columns", "grid_sample": "PyTorch reads beyond its memory at grids of NaN",
@@ -103,13 +147,12 @@ def test_random_calls(name):
     if functions[0] is None and functions[1] is not None:
         pytest.skip("PyTorch has no such operator")
     assert None not in functions
+    functions = tuple(SEEN_THROUGH.get(name, lambda f: f)(f) for f in functions)
     wrong, compared = check(name, functions, SAMPLES[name], limits_of(name))
     assert compared, "every example was refused"
+    wrong = [(call, text) for call, text in wrong if name not in UNDETERMINED or not UNDETERMINED[name](call)]
     text = "\n".join(f"{len(wrong)} of {compared} differ; example {c.number}: {shown(list(c.args))} {c.options}: {t[:600]}" for c, t in wrong[:2])
-    if name in DIFFERENT:
-        assert len(wrong) <= max(2 * compared // 3, 3), text
-    else:
-        assert not wrong, text
+    assert not wrong, text
 
 
 def same(theirs, ours):

@@ -111,6 +111,9 @@ def scaled_dot_product_attention(
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {_spelt(F, query)}")
     if enable_gqa:
         key, value = (_repeat_heads(F, t, query.shape[-3]) for t in (key, value))
+    if 0 in value.shape or not query.shape[-2]:  # the sizes of nothing are not looked at
+        nothing = F.zeros((*query.shape[:-1], value.shape[-1]), F.dtype_of(query))
+        return nothing + (F.sum(query) + F.sum(key) + F.sum(value)) * 0
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None else 1.0
     if dropout_p > 0.0:
         p = F.attention_weights(query, key, attn_mask, is_causal, factor)

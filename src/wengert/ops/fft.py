@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import kernels as K
 from .operator import family
 from .views import axis, no_dimensions
 
@@ -68,7 +69,22 @@ def _to_real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any) -> An
 @operator(grad=dict(input=_to_real_back), wirtinger=True, node="FftC2RBackward0", places=(), linear=True)
 def transform_to_real(input: Array, dims, scale, size):
     """Complex to real (the inverse of ``transform_real``), of length ``size`` along the last of ``dims``."""
-    return np.fft.irfftn(input, s=[*(input.shape[d] for d in dims[:-1]), size], axes=dims, norm=_INVERSE[scale])
+    y = np.fft.irfftn(input, s=[*(input.shape[d] for d in dims[:-1]), size], axes=dims, norm=_INVERSE[scale])
+    return _but_zeros(y, input, dims, scale) if size <= 16 and K.has_nan(y) else y
+
+
+def _but_zeros(y: Any, input: Any, dims: Any, scale: Any) -> Any:
+    """``y`` without the NaN that are infinity (or NaN) times a factor of zero, which PyTorch's short transforms leave out."""
+    x = np.fft.ifftn(input, axes=dims[:-1], norm=_INVERSE[scale]) if len(dims) > 1 else input
+    y, x = (np.moveaxis(v, dims[-1], -1) for v in (y, x))
+    n = y.shape[-1]
+    x = x[..., : n // 2 + 1]
+    turns = np.arange(x.shape[-1])[:, None] * np.arange(n) % n
+    cosines, sines = 4 * turns % (2 * n) != n, 2 * turns % n != 0
+    lost = [~np.isfinite(part) for part in (x.real, x.imag)]
+    rest = np.where(lost[0], 0, x.real) + 1j * np.where(lost[1], 0, x.imag)
+    found = np.where((lost[0] @ cosines) | (lost[1] @ sines), y, np.fft.irfft(rest.astype(x.dtype, copy=False), n, norm=_INVERSE[scale]))
+    return np.moveaxis(found, -1, dims[-1])
 
 
 # -- what all forms share ---------------------------------------------------------------------------------------------

@@ -291,6 +291,7 @@ def linalg_qr(A: Array, mode="reduced"):
     check_matrix("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    A = A + 0.0  # no zero is negative, for which LAPACKs take opposite signs
     if mode == "r":
         return np.zeros(0, A.dtype), np.linalg.qr(A, "r")
     return tuple(np.linalg.qr(A, mode))
@@ -300,7 +301,7 @@ def linalg_qr(A: Array, mode="reduced"):
 def packed_qr(input: Array):
     """``geqrf``: the upper triangle of R with the reflections below it, and their factors."""
     check_matrix("torch.geqrf", input, "input")
-    a, tau = np.linalg.qr(input, "raw")
+    a, tau = np.linalg.qr(input + 0.0, "raw")
     return a.mT, tau
 
 
@@ -509,7 +510,7 @@ def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
         s, rank = np.zeros((*A.shape[:-2], min(m, n)), A.real.dtype), np.zeros(A.shape[:-2], np.int64)
         x = np.zeros((*batch, n, b.shape[-1]), A.dtype)
     rest = nothing
-    if m > n and not n and driver != "gelsy":
+    if m > n and not n and driver == "gels":
         rest = np.zeros((*batch, b.shape[-1]), A.real.dtype)  # whatever ``B`` is
     elif m > n and driver != "gelsy" and (driver == "gels" or (rank == n).all()):
         rest = np.add.reduce(np.abs(b - A @ x) ** 2, -2)

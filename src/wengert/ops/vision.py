@@ -27,19 +27,20 @@ def _cubic(t: Any, a: float) -> Any:
     return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
 
 
-def _positions(size: int, out: int, scale: float | None, align: bool) -> tuple[Any, float]:
-    """Where each output lies among the inputs, and the step between them."""
-    i = np.arange(out, dtype=np.float64)
+def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any) -> tuple[Any, float]:
+    """Where each output lies among the inputs, and the step between them, in ``dtype``, multiplied and subtracted as one operation."""
+    one, wide = dtype.type, np.longdouble if dtype.itemsize == 8 else np.float64
+    i = np.arange(out).astype(wide)
     if align:
-        step = (size - 1) / (out - 1) if out > 1 else 0.0
-        return i * step, step
-    step = 1.0 / scale if scale is not None and scale > 0 else size / out
-    return (i + 0.5) * step - 0.5, step
+        step = one(size - 1) / one(out - 1) if out > 1 else one(0)
+        return (i * step).astype(dtype), float(step)
+    step = one(1.0 / scale) if scale is not None and scale > 0 else one(size) / one(out)
+    return ((i + wide(0.5)) * step - wide(0.5)).astype(dtype), float(step)
 
 
 def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, antialias: bool, dtype: Any) -> Any:
     """The matrix ``(size, out)`` of linear or cubic interpolation, and the terms that it adds up (None: what is not zero)."""
-    at, step = _positions(size, out, scale, align)
+    at, step = _positions(size, out, scale, align, np.dtype(np.float64) if antialias else dtype)
     matrix = np.zeros((size, out))
     columns = np.arange(out)
     if antialias:
@@ -61,6 +62,8 @@ def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, a
         low = np.minimum(np.floor(at).astype(int), size - 1)
         high = np.minimum(low + 1, size - 1)
         t = np.clip(at - low, 0, 1)
+        if size == out:  # each element is its own neighbour, which counts zero times
+            low, high, t = columns, columns, np.zeros(out)
         places, factors = np.stack([low, high]), np.stack([1 - t, t])
     else:
         base = np.floor(at)
@@ -177,8 +180,6 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
                 y = F.index_select(y, 2 + axis, F.constant(index))
             continue
         kind = {"bicubic": "cubic", "lanczos": "lanczos"}.get(mode, "linear")
-        if out == space and set(scales) <= {None, 1.0}:
-            continue
         y = along(F, y, 2 + axis, *_weights(kind, s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
     y = F.cast(y, d) if half else y
     return y if y is not input else input * 1
