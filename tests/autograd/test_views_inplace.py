@@ -545,3 +545,96 @@ def test_a_number_of_a_tensor_can_be_written_over_its_neighbours(torch):
     z[1:] = z[0]
     z.sum().backward()
     assert y.grad.tolist() == [3, 0, 0]
+
+
+def custom_product(torch):
+    """A custom function that saves both its inputs."""
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return g * b, g * a
+
+    return Product.apply
+
+
+@pytest.mark.parametrize(
+    "write, named",
+    [
+        (lambda t: t.add_(1), "Add"),
+        (lambda t: t.mul_(2), "Mul"),
+        (lambda t: t.copy_(t.detach().clone()), "torch::autograd::CopyBackwards"),
+        (lambda t: t.zero_(), "Zero"),
+        (lambda t: t[0].fill_(5.0), "torch::autograd::CopySlices"),
+        (lambda t: t.view(-1).mul_(2), "torch::autograd::CopySlices"),
+        (lambda t: t.data.add_(1), None),
+        (lambda t: t.detach().add_(1), "Clone"),
+        (lambda t: t.detach().t_().add_(1), "Clone"),
+    ],
+)
+@pytest.mark.parametrize("custom", [False, True])
+def test_the_complaint_names_the_latest_history_of_what_was_saved(torch, write, named, custom):
+    x = torch.ones(2, 2, requires_grad=True)
+    t, u = x.clone(), torch.ones(2, 2)
+    times = custom_product(torch) if custom else torch.mul
+    y, other = times(t, x.exp()), times(x * 2, u)
+    write(t)
+    if named is None:
+        y.sum().backward()
+        return
+    with pytest.raises(RuntimeError, match=rf"\[torch.FloatTensor \[2, 2\]\], which is output 0 of {named}, is at version [12]; expected"):
+        y.sum().backward()
+    u.mul_(x)  # a constant that has a history now
+    with pytest.raises(RuntimeError, match=r"which is output 0 of Mul, is at version 1; expected version 0 instead"):
+        other.sum().backward()
+
+
+def test_the_complaint_names_the_node_of_a_result_and_the_strided_piece_of_a_view(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x.exp()
+    z = y.sin()
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="which is output 0 of Mul, is at version 1"):
+        z.sum().backward(retain_graph=True)
+    y = x.exp()
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="which is output 0 of Exp, is at version 1"):
+        y.sum().backward()
+    base = x.clone()
+    view = base[0]
+    z = view * view
+    base.add_(1)
+    with pytest.raises(RuntimeError, match="which is output 0 of AsStrided, is at version 1"):
+        z.sum().backward()
+
+
+def test_a_complaint_about_a_write_names_the_kind_of_piece(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    part = x.clone().unbind(0)[0]
+    with pytest.raises(RuntimeError, match="Output 0 of Select(Backward0)? is a view and is being modified inplace"):
+        part[..., 0] = 2.0
+    with pytest.raises(RuntimeError, match="Output 0 of Slice(Backward0)? is a view and is being modified inplace"):
+        part[1:] = 2.0
+
+
+def test_a_leaf_that_looks_at_its_memory_in_another_way_keeps_its_accumulator(torch):
+    x = (torch.arange(6.0).reshape(2, 3) * 1).requires_grad_()
+    y = x * 2
+    with torch.no_grad():
+        x.unsqueeze_(0)
+    z = x * 3
+    assert z.grad_fn.next_functions[0][0] is y.grad_fn.next_functions[0][0]
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert g.tolist() == [[2.0] * 3] * 2
+    base = (x * 1).relu()
+    view = base.view(3, 2)
+    base.mul_(2)
+    with torch.no_grad():
+        view.t_()
+    assert view.grad_fn.name() == "AsStridedBackward0" and view.shape == (2, 3)

@@ -15,7 +15,7 @@ from ..graph.modes import modes
 from ..graph.node import Node
 from ..tensor.meta import edge_of, meta_of, requires_grad
 from ..tensor.record import FREED as HOW
-from ..tensor.record import Detached, Replaced, call_pack_hook, refuse_detached, stand_in
+from ..tensor.record import Detached, Replaced, call_pack_hook, history, refuse_detached, stand_in
 from ..tensor.saved import SavedNone, refuse_hooks
 from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.spaces import RAW, RECORDED
@@ -159,7 +159,10 @@ class SavedTensor(SavedBase):
         if self.output is not None and node is not None:
             origin = f", which is output {self.output} of {node.operation()},"
         else:
-            origin = f", which is output {self.edge[1]} of {maker.operation()}," if maker is not None and maker.edges else ""
+            now = history(self.array, None if maker is None else (maker, self.edge[1]))  # type: ignore[index]
+            if now is None and maker is not None:
+                now = maker, self.edge[1]  # type: ignore[index]
+            origin = f", which is output {now[1]} of {now[0].operation()}," if now is not None and now[0].edges else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
             f" [torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"

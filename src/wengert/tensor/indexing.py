@@ -141,8 +141,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if owners:
         ask(Tensor.__setitem__, owners, (self, key, value), {})
         return
-    basic, advanced, _ = split(self, key)
-    target = self if basic is None else function("basic_index")(self, basic)
+    basic, advanced, last = split(self, key)
+    target = self if basic is None else function("select_index" if last is int else "unsqueeze_index" if last is None else "basic_index")(self, basic)
     if advanced is not None:
         if not isinstance(value, Tensor):
             value = Tensor._wrap(np.asarray(number(value, self._data.dtype), self._data.dtype))

@@ -54,15 +54,13 @@ def _in_place(name: str) -> Any:
                 rename(seen._edge[0], _NODES[name, bool(args or kwargs) and name == "squeeze"])
             if view is not None:
                 new = seen._meta.view
-                new.version = self._vc[0]
+                new.version = self._vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for
                 new.creation = view.creation  # the mode that counts is that in which the tensor was made
                 meta.view = new
-            self._data, self._edge = seen._data, seen._edge
+            self._data, self._edge = seen._data, seen._edge if recording else self._edge
         else:
             self._data = op(self.detach(), *args, **kwargs)._data
             bump(self)
-            if meta is not None:
-                meta.accumulator = None  # which knows the old shape
         return self
 
     become.__name__ = become.__qualname__ = name + "_"

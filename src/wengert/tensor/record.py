@@ -610,7 +610,10 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
     kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
     origin = ""
-    if edge is not None and edge[0].edges:  # the history of a view that was written to is that of a strided piece of its base
+    now = history(array, edge, True) or edge if _is_result(op, name) else history(array, edge)
+    if now is not None:
+        origin = f", which is output {now[1]} of {now[0].operation()}," if now[0].edges else ""
+    elif edge is not None and edge[0].edges:  # the history of a view that was written to is that of a strided piece of its base
         op_below = getattr(edge[0], "op", None)
         strided = op_below is not None and op_below.view is True and op_below.name not in _REPLAYED
         maker = "AsStrided" if strided else edge[0].operation()
@@ -622,6 +625,26 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
         "overwritten it since; use the out-of-place form there, or write to a clone(). enable anomaly detection to find the "
         "operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
     )
+
+
+def history(array: Any, edge: Any, view: bool = False) -> Any:
+    """The edge that the tensor around ``array``, which was saved with ``edge``, has by now; None if it is not there any more.
+
+    ``view``: only a view is meant.
+    """
+    import gc
+
+    found = None
+    for t in gc.get_referrers(array):
+        if getattr(t, "_data", None) is array and hasattr(t, "_edge") and (not view or (t._meta is not None and t._meta.view is not None)):
+            try:
+                now = edge_of(t) if requires_grad(t) else None
+            except RuntimeError:  # a view that must not be looked at
+                continue
+            if now == edge:
+                return now
+            found = now or found
+    return found
 
 
 def refuse_detached() -> NoReturn:
