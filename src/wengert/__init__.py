@@ -93,9 +93,10 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "_dynamo", "_logging", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps", "nn", "optim", "overrides", "profiler",
-    "quasirandom", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu",
+    "_C", "_VF", "__config__", "_dynamo", "_logging", "_tensor_str", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler",
+    "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps", "nn",
+    "optim", "overrides", "profiler", "quasirandom", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types",
+    "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
     "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cond", "crow_indices_copy", "get_deterministic_debug_mode", "has_lapack",
@@ -126,7 +127,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     "compile": ("compiler", "compile"),
-    **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")},
+    **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
     "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.storage", "TypedStorage"),
     **{f"{n}Storage": ("tensor.storage", f"{n}Storage") for n in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")},
     **{n: ("_lowlevel", n) for n in _LOWLEVEL},
@@ -140,6 +141,10 @@ if "TORCH_LOGS" in _os.environ:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "torch":  # PyTorch's package is an attribute of its own
+        import sys
+
+        return sys.modules[__name__]
     from importlib import import_module
 
     if name in _SUBMODULES:

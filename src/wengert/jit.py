@@ -130,6 +130,9 @@ def export(fn: T) -> T:
     return fn
 
 
+_overload = _overload_method = export  # signatures for a compiler
+
+
 def unused(fn: T) -> T:
     """``fn``: a method that a compiler should replace by an error."""
     return fn

@@ -74,6 +74,15 @@ SAME = [
     "torch.tensor([1]).__nonzero__()", "torch.tensor([1.5]).__long__()", "torch.tensor([1]).__delitem__(0)",
     "torch.functional.einsum is torch.einsum",
     "torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(torch.tensor([1.0])))", "torch.utils.dlpack.from_dlpack(torch.tensor([1.0]))",
+    "torch.torch is torch", "torch.__config__.show().splitlines()[0]", "torch.__config__.parallel_info().splitlines()[0]",
+    "(torch.LongTensor.dtype, torch.LongTensor.layout, torch.LongTensor.is_cuda, torch.LongTensor.__name__)",
+    "None | torch.LongTensor == torch.LongTensor | None",
+    "torch.cuda.nvtx.range_push('a')", "torch._tensor_str._add_suffixes(torch._tensor_str._tensor_str(torch.ones(2, 3), 2), ['a=1'], 2, False)",
+    "torch._tensor_str._add_suffixes('1', ['a=1', 'b=2'], 2, True)", "torch._tensor_str.PRINT_OPTS.precision",
+    "torch.nn.parallel.scatter_gather.gather([torch.ones(2)], 'cpu')",
+    "torch.ones(100).storage().__sizeof__() > 400", "torch.ones(100).untyped_storage().__sizeof__() > 400",
+    "torch.jit._overload(outcome)(list)", "torch._dynamo.graph_break()", "torch._dynamo.is_compiling()", "torch._dynamo.disable(abs)(-2)",
+    "torch.distributions.multivariate_normal._batch_mv(torch.eye(2), torch.ones(2))", "torch.thread_safe_generator()",
     "isinstance(1.5, torch.types.Number)", "torch.crow_indices_copy(torch.eye(2).to_sparse_csr())",
 ]  # fmt: skip
 
@@ -82,9 +91,9 @@ SAME = [
 def test_same(text: str) -> None:
     found = []
     for L in (torch, wengert):
-        for name in ("utils.dlpack", "types", "functional"):
+        for name in ("utils.dlpack", "types", "functional", "_tensor_str", "cuda.nvtx", "_dynamo", "nn.parallel.scatter_gather"):
             importlib.import_module(f"{L.__name__}.{name}")
-        found.append(str(outcome(lambda L=L: eval(text, {"torch": L}))))
+        found.append(str(outcome(lambda L=L: eval(text, {"torch": L, "outcome": outcome}))))
     assert found[1] == found[0] or "copy" in text  # PyTorch's copy is of COO only on some builds
 
 
@@ -100,3 +109,19 @@ def test_gradients_of_convolutions(n: int) -> None:
             arguments = (t[0].shape, t[1], t[2]) if what == "input" else (t[0], t[1].shape, t[2])
             found.append(getattr(module, f"conv{n}d_{what}")(*arguments, stride=2, padding=1, groups=2).numpy())
         np.testing.assert_allclose(found[1], found[0], atol=1e-12)
+
+
+def test_replicas_need_a_process_group() -> None:
+    for L in (torch, wengert):
+        with pytest.raises(ValueError, match="Default process group has not been initialized"):
+            L.nn.parallel.DistributedDataParallel(L.nn.Linear(1, 1))
+        with pytest.raises(ValueError, match="Expected a non cpu device, but got: cpu"):
+            L.nn.parallel.scatter(L.ones(2), ["cpu"])
+
+
+def test_switches_of_the_compiler_keep_what_was_set() -> None:
+    for L in (torch, wengert):
+        config = importlib.import_module(f"{L.__name__}._dynamo.config")
+        with config.patch(suppress_errors=True):
+            assert config.suppress_errors
+        assert not config.suppress_errors

@@ -97,10 +97,10 @@ def get_arch_list() -> list[str]:
 def __getattr__(name: str) -> Any:
     import sys
 
-    if name == "amp":
+    if name in ("amp", "nvtx"):
         from importlib import import_module
 
-        return import_module(".amp", __name__)
+        return import_module(f".{name}", __name__)
     from .._missing import missing
 
     raise missing(sys.modules[__name__], name)

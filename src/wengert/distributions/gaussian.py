@@ -234,3 +234,7 @@ class LowRankMultivariateNormal(Distribution):
 
 def _plus_one(matrix: Any) -> Any:
     return matrix + eye(matrix.size(-1), dtype=matrix.dtype)
+
+
+# By PyTorch's names, for libraries that reach for them.
+_batch_mv, _batch_mahalanobis, _precision_to_scale_tril = times, mahalanobis, factor_of_inverse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from .record import called, undifferentiable
 from .shapes import NO_DATA
 from .spaces import RECORDED
 from .tensor import Tensor
-from .types import CPU, contiguous_format, on_cpu, placed, preserve_format
+from .types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
 from .types import device as device_type
 
 
@@ -96,8 +96,18 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any)
 class LegacyType:
     """``torch.FloatTensor`` and its kin: constructors from before ``dtype=``."""
 
+    __module__ = "torch"
+    is_cuda = is_sparse = False
+    layout = strided
+
     def __init__(self, name: str, dtype: dt.dtype) -> None:
         self.__name__, self.dtype = name, dtype
+
+    def __or__(self, other: Any) -> Any:  # in annotations: ``LongTensor | None``
+        return Union[self, other]  # noqa: UP007
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
 
     def __call__(self, *args: Any) -> Tensor:
         from .creation import array_of, finish

@@ -135,7 +135,7 @@ def format_tensor(
     if contents is None:
         contents = "..." if meta else values_text(array, indent, chosen)
     notes += _history(grad_fn_name, requires_grad, tangent)
-    return _annotated(f"{prefix}({contents}", notes, indent, chosen["linewidth"])
+    return annotated(f"{prefix}({contents}", notes, indent, chosen["linewidth"])
 
 
 def format_sparse(
@@ -180,7 +180,7 @@ def format_sparse(
     notes.append(f"layout=torch.{layout}")
     notes += _history(grad_fn_name, requires_grad, None)
     text = prefix + "(" + (",\n" + " " * indent).join(rows)
-    return _annotated(text, notes, indent, chosen["linewidth"], fresh_line=layout == "sparse_coo")
+    return annotated(text, notes, indent, chosen["linewidth"], fresh_line=layout == "sparse_coo")
 
 
 def format_parameter(text: str) -> str:
@@ -207,7 +207,7 @@ def _history(grad_fn_name: str | None, requires_grad: bool, tangent: str | None)
     return ["requires_grad=True", *notes] if requires_grad else notes
 
 
-def _annotated(text: str, notes: list[str], indent: int, linewidth: int, fresh_line: bool = False) -> str:
+def annotated(text: str, notes: list[str], indent: int, linewidth: int, fresh_line: bool = False) -> str:
     """``text`` with ``notes`` behind it, on a new line where one would pass the line width."""
     used = len(text) - text.rfind("\n") + 1
     for note in notes:

@@ -49,6 +49,9 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def data_ptr(self) -> int:
         """The address of the first byte."""
         return 0 if self.meta else address(self.array)
@@ -175,6 +178,9 @@ class TypedStorage:
     def nbytes(self) -> int:
         """The number of bytes."""
         return self._storage.nbytes()
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     def element_size(self) -> int:
         """Bytes per element."""
