@@ -81,7 +81,7 @@ SAME = [
     "torch._tensor_str._add_suffixes('1', ['a=1', 'b=2'], 2, True)", "torch._tensor_str.PRINT_OPTS.precision",
     "torch.nn.parallel.scatter_gather.gather([torch.ones(2)], 'cpu')",
     "torch.ones(100).storage().__sizeof__() > 400", "torch.ones(100).untyped_storage().__sizeof__() > 400",
-    "torch.jit._overload(outcome)(list)", "torch._dynamo.graph_break()", "torch._dynamo.is_compiling()", "torch._dynamo.disable(abs)(-2)",
+    "torch._dynamo.graph_break()", "torch._dynamo.is_compiling()", "torch._dynamo.disable(abs)(-2)",
     "torch.distributions.multivariate_normal._batch_mv(torch.eye(2), torch.ones(2))", "torch.thread_safe_generator()",
     "isinstance(1.5, torch.types.Number)", "torch.crow_indices_copy(torch.eye(2).to_sparse_csr())",
 ]  # fmt: skip
