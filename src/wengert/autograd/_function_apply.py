@@ -63,6 +63,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     set_modes(m.with_(grad=False, inside=None))
     node.__class__ = plain.two_faced or two_faced(plain)
     was = enter(node)
+    INSIDE.forwards += 1
     try:
         if separate:
             output = cls.forward(*args)
@@ -71,6 +72,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
             output = cls.forward(node, *args)
     finally:
         INSIDE.nodes = was
+        INSIDE.forwards -= 1
         set_modes(m)
     if NAMES.isdisjoint(node.__dict__):
         node.__class__ = plain

@@ -263,10 +263,12 @@ class BackwardCFunction(Node, FunctionCtx):
         """The tangents of the results, as the user's ``jvp`` gives them."""
         was = enter(self)
         self._pushing = True
+        INSIDE.forwards += 1
         try:
             return self._forward_cls.jvp(self, *tangents)
         finally:
             self._pushing = False
+            INSIDE.forwards -= 1
             INSIDE.nodes = was
 
     def _user_fn(self) -> Any:

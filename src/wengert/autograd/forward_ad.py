@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..graph.modes import _Mode, modes, set_modes
 from ..tensor.tangents import Level
+from ._function_names import INSIDE
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-
-
-_level: ContextVar[int] = ContextVar("forward_ad_level", default=-1)  # also within a custom forward, which levels do not see
 
 
 class _DualLevel(Level):
@@ -39,11 +37,9 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-def _current() -> _DualLevel | None:
-    for level in reversed(modes().levels):
-        if isinstance(level, _DualLevel):
-            return level
-    return None
+# the level in force, also where it is out of sight: within a custom forward, and where forward mode is switched off
+_in_force: ContextVar[_DualLevel | None] = ContextVar("wengert_dual_level", default=None)
+_current = _in_force.get
 
 
 def enter_dual_level() -> int:
@@ -53,8 +49,13 @@ def enter_dual_level() -> int:
     """
     if _current() is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _DualLevel().__enter__()
-    _level.set(0)
+    level = _DualLevel()
+    _in_force.set(level)
+    hidden = _hidden.get()
+    if hidden is None:
+        level.__enter__()
+    else:
+        _hidden.set((*hidden, level))
     return 0
 
 
@@ -71,7 +72,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     current.__exit__()
-    _level.set(-1)
+    _in_force.set(None)
+    hidden = _hidden.get()
+    if hidden is not None:
+        _hidden.set(tuple(x for x in hidden if x is not current))
 
 
 class dual_level(_Mode):
@@ -115,7 +119,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     current = _current()
     if level not in (None, 0) and current is not None and current.tangent(tensor) is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
-    if current is None:
+    if current is None or current not in modes().levels:
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(current.shown(tensor), current.tangent(tensor))
 
@@ -123,15 +127,19 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 def __getattr__(name: str) -> int:
     """``_current_level``: 0 within a level, -1 outside; scripts ask for it to know whether they run forward mode."""
     if name == "_current_level":
-        return _level.get()
+        return -1 if _current() is None else 0
     raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute {name!r}")
 
 
 _hidden: ContextVar[tuple[Level, ...] | None] = ContextVar("wengert_hidden_levels", default=None)
 
 
+_seen_by: ContextVar[int] = ContextVar("wengert_forward_mode_seen", default=0)  # the depth of custom forwards where it was switched on
+
+
 def _is_fwd_grad_enabled() -> bool:
-    return _hidden.get() is None
+    """Whether operators carry tangents on. Not within the ``forward`` and ``jvp`` of custom Functions, nor in inference mode."""
+    return _hidden.get() is None and INSIDE.forwards in (0, _seen_by.get()) and not modes().inference
 
 
 class _set_fwd_grad_enabled(_Mode):
@@ -156,7 +164,12 @@ def _switch(mode: bool) -> None:
     if mode == _is_fwd_grad_enabled():
         return
     m = modes()
-    if mode:
+    current = _current()
+    if INSIDE.forwards:
+        others = tuple(x for x in m.levels if x is not current)
+        set_modes(m.with_(levels=(current, *others) if mode and current is not None else others))
+        _seen_by.set(INSIDE.forwards if mode else 0)
+    elif mode:
         set_modes(m.with_(levels=(*(_hidden.get() or ()), *m.levels)))
         _hidden.set(None)
     else:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays.lazy import address, marks, seen
 from ..graph.modes import Modes, modes, set_modes
+from ..graph.node import Node
 from . import call
 from .meta import CopySlices, Meta, edge_of, meta_of, new_version, requires_grad
 from .spaces import RAW, RECORDED
@@ -119,6 +121,8 @@ class Level:
         if type(t) is call.Batched_ or type(t) in call.DISPATCHING:
             return self.primal(t)
         found = _outside(self, RECORDED.view, t, t.shape)
+        if found._edge is not None:
+            _as_identity(found._edge[0])
         if self.tangent(found) is not None:
             self.attach(found, None)
         return found
@@ -218,8 +222,8 @@ class Level:
             self._remember(node, op, (before, *args[1:]), None)
             if new is not None and op.outputs[0] in op.saved:
                 self._remember(node, op, (), self._carrying(target, new))
-        if new is not None and RECORDED.differs(new, target._data.shape, target._data.dtype):
-            new = RECORDED.conform(new, target._data.shape, target._data.dtype)
+        if new is not None and new._data.shape != target._data.shape:
+            new = RECORDED.conform(new, target._data.shape, new._data.dtype)
         self.overwrite(target, new)
         return done
 
@@ -329,10 +333,13 @@ class Level:
         values = node._values(RECORDED, conjugate=False)
         shape, dtype = answer._data.shape, answer._data.dtype
         total = None
+        own = op.name == "copy" or _of_own_types(tensors, tangents)
+        if own and len(tensors) == 1:
+            tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
         for i, t in enumerate(tangents):
             if t is None:
                 continue
-            if t._data.dtype != dtype and not (dtype.kind != "c" and t._data.dtype.kind == "c"):
+            if not own and t._data.dtype != dtype and not (dtype.kind != "c" and t._data.dtype.kind == "c"):
                 t = RECORDED.cast(t, dtype)
             if t._data.shape != shape:
                 t = RECORDED.expand(t, shape)
@@ -349,6 +356,11 @@ class Level:
             return [None]
         if total._data.shape != shape:
             total = RECORDED.expand(total, shape)
+        if op.name == "copy":
+            return [total]
+        if own:
+            wide = dt.result([total._data, *(x._data for x, t in zip(tensors, tangents) if x is not None and t is None)])
+            return [total if wide is None or total._data.dtype == wide else RECORDED.cast(total, wide)]
         return [RECORDED.conform(total, shape, dtype)]
 
     def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Any) -> list[Any]:
@@ -359,13 +371,18 @@ class Level:
         outputs = _differentiable(op, answer)
         set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
-            seeds = [RAW.wrap(np.ones(o._data.shape, o._data.dtype))._require() for o in outputs]
+            own = _of_own_types(tensors, tangents)
+            if own:
+                tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
+            types = [t._data.dtype for t in tangents if t is not None] if own else []
+            seeds = [RAW.wrap(np.ones(o._data.shape, np.result_type(o._data.dtype, *types)))._require() for o in outputs]
             found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
             pairs = []
             for x, t, g in zip(tensors, tangents, found):
                 if t is not None and g is not None and requires_grad(g):
-                    fitted = RECORDED.conform(g, x._data.shape, x._data.dtype)
-                    pairs.append((fitted, t if t._data.dtype == x._data.dtype else RECORDED.cast(t, x._data.dtype)))
+                    d = g._data.dtype if own else x._data.dtype
+                    fitted = RECORDED.conform(g, x._data.shape, d)
+                    pairs.append((fitted, t if t._data.dtype == d else RECORDED.cast(t, d)))
         finally:
             set_modes(m)
         if not pairs:
@@ -390,6 +407,18 @@ class Level:
                     t = self.tangent(x)
                     if t is not None:
                         node.__dict__.setdefault("tangents", {}).setdefault((name, j), {})[self] = t
+
+
+_identities: dict[type, type] = {}
+
+
+def _as_identity(node: Any) -> None:
+    """Give the node of a dual tensor's primal the name that PyTorch has for it."""
+    kind = type(node)
+    if kind not in _identities:
+        body = {"__slots__": (), "__module__": "builtins", "shown": Node.shown, "name": lambda self: "torch::autograd::Identity"}
+        _identities[kind] = type("CppFunction", (kind,), body)
+    node.__class__ = _identities[kind]
 
 
 def batching() -> Any:
@@ -515,6 +544,16 @@ def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None
         raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input.")
     if not source._is_view() and t._meta.view.base is not source:
         raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the given grad input.")
+
+
+def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
+    """Whether some tangent is of another type than its tensor: then the types of tangents are promoted by themselves."""
+    return any(t is not None and t._data.dtype != x._data.dtype for x, t in zip(tensors, tangents))
+
+
+def _real(t: Any, x: Any) -> Any:
+    """The part of a tangent that moves ``x``: the real one of what is real."""
+    return RECORDED.real(t) if t is not None and t._data.dtype.kind == "c" and x._data.dtype.kind != "c" else t
 
 
 def _node_of(op: Operator, answer: Any) -> Any:
