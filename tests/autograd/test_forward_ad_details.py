@@ -165,9 +165,10 @@ def test_a_complex_tangent_of_a_real_tensor_stays_complex(torch, fwad, name):
         x = fwad.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0 + 1j, 3.0 - 1j]))
         value, tangent = fwad.unpack_dual(KEPT[name](torch, x))
         assert value.dtype is torch.float32 and tangent.dtype is torch.complex64
-        parts = []
-        for part in (torch.tensor([1.0, 3.0]), torch.tensor([1.0, -1.0])):
-            parts.append(fwad.unpack_dual(KEPT[name](torch, fwad.make_dual(torch.tensor([1.0, 2.0]), part))).tangent)
+        parts = [
+            fwad.unpack_dual(KEPT[name](torch, fwad.make_dual(torch.tensor([1.0, 2.0]), part))).tangent
+            for part in (torch.tensor([1.0, 3.0]), torch.tensor([1.0, -1.0]))
+        ]
         assert torch.allclose(tangent, torch.complex(*parts))
 
 
