@@ -9,6 +9,7 @@ from .arrays.dtypes import dtype, set_default_dtype
 from .tensor import Tensor
 from .tensor.conversion import LEGACY as _LEGACY
 from .tensor.default_device import get_default_device, set_default_device
+from .tensor.overrides import overridable
 from .tensor.random import default_generator
 
 __all__ = [
@@ -60,11 +61,13 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+@overridable
 def is_floating_point(input: Tensor) -> bool:
     """Whether the tensor has a floating type."""
     return input.is_floating_point()
 
 
+@overridable
 def is_complex(input: Tensor) -> bool:
     """Whether the tensor has a complex type."""
     return input.is_complex()
@@ -95,21 +98,25 @@ def resolve_neg(input: Tensor) -> Tensor:
     return input.resolve_neg()
 
 
+@overridable
 def is_signed(input: Tensor) -> bool:
     """Whether the tensor's type has negative numbers."""
     return input.is_signed()
 
 
+@overridable
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return input.is_inference()
 
 
+@overridable
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of the tensor is not zero."""
     return bool(input)
 
 
+@overridable
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether both tensors have the same shape."""
     return input.is_same_size(other)
@@ -120,6 +127,7 @@ def is_storage(obj: Any) -> bool:
     return type(obj).__name__.endswith("Storage")
 
 
+@overridable
 def numel(input: Tensor) -> int:
     """The number of elements."""
     return input.numel()

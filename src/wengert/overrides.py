@@ -86,14 +86,20 @@ def get_ignored_functions() -> set[Any]:
 def _addresses() -> dict[Any, str]:
     """Every function that can be overridden, with its name."""
     found: dict[Any, str] = {}
-    for place in get_overridable_functions():
+    places = get_overridable_functions()
+    torch = next(iter(places))
+    for place in sorted(places, key=lambda p: (p is torch, p is Tensor)):  # PyTorch names what it has in Python by where that is
         prefix = "torch.Tensor" if place is Tensor else "torch" + place.__name__.partition("wengert")[2]
         for name, f in (members() if place is Tensor else vars(place)).items():
-            if inspect.isfunction(f) and not (place is not Tensor and name.startswith("_")):
-                found.setdefault(f, f"{prefix}.{name}")
+            if not inspect.isfunction(f) or (place is not Tensor and name.startswith("_")):
+                continue
+            if f not in found or (name == f.__name__ and not found[f].endswith(f".{name}")):
+                found[f] = f"{prefix}.{name}"
     for name, prop in members().items():
         if isinstance(prop, property):
-            found |= {prop.__get__: f"torch.Tensor.{name}.__get__", prop.__set__: f"torch.Tensor.{name}.__set__"}
+            for part in ("__get__", "__set__"):
+                if getattr(prop, part) not in found or not name.startswith("_"):
+                    found[getattr(prop, part)] = f"torch.Tensor.{name}.{part}"
     return found
 
 

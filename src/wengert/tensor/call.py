@@ -44,13 +44,13 @@ UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argu
 _SIMPLE = frozenset((int, float, bool, type(None), str, np.ndarray))
 
 
-def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
-    """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch."""
+def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = None) -> Any:
+    """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch. ``public``: what was called, if not its function."""
     m = modes()
     if m.functions:
         from .function_modes import asked
 
-        return asked(op, args, {} if out is None else {"out": out}, m)
+        return asked(op, args, {} if out is None else {"out": out}, m, public=public)
     call: Any = compute
     if mapping is not None and mapping.holds_batched(args):
         call = mapping.mapped
@@ -59,7 +59,7 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None) -> Any:
         if kind in PLAIN or kind in _SIMPLE or kind is Batched_:
             continue
         if any(type(x) not in PLAIN for x in v) if kind is list or kind is tuple else hasattr(kind, "__torch_function__"):
-            answer = overridden(op.name, args, {} if out is None else {"out": out})
+            answer = overridden(op.name, args, {} if out is None else {"out": out}, public)
             if answer is not NotImplemented:
                 return answer
             break
@@ -435,11 +435,11 @@ def keywords(op: Operator, raw: dict[str, Any]) -> dict[str, Any]:
     return {p: raw[p] for p in op.params[-op.kwonly :]} if op.kwonly else {}
 
 
-def overridden(name: str, args: Any, kwargs: Any) -> Any:
+def overridden(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
     """Give tensor-likes with ``__torch_function__`` the call; ``NotImplemented`` where nobody takes it."""
     from .overrides import dispatch
 
-    return dispatch(name, args, kwargs)
+    return dispatch(name, args, kwargs, public)
 
 
 # -- out= and in-place ------------------------------------------------------------------------------------------------
@@ -493,20 +493,20 @@ def bump(t: Tensor) -> None:
         t._vc[0] += 1
 
 
-def inplace(op: Operator, args: tuple[Any, ...]) -> Any:
+def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
     """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
     m = modes()
     if m.functions:
         from .function_modes import asked
 
-        return asked(op, args, {}, m, inplace=True)
+        return asked(op, args, {}, m, inplace=True, public=public)
     if m.inside is not None:
         m.inside.check(args[0], op, args)
     if mapping is not None and mapping.holds_batched(args):
         return mapping.mapped_inplace(op, args)
     for v in args:
         if isinstance(v, Tensor_) and type(v) not in PLAIN:
-            answer = overridden(op.name + "_", args, {})
+            answer = overridden(op.name + "_", args, {}, public)
             if answer is not NotImplemented:
                 return answer
             break

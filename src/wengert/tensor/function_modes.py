@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes, set_modes
+from .call import KNOWN
 from .dispatch import as_called
 from .functions import function, inplace_function
-from .overrides import ask, owners_of
-from .tensor import Tensor
-from .watched import watch_forever
+from .overrides import ask, is_public, owners_of
+from .tensor import Tensor, members
+from .watched import _lock, _seen, watch_forever
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
@@ -37,9 +39,11 @@ def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes) -> Any:
     return answer
 
 
-def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False) -> Any:
+def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False, public: Any = None) -> Any:
     """The call of an operator, for the innermost function mode: under its public name, with the arguments that were given."""
-    func: Any = inplace_function(op.name) if inplace else (_public(op.name) if not op.places else None) or function(op.name)
+    func: Any = public
+    if func is None:
+        func = inplace_function(op.name) if inplace else (_public(op.name) if not op.places else None) or function(op.name)
     given, more = as_called(op, args)
     return ask_mode(func, given, {**more, **kwargs}, m)
 
@@ -58,6 +62,52 @@ def _public(name: str) -> Any:
 
     public = _PARTS.get(name, "")
     return getattr(Tensor, public) if public == "__getitem__" else PLACES["torch"].get(public)
+
+
+# -- methods and properties that are no operators ---------------------------------------------------------------------------
+
+_members_watched = False
+
+
+def watch_members() -> None:
+    """Have the methods and properties of Tensor ask the modes, from the first one on: their code is exchanged, as in ``watched``."""
+    global _members_watched
+    with _lock:
+        if _members_watched:
+            return
+        _members_watched = True
+        for name, value in members().items():
+            if isinstance(value, property) and (not name.startswith("_") or name in _PROPERTIES):
+                for part, public in ((value.fget, value.__get__), (value.fset, value.__set__), (value.fdel, value.__delete__)):
+                    if type(part) is FunctionType:
+                        _exchange(part, public)
+            elif type(value) is FunctionType and is_public(name) and "_op" not in value.__globals__ and value.__name__ != "call":
+                _exchange(value, value)
+
+
+_PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks")
+
+
+def _exchange(f: FunctionType, public: Any) -> None:
+    """Give ``f`` code that asks the modes about ``public``, and otherwise does what ``f`` did."""
+    if "_watched" in (f.__kwdefaults__ or {}):
+        return
+    defaults = f.__kwdefaults__
+    original = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    original.__kwdefaults__ = defaults
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.functions:
+            return ask_mode(public, args, kwargs, m)
+        if not m.bare and type(args[0]) not in KNOWN:  # a mode has called on; now it is the class's turn
+            owners = owners_of((*args, *kwargs.values()))
+            if owners:
+                return ask(public, owners, args, kwargs)
+        return original(*args, **kwargs)
+
+    f.__kwdefaults__ = {**(defaults or {}), "_watched": call}
+    f.__code__ = _seen(f.__code__.co_freevars)
 
 
 # -- modes --------------------------------------------------------------------------------------------------------------
@@ -96,6 +146,7 @@ class TorchFunctionMode:
                 "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
             )
         watch_forever()
+        watch_members()
         m = modes()
         set_modes(m.with_(functions=(*m.functions, self)))
         return self

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
+METHODS: dict[str, Callable[..., Any]] = {}
 
 
 def function(name: str) -> Callable[..., Any]:
@@ -49,13 +50,47 @@ def inplace_function(name: str) -> Callable[..., Any]:
     return found
 
 
-def dunder(name: str, reflected: bool = False, inplace: bool = False) -> Callable[..., Any]:
-    """The operator ``name`` as a special method, which answers ``NotImplemented`` to operands it does not know."""
+def method(name: str) -> Callable[..., Any]:
+    """The same as a method: another object, so that who overrides ``torch.add`` and ``Tensor.add`` can tell them apart."""
+    found = METHODS.get(name)
+    if found is None:
+        op = TABLE[name]
+        found = METHODS[name] = _composite(op, True) if isinstance(op, Composite) else _stub(op, "call", True)
+    return found
+
+
+def own_function(name: str) -> Callable[..., Any]:
+    """The same once more, for another namespace: those who override functions tell them apart."""
+    op = TABLE[name]
+    return _composite(op) if isinstance(op, Composite) else _stub(op, "call", True)
+
+
+def own_method(name: str, special: str) -> Callable[..., Any]:
+    """The operator ``name`` as a special method that is known by that name."""
+    found = _stub(TABLE[name], "call", True)  # type: ignore[arg-type]
+    found.__name__ = found.__qualname__ = special
+    return found
+
+
+def inplace_method(name: str) -> Callable[..., Any]:
+    """The in-place form of the operator ``name`` as a method."""
+    key = name + "_"
+    found = METHODS.get(key)
+    if found is None:
+        found = METHODS[key] = _stub(TABLE[name], "inplace", True)  # type: ignore[arg-type]
+    return found
+
+
+def dunder(name: str, reflected: bool = False, inplace: bool = False, public: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The operator ``name`` as a special method, which answers ``NotImplemented`` to operands it does not know.
+
+    ``public``: what it is called by where it is overridden, if not by its own name.
+    """
     kind = "reflected" if reflected else "augmented" if inplace else "dunder"
-    return _stub(TABLE[name], kind)  # type: ignore[arg-type]
+    return _stub(TABLE[name], kind, True, public)  # type: ignore[arg-type]
 
 
-def _stub(op: Operator, kind: str) -> Callable[..., Any]:
+def _stub(op: Operator, kind: str, method: bool = False, public: Callable[..., Any] | None = None) -> Callable[..., Any]:
     name = op.name + ("_" if kind in ("inplace", "augmented") else "")
     scope: dict[str, Any] = {"_op": op, "_kind": kind, "_compile": _compile, "__name__": "wengert"}
     f = FunctionType(_first_call.__code__, scope, name)
@@ -63,6 +98,8 @@ def _stub(op: Operator, kind: str) -> Callable[..., Any]:
     f.__doc__ = op.doc or None
     f.__module__ = "torch"
     scope["_self"] = f
+    if method:
+        scope["_public"] = f if public is None else public
     return f
 
 
@@ -81,7 +118,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
     f.__code__ = made.__code__
 
 
-def _composite(op: Composite) -> Callable[..., Any]:
+def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
     define = op.define if not op.by_example else _by_example(op.define)
     public, node, whole, layout, raw = bool(op.places), op.node, op.whole, op.layout, op.raw
 

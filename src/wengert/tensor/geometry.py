@@ -32,10 +32,17 @@ class Geometry(Methods):
         _meta: Meta | None
         _vc: list[int]
 
-    layout = strided
-    is_xla = is_ipu = is_maia = False
-    is_sparse_csr = False
-    is_sparse = is_quantized = is_mkldnn = is_mps = is_nested = is_xpu = False
+    is_xla = property(lambda self: False)
+    is_ipu = property(lambda self: False)
+    is_maia = property(lambda self: False)
+    is_quantized = property(lambda self: False)
+    is_mkldnn = property(lambda self: False)
+    is_mps = property(lambda self: False)
+    is_nested = property(lambda self: False)
+    is_xpu = property(lambda self: False)
+    is_sparse = property(lambda self: False)
+    is_sparse_csr = property(lambda self: False)
+    layout = property(lambda self: strided)
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")
     _opaque = property(lambda self: self._dispatches or type(self._data) is Ghost)  # whether one cannot look at its numbers

@@ -23,7 +23,7 @@ class DeclinedError(TypeError):
     """Every ``__torch_function__`` that was asked answered ``NotImplemented``."""
 
 
-def dispatch(name: str, args: Any, kwargs: Any) -> Any:
+def dispatch(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
     """Ask the arguments' ``__torch_function__`` about operator ``name``; ``NotImplemented`` if none of them has one."""
     owners = owners_of(args, primitive=True)
     if not owners:
@@ -32,7 +32,7 @@ def dispatch(name: str, args: Any, kwargs: Any) -> Any:
 
     func = inplace_function(name[:-1]) if name.endswith("_") else function(name)
     args, keywords = _as_written(args, func)
-    return ask(func, owners, args, keywords | kwargs)
+    return ask(func if public is None else public, owners, args, keywords | kwargs)
 
 
 def ask(func: Any, owners: list[Any], args: Any, kwargs: Any) -> Any:
@@ -176,19 +176,19 @@ def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
 # -- methods and properties -----------------------------------------------------------------------------------------------
 
 # What special methods are called when they are overridden: PyTorch asks about the ordinary method.
-_PUBLIC = {
+PUBLIC = {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
     "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__mod__": "remainder", "__neg__": "neg",
     "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
 }  # fmt: skip
 _SPECIAL = frozenset((
     "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__", "__contains__", "__repr__",
-    "__format__", "__array__", "__array_wrap__", "__dlpack__", "__invert__", "__eq__", "__and__", "__or__",
+    "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__", "__invert__", "__eq__", "__and__", "__or__",
     "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__",
     "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__", "__rmatmul__", "__floordiv__", "__rfloordiv__",
     "__ifloordiv__", "__rmod__", "__imod__",
 ))  # fmt: skip
-_BINARY = frozenset(n for n in (*_PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in (
+_BINARY = frozenset(n for n in (*PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq", "ne", "lt", "le", "gt", "ge",
 ))  # fmt: skip
 _NEVER = frozenset(("as_subclass", "is_inference"))  # asked of every kind of tensor by our own code
@@ -205,6 +205,8 @@ def _method(name: str, f: Any, func: Any) -> Any:
 
     @functools.wraps(f)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if modes().functions:
+            return _mode_first(func, (self, *args), kwargs)
         owners = owners_of((self, *args, *kwargs.values()))
         if not owners:
             return f(self, *args, **kwargs)
@@ -218,12 +220,23 @@ def _method(name: str, f: Any, func: Any) -> Any:
     return method
 
 
+def _mode_first(func: Any, args: Any, kwargs: Any = None) -> Any:
+    """Function modes come before classes."""
+    from .function_modes import ask_mode
+
+    return ask_mode(func, args, kwargs or {}, modes())
+
+
 def _property(prop: property) -> property:
     def get(self: Any) -> Any:
+        if modes().functions:
+            return _mode_first(prop.__get__, (self,))
         owners = owners_of((self,))
         return ask(prop.__get__, owners, (self,), {}) if owners else prop.__get__(self)
 
     def set_(self: Any, value: Any) -> Any:
+        if modes().functions:
+            return _mode_first(prop.__set__, (self, value))
         owners = owners_of((self, value))
         return ask(prop.__set__, owners, (self, value), {}) if owners else prop.__set__(self, value)
 
@@ -234,19 +247,23 @@ def _property(prop: property) -> property:
     return property(get, set_ if prop.fset else None, delete if prop.fdel else None, prop.__doc__)
 
 
+def is_public(name: str) -> bool:
+    """Whether the member of Tensor is one that can be overridden."""
+    return (not name.startswith("_") or name in _SPECIAL or name in PUBLIC) and name not in _NEVER
+
+
 def _fill() -> None:
     """Give ``Overriding`` its methods, when the first subclass is made."""
     own = members()
     for name, value in own.items():
-        public = not name.startswith("_") or name in _SPECIAL or name in _PUBLIC
-        if not public or name in _NEVER:
+        if not is_public(name):
             continue
         if isinstance(value, property):
             setattr(Overriding, name, _property(value))
         elif callable(value) and not isinstance(value, (type, staticmethod, classmethod)):
             if name in _SPECIAL and name in _BINARY:
                 value.__name__ = {"__rtruediv__": "__rdiv__", "__pow__": "pow"}.get(name, name)  # PyTorch's names
-            setattr(Overriding, name, _method(name, value, own.get(_PUBLIC.get(name, ""), value)))
+            setattr(Overriding, name, _method(name, value, own.get(PUBLIC.get(name, ""), value)))
 
 
 def prepare(cls: Any) -> None:

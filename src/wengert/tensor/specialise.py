@@ -37,7 +37,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     scope.update(
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
         asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
-        next_seq=next_sequence, general=general, inplace=inplace,
+        next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
         respelled=_respelled, former=_former, foreign=_foreign, stranger=_stranger, UNSET=UNSET, KIND=dt.dtype,
     )  # fmt: skip
@@ -60,6 +60,14 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     made = scope.pop("_made")
     made.__defaults__, made.__kwdefaults__ = _defaults(op, kind)
     return made
+
+
+def _reported(path: Any, scope: dict[str, Any]) -> Any:
+    """The general path, which reports a method as what it is to those who override it."""
+    public = scope.get("_public")
+    if public is None:
+        return path
+    return (lambda op, args, out=None: path(op, args, out, public)) if path is general else (lambda op, args: path(op, args, public))
 
 
 _node_makers: list[tuple[dict[str, Any], dict[str, Any]]] = []  # the scopes that make nodes, and what they make them with

@@ -9,7 +9,7 @@ from ..ops import load
 from ..ops.operator import TABLE, Operator
 from . import backward as _backward  # noqa: F401  gives Tensor.backward its engine
 from . import conversion, creation, indexing, overloads, random, ranges
-from .functions import FUNCTIONS, dunder, function, inplace_function
+from .functions import FUNCTIONS, dunder, function, inplace_function, inplace_method, method, own_function, own_method
 from .tensor import Tensor
 
 # namespace -> name -> function; read by the public packages
@@ -24,6 +24,11 @@ _COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "g
 _UNARY = {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}
 
 
+# functions of ``nn.functional`` that are not those of the same name in the top namespace
+_APART = frozenset((
+    "alpha_dropout", "dropout", "feature_alpha_dropout", "group_norm", "instance_norm", "layer_norm", "max_pool1d", "max_pool2d", "max_pool3d",
+    "rms_norm", "rrelu",
+))  # fmt: skip
 _WITHOUT_TENSORS = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm"))
 
 
@@ -36,15 +41,17 @@ def assemble() -> None:
         for place in op.places:
             if place == "Tensor":
                 for n in names:
-                    setattr(Tensor, n, function(name))
+                    setattr(Tensor, n, method(name))
                 if isinstance(op, Operator) and op.inplace:
                     for n in names:
-                        setattr(Tensor, n + "_", inplace_function(name))
+                        setattr(Tensor, n + "_", inplace_method(name))
                         if "torch" in op.places and len(op.tensors) == 1:
                             PLACES["torch"][n + "_"] = inplace_function(name)
             else:
+                apart = place == "special" or (place == "functional" and name in _APART)
+                found = own_function(name) if apart and "torch" in op.places else function(name)
                 for n in names:
-                    PLACES[place][n.removeprefix(place + "_")] = function(name)
+                    PLACES[place][n.removeprefix(place + "_")] = found
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
             setattr(Tensor, n, f)
@@ -55,12 +62,10 @@ def assemble() -> None:
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
         PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
     for n, f in overloads.FUNCTIONAL.items():
-        PLACES["functional"][n] = asking.setdefault(f, overridable(f))
+        PLACES["functional"][n] = overridable(f) if n in _APART else asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):
-        PLACES["torch"][n] = getattr(Tensor, n)
+        PLACES["torch"][n] = overridable(getattr(Tensor, n))
     PLACES["torch"]["fill"] = function("fill")
-    for n in ("fill_", "zero_"):
-        PLACES["torch"][n] = conversion.METHODS[n]
     for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
         PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
     cls: Any = Tensor
@@ -69,24 +74,34 @@ def assemble() -> None:
         special.__name__ = f"__{special.__name__.strip('_')}__"
     for special, name in _BINARY.items():
         if name in TABLE:
-            setattr(Tensor, f"__{special}__", dunder(name))
-            swapped = dunder("rsub") if special == "sub" else dunder(name, reflected=special not in ("add", "mul"))  # as PyTorch's: x + 2 for 2 + x
-            setattr(Tensor, f"__r{special}__", swapped)
+            setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
+            swapped = special not in ("sub", "add", "mul")  # as PyTorch's: x + 2 for 2 + x
+            setattr(Tensor, f"__r{special}__", special_method(f"__r{special}__", "rsub" if special == "sub" else name, reflected=swapped))
             if TABLE[name].inplace:  # type: ignore[union-attr]
-                setattr(Tensor, f"__i{special}__", dunder(name, inplace=True))
+                setattr(Tensor, f"__i{special}__", special_method(f"__i{special}__", name, inplace=True))
     cls.__rdiv__ = cls.__rtruediv__ = overridable(_number_over(cls.__rtruediv__))
     for special, name in _COMPARE.items():
         if name in TABLE:
-            setattr(Tensor, f"__{special}__", dunder(name))
+            setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
     for special, name in _UNARY.items():
         if name in TABLE:
-            setattr(Tensor, f"__{special}__", function(name))
+            setattr(Tensor, f"__{special}__", method(name) if special != "invert" else own_method(name, "__invert__"))
     cls.__pos__ = lambda self: self
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
     cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
     cls.volatile = property(_volatile, _set_volatile)
     cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
+
+
+def special_method(special: str, name: str, **how: bool) -> Any:
+    """The operator ``name`` as a special method, which those who override it know by the name that PyTorch gives it."""
+    from .overrides import PUBLIC
+
+    public = PUBLIC.get(special)
+    found = dunder(name, public=None if public is None else getattr(Tensor, public), **how)
+    found.__name__ = {"__rtruediv__": "__rdiv__"}.get(special, special)
+    return found
 
 
 def _number_over(divided: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, transforms
+from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
 from .exchange import Exchange
@@ -53,9 +53,7 @@ class Tensor(Exchange):
         if isinstance(first, Size):
             return cls._from(np.empty(tuple(first), dt.default_float()))
         if isinstance(first, Tensor):
-            from .functions import function
-
-            seen = function("alias")(first)
+            seen = _alias(first)
             if type(seen) is cls:
                 return seen
             t = object.__new__(cls)
@@ -99,9 +97,7 @@ class Tensor(Exchange):
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an instance of ``cls``, with the same history."""
-        from .functions import function
-
-        alias = function("alias")(self)
+        alias = _alias(self)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = alias._data, alias._edge, alias._meta, alias._vc
         return t
@@ -505,6 +501,20 @@ def _c_name(d: np.dtype) -> str:
 
 
 InputMetadata.device = CPU
+def _alias(t: Tensor) -> Any:
+    """A view of all of ``t``; function modes do not see it."""
+    from .functions import function
+
+    m = modes()
+    if not m.functions:
+        return function("alias")(t)
+    set_modes(m.with_(functions=()))
+    try:
+        return function("alias")(t)
+    finally:
+        set_modes(m)
+
+
 run_backward: Any = None  # set by the module ``backward``, which needs this one first
 Tensor._plain_class = Tensor
 Tensor.__module__ = "torch"

@@ -63,7 +63,7 @@ def _seen(names: tuple[str, ...]) -> CodeType:
 
 def _asking(event: str, original: Any, public: Any) -> Any:
     name = event.removeprefix("aten::")
-    shown = not name.endswith(" ")
+    shown = not name.endswith(" ") and name != "from_numpy"
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
