@@ -105,3 +105,13 @@ class Labelled:
         x = torch.ones(2).as_subclass(kind)
         x.label = "m"
         return x
+
+
+def test_functions_and_modules_that_hold_them(torch):
+    F = torch.nn.functional
+    for name in ("relu", "gelu", "conv2d", "softmax", "mse_loss", "dropout", "relu_"):
+        assert pickle.loads(pickle.dumps(getattr(F, name))) is getattr(F, name)
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8)
+    again = pickle.loads(pickle.dumps(layer))
+    x = torch.randn(3, 1, 4)
+    assert again.activation is F.relu and torch.equal(again.eval()(x), layer.eval()(x))

@@ -6,6 +6,7 @@ Everything here comes from the table of operators; this module only gives it PyT
 from __future__ import annotations
 
 import sys
+from types import FunctionType as _Function
 from typing import TYPE_CHECKING, Any
 
 from ..tensor import PLACES
@@ -27,6 +28,9 @@ for _name in _SHARED:
     if _name in PLACES["torch"] and _name not in globals():
         globals()[_name] = PLACES["torch"][_name]
         PLACES["functional"][_name] = PLACES["torch"][_name]
+for _name, _f in list(globals().items()):
+    if not _name.startswith("_") and type(_f) is _Function and _name != "overridable":
+        _f.__module__, _f.__qualname__ = __name__, _name  # pickle finds it here, as the activation of a module for one
 
 
 def __getattr__(name: str) -> Any:
