@@ -126,6 +126,10 @@ _ELSEWHERE = {  # name -> (module, its name there)
         "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype")},
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
+    **{f"_check{n}": ("_checks", f"_check{n}") for n in (
+        "", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")},
+    "OutOfMemoryError": ("_checks", "OutOfMemoryError"), "Stream": ("_streams", "Stream"), "Event": ("_streams", "Event"),
+    "get_device_module": ("accelerator", "get_device_module"),
     "compile": ("compiler", "compile"),
     **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
     "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.storage", "TypedStorage"),

@@ -31,3 +31,28 @@ current_device_index = current_device_idx = set_device_index = set_device_idx = 
 current_stream = set_stream = synchronize = _refuse
 memory_stats = memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = get_memory_info = _refuse
 reset_peak_memory_stats = reset_accumulated_memory_stats = empty_cache = empty_host_cache = get_device_capability = _refuse
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a kind of devices, ``torch.cpu`` without one.
+
+    >>> import wengert as torch
+    >>> torch.get_device_module("cpu") is torch.cpu
+    True
+    """
+    from importlib import import_module
+
+    from .tensor.types import device as device_class
+
+    if device is None:
+        kind = "cpu"
+    elif isinstance(device, device_class):
+        kind = device.type
+    elif isinstance(device, str):
+        kind = device_class(device).type
+    else:
+        raise RuntimeError(f"Invalid value of device '{device}', expect torch.device, str, or None")
+    try:
+        return import_module(f".{kind}", __package__)
+    except ModuleNotFoundError:
+        raise RuntimeError(f"Device '{device}' does not have a corresponding module registered as 'torch.{kind}'.") from None

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._checks import OutOfMemoryError as OutOfMemoryError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 NOT_COMPILED = "Torch not compiled with CUDA enabled"
-
-
-class OutOfMemoryError(RuntimeError):
-    """Raised by PyTorch when a device has no memory left; here, never."""
 
 
 def _answer(value: Any, doc: str) -> Callable[..., Any]:
@@ -57,15 +55,47 @@ seed_all = _answer(None, "Does nothing: there is no generator to seed.")
     set_rng_state,
     current_stream,
     default_stream,
-    Stream,
-    Event,
     mem_get_info,
     memory_stats,
     memory_summary,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
     ipc_collect,
-) = [_refuse] * 20
+) = [_refuse] * 18
+
+
+def _absent(name: str, doc: str, text: str | None = None) -> type:
+    """A class for annotations and ``isinstance``; making one is refused."""
+
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(text or f"Tried to instantiate dummy base class {name}")
+
+    return type(name, (), {"__new__": refuse, "__doc__": doc, "__module__": __name__})
+
+
+Stream = _absent("Stream", "A queue of work of a card.", "torch.cuda.Stream requires CUDA support")
+ExternalStream = _absent("ExternalStream", "A queue that another library made.", "torch.cuda.Stream requires CUDA support")
+Event = _absent("Event", "A mark in a queue of work of a card.")
+CUDAGraph = _absent("CUDAGraph", "Recorded work of a card.")
+graph = _absent("graph", "Inside, work is recorded into a CUDAGraph.", NOT_COMPILED)
+
+
+class StreamContext:
+    """Inside, a queue of work is the current one; ``None``, the only one that there is here, changes nothing."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+def stream(stream: Any) -> StreamContext:
+    """``StreamContext(stream)``."""
+    return StreamContext(stream)
 
 
 def manual_seed(seed: int) -> None:

@@ -21,8 +21,8 @@ __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer
 
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
-_global_optimizer_pre_hooks: dict[int, Callable[..., Any]] = OrderedDict()
-_global_optimizer_post_hooks: dict[int, Callable[..., Any]] = OrderedDict()
+_global_optimizer_pre_hooks: dict[int, Any] = OrderedDict()
+_global_optimizer_post_hooks: dict[int, Any] = OrderedDict()
 
 # The registries of hooks that every optimizer has.
 _HOOK_TABLES = (
@@ -98,12 +98,12 @@ class Optimizer:
     0.7
     """
 
-    _optimizer_step_pre_hooks: dict[int, Callable[..., Any]]
-    _optimizer_step_post_hooks: dict[int, Callable[..., Any]]
-    _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
-    _optimizer_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
-    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
-    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+    _optimizer_step_pre_hooks: dict[int, Any]
+    _optimizer_step_post_hooks: dict[int, Any]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Any]
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults

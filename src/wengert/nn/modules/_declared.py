@@ -21,7 +21,7 @@ class Declared(Module):
     declare.
     """
 
-    _shows: Sequence[str] = ()
+    _shows: Any = ()
 
     def __init_subclass__(
         cls,

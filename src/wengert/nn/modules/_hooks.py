@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from .module import Module
 
-    Hooks = OrderedDict[int, Callable[..., Any]]
-    Flags = OrderedDict[int, bool]
+Hooks = OrderedDict[int, Any]
+Flags = OrderedDict[int, bool]
 
 # Hooks of every module in the process.
 _global_backward_pre_hooks: Hooks = OrderedDict()

@@ -15,7 +15,6 @@ from ._hooks import _register, _WrappedHook
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .module import Module
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
@@ -41,12 +40,12 @@ class StateMethods:
     _version: int
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
+    _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
-    _state_dict_hooks: OrderedDict[int, Callable[..., Any]]
-    _state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
-    _load_state_dict_pre_hooks: OrderedDict[int, Callable[..., Any]]
-    _load_state_dict_post_hooks: OrderedDict[int, Callable[..., Any]]
+    _state_dict_hooks: OrderedDict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_post_hooks: OrderedDict[int, Any]
 
     def get_extra_state(self) -> Any:
         """Override, with ``set_extra_state``, to keep something besides tensors in the state dict."""

@@ -18,8 +18,8 @@ class TraversalMethods:
     """The part of ``Module`` that finds its submodules, parameters and buffers."""
 
     _parameters: dict[str, Parameter | None]
-    _buffers: dict[str, Tensor | None]
-    _modules: dict[str, Module | None]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
 
     def get_submodule(self, target: str) -> Module:
         """The module at the dotted path ``target``; ``""`` is this one. ``AttributeError`` where there is none."""

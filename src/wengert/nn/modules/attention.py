@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn import functional as F
 from wengert.nn._masks import canonical_mask
 from wengert.nn._tensors import empty
 from wengert.nn.init import constant_, xavier_normal_, xavier_uniform_
 from wengert.nn.parameter import Parameter
+from wengert.tensor import Tensor
 
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = ["MultiheadAttention"]
 

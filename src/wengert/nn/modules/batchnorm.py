@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn._tensors import empty, ones, tensor, zeros
 from wengert.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from wengert.tensor import int64
+from wengert.tensor import Tensor, int64
 
 from .lazy import LazyModuleMixin
 from .module import Module, weight_and_bias
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = [
     "BatchNorm1d",

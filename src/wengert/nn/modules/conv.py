@@ -8,6 +8,7 @@ from wengert.graph import no_grad
 from wengert.nn import functional as F
 from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter, UninitializedParameter
+from wengert.tensor import Tensor
 
 from .lazy import LazyModuleMixin
 from .linear import _add_bias, _init_like_linear
@@ -17,7 +18,6 @@ from .utils import _ntuple, _reverse_repeat_tuple, _single
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wengert.tensor import Tensor
 
     Sizes = int | Sequence[int]
 

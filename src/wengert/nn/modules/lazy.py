@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn.parameter import is_lazy
-
-if TYPE_CHECKING:
-    from wengert.graph import RemovableHandle
 
 __all__ = ["LazyModuleMixin"]
 
@@ -32,8 +29,8 @@ class LazyModuleMixin:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _non_persistent_buffers_set: set[str]
-    _load_hook: RemovableHandle
-    _initialize_hook: RemovableHandle
+    _load_hook: Any
+    _initialize_hook: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

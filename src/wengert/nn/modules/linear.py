@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.graph import no_grad
 from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter, UninitializedParameter
+from wengert.tensor import Tensor
 
 from .lazy import LazyModuleMixin
 from .module import Module, weight_and_bias
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert.nn import functional as F
 from wengert.nn._reduction import legacy_get_string
+from wengert.tensor import Tensor
 
 from .distance import PairwiseDistance
 from .linear import Linear
@@ -19,7 +20,6 @@ from .module import Module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wengert.tensor import Tensor
 
     Flag = bool | None
 

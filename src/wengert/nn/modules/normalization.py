@@ -9,6 +9,7 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter
+from wengert.tensor import Tensor
 
 from ._declared import Declared
 from .batchnorm import _add_scale_and_shift, _reset_scale_and_shift
@@ -17,7 +18,6 @@ from .module import Module, weight_and_bias
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wengert.tensor import Tensor
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

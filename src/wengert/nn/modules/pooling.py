@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wengert.nn import functional as F
+from wengert.tensor import Tensor
 
 from ._declared import Declared
 from .module import Module
@@ -13,7 +14,6 @@ from .utils import _ntuple, _single
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wengert.tensor import Tensor
 
     Sizes = int | Sequence[int]
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from numbers import Number
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.nn import _recurrent as recurrent
 from wengert.nn import init
 from wengert.nn._tensors import empty, zeros
 from wengert.nn.parameter import Parameter
 from wengert.nn.utils.rnn import PackedSequence
+from wengert.tensor import Tensor
 
 from .module import Module
-
-if TYPE_CHECKING:
-    from wengert.tensor import Tensor
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 

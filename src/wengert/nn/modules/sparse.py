@@ -9,13 +9,13 @@ from wengert.nn import functional as F
 from wengert.nn import init
 from wengert.nn._tensors import empty
 from wengert.nn.parameter import Parameter
+from wengert.tensor import Tensor
 
 from .module import Module
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from wengert.tensor import Tensor
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

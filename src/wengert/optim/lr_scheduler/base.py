@@ -5,14 +5,11 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert.tensor import Tensor
 
 from ..optimizer import Optimizer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
@@ -87,7 +84,7 @@ class LRScheduler:
 
     _get_lr_called_within_step = False
     _is_initial = False
-    _get_closed_form_lr: Callable[[], list[Any]]
+    _get_closed_form_lr: Any
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class _Composite(LRScheduler):
     """What the two have in common: the parts' states, and which parts will do."""
 
-    _schedulers: Sequence[Any]
+    _schedulers: Any
 
     def _check_parts(self, optimizer: Optimizer, schedulers: Sequence[Any]) -> None:
         name = type(self).__name__
