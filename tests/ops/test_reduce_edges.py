@@ -470,3 +470,18 @@ def test_errors(f, kind, text):
         f()
     assert type(caught.value) is kind
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("n", [5, 16, 17, 40])
+def test_the_kth_of_long_rows(n):
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 9, (3, n)).astype(np.float64)
+    x, order = torch.tensor(a), np.sort(a, 1)
+    for k in (1, 3, n):
+        assert torch.kthvalue(x, k, 1).values.tolist() == order[:, k - 1].tolist()
+    assert torch.median(x, 1).values.tolist() == torch.nanmedian(x, 1).values.tolist() == order[:, (n - 1) // 2].tolist()
+    a[1, 2] = np.nan
+    x = torch.tensor(a)
+    assert np.isnan(torch.median(x, 1).values[1].item())
+    assert torch.median(x, 1).indices[1].item() == 2
+    assert torch.nanmedian(x, 1).values[1].item() == np.sort(a[1])[(n - 2) // 2]

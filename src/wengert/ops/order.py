@@ -33,11 +33,6 @@ def _ranked(name: str, input: Any, dim: Any, keepdim: Any, rank: Any) -> tuple[A
         return input.copy(), np.zeros((), np.int64)
     nonempty(name, input, d)
     n = input.shape[d]
-    if n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):  # which of equal values is meant says PyTorch's way to sort
-        wide = np.dtype(np.int64 if input.dtype.kind in "biu" else np.float64)
-        rows = np.moveaxis(K.cast(input, wide), d, -1)
-        places = K.mode_places(np.ascontiguousarray(rows.reshape(-1, n))).reshape(rows.shape[:-1])
-        return _take(input, np.expand_dims(places, d), d, keepdim)
     order = np.argsort(sortable(input), d, kind="stable")
     at = rank(K.take_along(input, d, order), n)
     if not isinstance(at, np.ndarray):
