@@ -381,3 +381,22 @@ class TestCopies:
         m = Same(2.0)
         m.alpha = 4.0  # settings are read at the call
         assert abs(m(torch.full((1,), -50.0)).item() + 4) < 1e-6
+
+    @pytest.mark.parametrize("name", ["_owner", "_forget", "_overrides", "_check_name", "_choose_kind", "_set_buffer", "_name", "_hooks", "_kind"])
+    @pytest.mark.parametrize("make", [lambda: nn.Linear(2, 2), lambda: nn.Parameter(torch.ones(2)), lambda: torch.ones(2), lambda: "x"])
+    def test_members_have_the_names_that_users_give_them(self, name, make):
+        class Named(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(2, 2)
+                setattr(self, name, make())
+                self.other = nn.Linear(2, 2)
+                self.register_buffer("buffer", torch.ones(2))
+
+        m = Named()
+        m.register_full_backward_hook(lambda *args: None)
+        m.buffer = torch.zeros(2)
+        m.get_parameter("linear.weight")
+        copy.deepcopy(m).load_state_dict(m.state_dict())
+        m.double()
+        assert type(getattr(m, name)) is type(make())

@@ -47,7 +47,6 @@ class Geometry(Methods):
     is_cpu = property(lambda self: self.device.type == "cpu")
     _opaque = property(lambda self: self._dispatches or type(self._data) is Ghost)  # whether one cannot look at its numbers
     is_meta = property(lambda self: type(self._data) is Ghost and self._data.device == "meta")
-    names = property(lambda self: (None,) * self._data.ndim)
 
     @property
     def shape(self) -> Size:

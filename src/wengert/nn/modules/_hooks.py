@@ -204,21 +204,13 @@ class HookMethods:
         >>> x.grad
         tensor([10., 10.])
         """
-        self._choose_kind(full=True)
+        _choose_kind(self, full=True)
         return _register(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The legacy hook: it sees the gradients of the last node of ``forward`` only. Prefer the full one."""
-        self._choose_kind(full=False)
+        _choose_kind(self, full=False)
         return _register(self._backward_hooks, hook)
-
-    def _choose_kind(self, full: bool) -> None:
-        if self._is_full_backward_hook is (not full):
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. "
-                "Please use only one of them."
-            )
-        self._is_full_backward_hook = full
 
     def _get_backward_hooks(self) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
         """The backward hooks that apply here, the process's first: the full ones and the legacy ones."""
@@ -234,6 +226,15 @@ class HookMethods:
 
     def _get_backward_pre_hooks(self) -> list[Callable[..., Any]]:
         return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
+
+def _choose_kind(module: Any, full: bool) -> None:
+    if module._is_full_backward_hook is (not full):
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks on a single Module. "
+            "Please use only one of them."
+        )
+    module._is_full_backward_hook = full
 
 
 class HookedCall:

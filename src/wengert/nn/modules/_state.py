@@ -61,9 +61,6 @@ class StateMethods:
             "Override get_extra_state() and set_extra_state() together to keep extra state."
         )
 
-    def _overrides(self, name: str) -> bool:
-        return getattr(type(self), name) is not getattr(StateMethods, name)
-
     # Saving
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
@@ -117,7 +114,7 @@ class StateMethods:
             for name, tensor in members.items():  # type: ignore[attr-defined]
                 if tensor is not None and name not in skip:
                     destination[prefix + name] = tensor if keep_vars else tensor.detach()
-        if self._overrides("get_extra_state"):
+        if _overrides(self, "get_extra_state"):
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -201,7 +198,7 @@ class StateMethods:
             elif strict:
                 missing_keys.append(key)
         extra_key = prefix + _EXTRA_STATE_KEY_SUFFIX
-        if self._overrides("set_extra_state"):
+        if _overrides(self, "set_extra_state"):
             if extra_key in state_dict:
                 self.set_extra_state(state_dict[extra_key])
             elif strict:
@@ -303,3 +300,7 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
             f"dimensions in the checkpoint are {value.size()}, an exception occurred : {error.args}."
         )
     return None
+
+
+def _overrides(module: Any, name: str) -> bool:
+    return getattr(type(module), name) is not getattr(StateMethods, name)

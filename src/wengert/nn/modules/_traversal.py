@@ -48,7 +48,7 @@ class TraversalMethods:
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at the dotted path ``target``; ``AttributeError`` where there is none."""
-        owner, name = self._owner(target)
+        owner, name = _owner(self, target)
         found = getattr(owner, name)
         if not isinstance(found, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
@@ -56,17 +56,10 @@ class TraversalMethods:
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at the dotted path ``target``; ``AttributeError`` where there is none."""
-        owner, name = self._owner(target)
+        owner, name = _owner(self, target)
         if name not in owner._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
         return getattr(owner, name)
-
-    def _owner(self, target: str) -> tuple[Module, str]:
-        path, _, name = target.rpartition(".")
-        owner = self.get_submodule(path)
-        if not hasattr(owner, name):
-            raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
-        return owner, name
 
     def _named_members(
         self,
@@ -146,3 +139,11 @@ class TraversalMethods:
         for name, module in self._modules.items():
             if module is not None:
                 yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+
+def _owner(module: Any, target: str) -> tuple[Module, str]:
+    path, _, name = target.rpartition(".")
+    owner = module.get_submodule(path)
+    if not hasattr(owner, name):
+        raise AttributeError(f"{owner._get_name()} has no attribute `{name}`")
+    return owner, name

@@ -146,7 +146,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
         A buffer with ``persistent=False`` moves with the module but stays out of its state dict.
         """
-        self._check_name("buffer", name, "_buffers")
+        _check_name(self, "buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
@@ -159,7 +159,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Enter a parameter; None reserves the name, as ``bias=False`` does."""
-        self._check_name("parameter", name, "_parameters")
+        _check_name(self, "parameter", name, "_parameters")
         if param is None:
             self._parameters[name] = None
             return
@@ -178,26 +178,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         """Enter a submodule under any name, such as a number."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{_typename(module)} is not a Module subclass")
-        self._check_name("module", name, "_modules")
+        _check_name(self, "module", name, "_modules")
         self._modules[name] = _after_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Another name of ``add_module``."""
         self.add_module(name, module)
-
-    def _check_name(self, kind: str, name: str, members: str) -> None:
-        if members not in self.__dict__:
-            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
-        if kind == "module" and hasattr(self, name) and name not in self._modules:
-            raise KeyError(f"attribute '{name}' already exists")
-        if "." in name:
-            raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
-        if name == "":
-            raise KeyError(f'{kind} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in getattr(self, members):
-            raise KeyError(f"attribute '{name}' already exists")
 
     # Attributes
 
@@ -220,7 +206,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             if isinstance(value, Parameter):
                 if parameters is None:
                     raise AttributeError("cannot assign parameters before Module.__init__() call")
-                self._forget(name, state, self._buffers, self._modules)
+                _forget(self, name, state, self._buffers, self._modules)
                 self.register_parameter(name, value)
                 return
             if parameters is None and isinstance(value, Buffer):
@@ -230,7 +216,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             if name not in parameters:  # type: ignore[operator]
-                self._forget(name, state, self._buffers)
+                _forget(self, name, state, self._buffers)
                 modules[name] = _after_hooks(_global_module_registration_hooks, self, name, value)
                 return
         if parameters is None:
@@ -254,29 +240,9 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
             persistent = name not in self._non_persistent_buffers_set
-            self._set_buffer(name, value, value.persistent if isinstance(value, Buffer) else persistent)
+            _set_buffer(self, name, value, value.persistent if isinstance(value, Buffer) else persistent)
         else:
             object.__setattr__(self, name, value)
-
-    def _forget(self, name: str, *places: dict[str, Any]) -> None:
-        """Drop what else goes by ``name``, before something is registered under it."""
-        for place in places:
-            place.pop(name, None)
-        self._non_persistent_buffers_set.discard(name)
-
-    def _set_buffer(self, name: str, value: Tensor | None, persistent: bool) -> None:
-        if type(self).register_buffer is not Module.register_buffer:
-            from inspect import signature
-
-            if "persistent" not in signature(self.register_buffer).parameters:  # an override from before there was one
-                if not persistent:
-                    raise RuntimeError(
-                        "Registering a non-persistent buffer on a Module subclass that implements register_buffer() "
-                        "without the persistent argument is not allowed."
-                    )
-                self.register_buffer(name, value)
-                return
-        self.register_buffer(name, value, persistent)
 
     def __delattr__(self, name: str) -> None:
         if name in self._parameters:
@@ -367,3 +333,40 @@ def _addindent(text: str, spaces: int) -> str:
     """``text`` with every line but the first indented; blank lines stay blank."""
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])
+
+
+def _check_name(module: Module, kind: str, name: str, members: str) -> None:
+    if members not in module.__dict__:
+        raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+    if not isinstance(name, str):
+        raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+    if kind == "module" and hasattr(module, name) and name not in module._modules:
+        raise KeyError(f"attribute '{name}' already exists")
+    if "." in name:
+        raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
+    if name == "":
+        raise KeyError(f'{kind} name can\'t be empty string ""')
+    if hasattr(module, name) and name not in getattr(module, members):
+        raise KeyError(f"attribute '{name}' already exists")
+
+
+def _forget(module: Module, name: str, *places: dict[str, Any]) -> None:
+    """Drop what else goes by ``name``, before something is registered under it."""
+    for place in places:
+        place.pop(name, None)
+    module._non_persistent_buffers_set.discard(name)
+
+
+def _set_buffer(module: Module, name: str, value: Tensor | None, persistent: bool) -> None:
+    if type(module).register_buffer is not Module.register_buffer:
+        from inspect import signature
+
+        if "persistent" not in signature(module.register_buffer).parameters:  # an override from before there was one
+            if not persistent:
+                raise RuntimeError(
+                    "Registering a non-persistent buffer on a Module subclass that implements register_buffer() "
+                    "without the persistent argument is not allowed."
+                )
+            module.register_buffer(name, value)
+            return
+    module.register_buffer(name, value, persistent)
