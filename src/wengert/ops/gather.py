@@ -434,6 +434,9 @@ def take_along_dim(F, input, indices, dim=None):
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
+    if F.dtype_of(indices) != np.int64:
+        found = dt.scalar_name(F.dtype_of(indices))
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {found}")
     d = axis(dim, input.ndim)
     a, b = list(input.shape), list(indices.shape)
     if input.ndim:

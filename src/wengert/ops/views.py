@@ -10,7 +10,7 @@ from ..arrays import kernels as K
 from ..arrays import lazy, reduce
 from ..arrays.dtypes import scalar_name
 from ..arrays.eight import converted
-from ..arrays.errors import bad_index, refuse_overflow, warn_once
+from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.layouts import blank, lay, layout_like
 from .operator import family
 
@@ -302,7 +302,16 @@ def index(input: Array, indices: Arrays | None, exact=False):
 
 def index_key(indices: Any) -> tuple[Any, ...]:
     """Index arrays with None for whole dimensions as a NumPy key."""
-    return tuple(slice(None) if i is None else i for i in indices)
+    return tuple(slice(None) if i is None else _mask(i) if i.dtype.char == "B" else i for i in indices)
+
+
+BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+
+
+def _mask(index: Array) -> Array:
+    """Bytes are a mask, of old."""
+    warn(BYTES)
+    return index.astype(bool)
 
 
 def _add_leading(out: Any, indices: Any, values: Any) -> bool:
@@ -369,7 +378,7 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
     try:
         if not accumulate:
             out[key] = values
-        elif all(i is None or i.dtype == bool for i in indices or ()):
+        elif all(i is None or i.dtype == bool or i.dtype.char == "B" for i in indices or ()):
             out[key] += values
         elif not _add_leading(out, indices, values):
             np.add.at(out, key, values)

@@ -316,6 +316,8 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 raw[p] = None
             elif ((op.scalars and type(op.scalars) is str) or p in op.scalars) and dt.of_python(v) is not None:
                 raw[p] = v
+            elif v is UNSET:
+                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
             else:
                 raise must_be(op, p, i, v, "Tensor")
         elif type(v) is dt.dtype:

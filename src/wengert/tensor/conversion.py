@@ -167,11 +167,11 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     return self.expand(other.shape)
 
 
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Sum until the shape is ``size``, to which the tensor's shape must broadcast."""
-    from .types import shape_of
+    from .types import sizes_given
 
-    shape = shape_of(size)
+    shape = sizes_given("sum_to_size", sizes, size)
     if shape == self._data.shape and shape:
         return self
     if self._data.dtype.kind in "biu":  # sums of integers are int64

@@ -20,7 +20,7 @@ from . import call
 from .meta import INFERENCE_VERSION, meta_of
 from .meta import requires_grad as is_recorded
 from .tensor import Tensor
-from .types import Size, on_cpu, placed, shape_of, strided
+from .types import Size, on_cpu, placed, shape_of, sizes_given, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -342,12 +342,12 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
     """``zeros``, ``zeros_like`` and ``Tensor.new_zeros`` from one array function."""
 
-    def sized(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    def sized(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
               requires_grad: bool = False, names: Any = None, memory_format: Any = None) -> Tensor:  # fmt: skip
         where = None if device is None else placed(device)
         if layout is not None and layout is not strided:
-            return _nothing_stored(name, shape_of(size), layout, dtype, requires_grad)
-        shape = shape_of(size)
+            return _nothing_stored(name, sizes_given(name, sizes, size), layout, dtype, requires_grad)
+        shape = sizes_given(name, sizes, size)
         _check_sizes(shape, name)
         if out is not None:
             return write_out(out, make(shape, out_type(out, dtype, dt.default_float())), name, requires_grad)
@@ -372,9 +372,9 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
             return finish(unmade(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format)), requires_grad)
         return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
 
-    def new(self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    def new(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
             requires_grad: bool = False) -> Tensor:  # fmt: skip
-        shape = shape_of(size)
+        shape = sizes_given(name, sizes, size)
         _check_sizes(shape, name)
         if placed(device, self) is not None:
             return finish(unmade(shape, np_dtype(dtype, self._data.dtype)), requires_grad)

@@ -21,6 +21,7 @@ from . import call as call_module
 from .call import DISPATCHING, KNOWN, PLAIN
 from .record import rename, told
 from .spaces import RECORDED, within
+from .spellings import OTHER_NAMES, renamed
 from .whole import enclose
 
 if TYPE_CHECKING:
@@ -121,8 +122,13 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
     define = op.define if not op.by_example else _by_example(op.define)
     public, node, whole, layout, raw = bool(op.places), op.node, op.whole, op.layout, op.raw
+    code = getattr(op.define, "__code__", None)
+    params = () if code is None else code.co_varnames[1 : code.co_argcount]
+    respell = op.name in OTHER_NAMES or (params and params[0] != "input")
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and respell:
+            args, kwargs = renamed(op.name, params, args, kwargs)
         m = modes()
         if m.functions and public:
             from .function_modes import ask_mode

@@ -106,7 +106,7 @@ class Geometry(Methods):
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, in elements."""
         item = self._data.itemsize
-        if self._data.size == 0 or (self._data.base is None and self._data.flags.c_contiguous):
+        if (self._data.size == 0 and not any(self._data.strides)) or (self._data.base is None and self._data.flags.c_contiguous):
             steps, step = [], 1
             for n in reversed(self._data.shape):
                 steps.append(step)

@@ -14,6 +14,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.errors import bad_index, refuse_overflow
 from ..graph.modes import RECORD, SILENT, modes
+from ..ops.views import BYTES
 from . import call
 from .errors import warn
 from .functions import function, inplace_function
@@ -319,6 +320,15 @@ def _row(x: Tensor) -> Any:
     return x.item() if x._opaque else x._data
 
 
+def _bound(v: Any) -> Any:
+    """What a slice begins with, ends with, or how far it steps."""
+    if v is None or type(v) is int:
+        return v
+    if not hasattr(v, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return v.__index__()
+
+
 def _tidy(k: Any) -> Any:
     """One component of a key as int, slice, None, Ellipsis, bool or an index tensor."""
     kind = type(k)
@@ -326,15 +336,17 @@ def _tidy(k: Any) -> Any:
         return k
     if kind is slice:
         if any(v is not None and type(v) is not int for v in (k.start, k.stop, k.step)):
-            return slice(*(v if v is None else v.__index__() for v in (k.start, k.stop, k.step)))
+            return slice(*(_bound(v) for v in (k.start, k.stop, k.step)))
         return k
     if isinstance(k, Tensor):
         d = k._data.dtype
         if d.kind in "iu":
+            if k._data.ndim == 0 and d.char == "B" and type(k) is not call.Batched_:
+                return bool(k.item() if k._opaque else k._data)
             if k._data.ndim == 0:
                 return k if type(k) is call.Batched_ else int(k.item() if k._opaque else k._data)
             if d.char == "B":
-                warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
+                warn(BYTES)
                 return k.to(dt.bool_) if k._opaque else Tensor._wrap(k._data.astype(bool))
             return k
         if d.kind == "b":

@@ -20,7 +20,7 @@ from .overloads import METHODS, overload
 from .overloads_shape import as_strided
 from .record import rename
 from .tensor import Tensor
-from .types import shape_of
+from .types import shape_of, sizes_given
 
 _narrow = function("narrow")
 _NODES = {
@@ -89,7 +89,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 
 
 @overload("Tensor")
-def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """Other sizes for the same memory, row by row; more memory, with whatever it holds, where that is too small.
 
     >>> import wengert as torch
@@ -107,7 +107,7 @@ def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
         raise RuntimeError("cannot resize variables that require grad")
     if self._meta is not None and self._meta.tangents:
         raise RuntimeError("cannot resize variables that has a forward grad")
-    shape = shape_of(size)
+    shape = sizes_given("resize_", sizes, size)
     if any(n < 0 for n in shape) or prod(shape) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
     if prod(shape) * self._data.itemsize >= 2**63:
@@ -139,9 +139,9 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
 
 
 @overload("Tensor")
-def broadcast_to(self: Any, *size: Any) -> Any:
+def broadcast_to(self: Any, *sizes: Any, size: Any = None) -> Any:
     """The tensor in larger sizes, with the elements repeated without copying them: ``expand``."""
-    return self.expand(shape_of(size))
+    return self.expand(sizes_given("broadcast_to", sizes, size))
 
 
 @overload("Tensor")

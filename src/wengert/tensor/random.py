@@ -18,7 +18,7 @@ from .functions import function, inplace_function
 from .meta import requires_grad
 from .outs import check_memory
 from .tensor import Tensor
-from .types import CPU, META, on_cpu, placed, shape_of
+from .types import CPU, META, on_cpu, placed, sizes_given
 
 
 class Generator(streams.Generator):
@@ -147,9 +147,9 @@ def _filling(f: Any) -> Any:
 # -- new tensors ------------------------------------------------------------------------------------------------------
 
 
-def _made(name: str, draw: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     where = placed(device)
-    shape = shape_of(size)
+    shape = sizes_given(name, sizes, size)
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
@@ -165,16 +165,16 @@ def _made(name: str, draw: Any, size: Any, out: Any, dtype: Any, device: Any, re
     return finish(draw(shape, np_dtype(dtype)), requires_grad)
 
 
-def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1)."""
-    return _made("rand", lambda s, d: _stream(generator).uniform(s, d), size, out, dtype, device, requires_grad)
+    return _made("rand", lambda s, d: _stream(generator).uniform(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
-def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
           requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and variance 1."""
-    return _made("randn", lambda s, d: _stream(generator).normal(s, d), size, out, dtype, device, requires_grad)
+    return _made("randn", lambda s, d: _stream(generator).normal(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
 def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
@@ -191,7 +191,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     d = np_dtype(dtype, dt.I64 if out is None else out._data.dtype)
-    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (size,), out, dt.of(d), device, requires_grad)
+    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device, requires_grad)
 
 
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -264,7 +264,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     if not tensors:
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (size,), out, dtype, device, requires_grad)
+        return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (), size, out, dtype, device, requires_grad)
     return _normal_of(mean, std, generator, out)
 
 

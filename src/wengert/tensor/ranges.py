@@ -34,7 +34,7 @@ def _counted(name: str, d: np.dtype) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
 
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
 
@@ -43,6 +43,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
     tensor([0, 1, 2])
     """
     where = placed(device)
+    if start is None and end is not None:
+        start = 0
     if end is None:
         start, (end,) = 0, _numbers("arange", end=start)
     else:

@@ -24,6 +24,7 @@ from .record import OpNode, freed, make_class, modified, node_class, renamed
 from .shortcut import native, shortcut
 from .shortcut import watch as watch_shortcuts
 from .spaces import RAW
+from .spellings import OTHER_NAMES
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator
@@ -101,8 +102,11 @@ def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tup
     """Take NumPy's keyword names (``axis`` for ``dim``) and ``out`` out of ``more``."""
     out = more.pop("out", None)
     row = list(args)
+    other = OTHER_NAMES.get(op.name, {})
     for key, value in more.items():
-        name = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x2": "other", "self": "input"}.get(key, key)
+        name = other.get(key) or {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x2": "other", "self": "input"}.get(key, key)
+        if key in ("input", "self") and "input" not in op.params:
+            name = op.params[0]
         if key == "axis" and "dim" not in op.params and "dims" in op.params:
             name = "dims"
         if name not in op.params or name == key:
@@ -131,7 +135,7 @@ def _defaults(op: Operator, kind: str) -> tuple[Any, Any]:
         return None, None
     plain = op.params[: -op.kwonly] if op.kwonly else op.params
     required = _renamable(op)
-    positional = tuple(UNSET if p == required else op.defaults[p] for p in plain if (p in op.defaults or p == required) and p != op.variadic)
+    positional = tuple(op.defaults.get(p, UNSET) for p in plain if (p in op.defaults or p in required) and p != op.variadic)
     keyword = {p: op.defaults[p] for p in (op.params[-op.kwonly :] if op.kwonly else ()) if p in op.defaults}
     if op.variadic and positional:
         keyword.update({p: op.defaults[p] for p in plain if p in op.defaults and p != op.variadic})
@@ -139,12 +143,17 @@ def _defaults(op: Operator, kind: str) -> tuple[Any, Any]:
     return positional or None, keyword or None
 
 
-def _renamable(op: Operator) -> str | None:
-    """A required ``dim`` that may arrive as ``axis``: Python must not miss it before we have looked."""
+def _renamable(op: Operator) -> tuple[str, ...]:
+    """The required parameters that may arrive under another name: Python must not miss them before we have looked."""
     plain = op.params[: -op.kwonly] if op.kwonly else op.params
-    if "dim" not in plain or "dim" in op.defaults or op.variadic:
-        return None
-    return "dim" if all(p in op.defaults for p in plain[plain.index("dim") + 1 :]) else None
+    if op.variadic:
+        return ()
+    required = tuple(p for p in plain if p not in op.defaults)
+    if op.name in OTHER_NAMES or len(required) == 1 or (required and required[0] != "input"):
+        return required
+    if "dim" not in required:
+        return ()
+    return ("dim",) if all(p in op.defaults for p in plain[plain.index("dim") + 1 :]) else ()
 
 
 def _signature(op: Operator, kind: str) -> str:
@@ -175,6 +184,9 @@ def source(op: Operator, kind: str = "call") -> str:
         v = op.variadic
         add(f"    if len({v}) == 1 and not isinstance({v}[0], int) and ({v}[0] is None or hasattr({v}[0], '__len__')): {v} = {v}[0]")
         add(f"    elif not {v} and {v!r} in more: {v} = more.pop({v!r})")
+        for theirs, ours in OTHER_NAMES.get(op.name, {}).items():
+            if ours == v:
+                add(f"    elif not {v} and {theirs!r} in more: {v} = more.pop({theirs!r})")
         if op.variadic in op.defaults:
             add(f"    elif not {v}: {v} = {op.defaults[v]!r}")
     if kind in ("inplace", "augmented"):

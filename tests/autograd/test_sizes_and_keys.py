@@ -1,0 +1,136 @@
+"""Sizes by keyword and as tensors, old masks of bytes, bounds of slices, and where empty tensors lie in memory."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "rand", "randn"])
+class TestSizes:
+    def test_by_keyword(self, torch, name):
+        make = getattr(torch, name)
+        assert make(size=(2, 3)).shape == make(size=[2, 3]).shape == (2, 3)
+        assert make(size=torch.Size([4]), dtype=torch.float64).dtype == torch.float64
+        with pytest.raises(TypeError, match="argument 'size' must be tuple of ints, not int"):
+            make(size=3)
+        with pytest.raises(TypeError):
+            make(2, size=(3,))
+
+    def test_as_tensors(self, torch, name):
+        make = getattr(torch, name)
+        assert make(torch.tensor(3)).shape == make((torch.tensor(3),)).shape == (3,)
+        assert make(torch.tensor(3), 2).shape == (3, 2)
+        with pytest.raises(TypeError, match="must be tuple of ints, not Tensor"):
+            make(torch.tensor(3.0))
+
+
+@pytest.mark.parametrize("name", ["new_zeros", "new_ones", "new_empty"])
+def test_sizes_of_new_tensors_by_keyword(torch, name):
+    x = torch.ones(1, dtype=torch.float64)
+    assert getattr(x, name)(size=(2,)).shape == (2,)
+    assert getattr(x, name)(size=(2,)).dtype == torch.float64
+    assert getattr(x, name)(torch.tensor(2)).shape == (2,)
+
+
+def test_bytes_without_dimensions_are_masks(torch):
+    one, zero = (torch.tensor(n, dtype=torch.uint8) for n in (1, 0))
+    for x in (torch.rand(2, 3), torch.tensor(3.0)):
+        assert torch.equal(x[one], x[None])
+        assert x[zero].shape == (0, *x.shape)
+        assert x[None, one].shape == (1, 1, *x.shape)
+        y = x.clone()
+        y[zero] = torch.full_like(x, 5.0)
+        assert torch.equal(y, x)
+        y[one] = torch.full_like(x, 5.0)
+        assert torch.equal(y, torch.full_like(x, 5.0))
+    assert torch.equal(torch.arange(3)[torch.tensor(1, dtype=torch.int8)], torch.tensor(1))
+
+
+def test_bytes_are_masks_where_values_are_put(torch):
+    mask = torch.tensor([1, 0, 1], dtype=torch.uint8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = torch.zeros(3, 2)
+        assert x.index_put((mask,), torch.ones(2, 2), accumulate=True).tolist() == [[1, 1], [0, 0], [1, 1]]
+        assert x.index_put((mask, torch.tensor([0, 1])), torch.ones(2)).tolist() == [[1, 0], [0, 0], [0, 1]]
+        values = torch.ones(2, 2, requires_grad=True)
+        (x.index_put((mask,), values) * torch.arange(6.0).view(3, 2)).sum().backward()
+        assert values.grad.tolist() == [[0, 1], [4, 5]]
+        assert torch.ops.aten.index.Tensor(x, [None, mask[:2]]).shape == (3, 1)
+
+
+@pytest.mark.parametrize("bound", ["0", 1.0, (), object()])
+def test_bounds_of_slices(torch, bound):
+    x = torch.rand(3, 3)
+    for key in (slice(bound, None), (0, slice(None, bound))):
+        with pytest.raises(TypeError, match="slice indices must be integers or None or have an __index__ method"):
+            x[key]
+        with pytest.raises(TypeError, match="slice indices must be integers"):
+            x[key] = 1.0
+    assert x[torch.tensor(0) : torch.tensor(2)].shape == (2, 3)
+
+
+def test_indices_along_a_dimension_are_long(torch):
+    x = torch.rand(2, 3)
+    i = torch.argsort(x, 0)
+    assert torch.equal(torch.take_along_dim(x, i, 0), torch.sort(x, 0).values)
+    for d, name in ((torch.bool, "Bool"), (torch.float32, "Float"), (torch.int32, "Int"), (torch.uint8, "Byte")):
+        with pytest.raises(RuntimeError, match=f"dtype of indices should be Long but got {name}"):
+            torch.take_along_dim(x, i.to(d), 0)
+    assert torch.take_along_dim(x, i.int()).shape == (6,)
+
+
+def test_nothing_lies_where_it_was_cut_out(torch):
+    x = torch.arange(120.0).view(2, 3, 4, 5)[..., 1]
+    for cut in (x[:, 1:1], x.narrow(1, 1, 0), x.split([0, 3], 1)[0]):
+        assert cut.shape == (2, 0, 4)
+        assert cut.stride() == (60, 20, 5)
+        assert cut.is_contiguous()
+    assert torch.empty(2, 0, 3).stride() == (3, 3, 1)
+
+
+def calls(torch):
+    x, m = torch.rand(2, 4), torch.rand(3, 3, dtype=torch.float64)
+    spd = m @ m.T + torch.eye(3, dtype=torch.float64)
+    return {
+        "arange": lambda: (torch.arange(end=3), torch.arange(3)),
+        "arange of a type": lambda: (torch.arange(end=3, dtype=torch.float64), torch.arange(3, dtype=torch.float64)),
+        "view": lambda: (x.view(size=(8,)), x.view(8)),
+        "broadcast_to": lambda: (x.broadcast_to(size=(1, 2, 4)), x[None]),
+        "sum_to_size": lambda: (x.sum_to_size(size=(1, 4)), x.sum(0, keepdim=True)),
+        "resize_": lambda: (x.clone().resize_(size=(4, 2)), x.view(4, 2)),
+        "tile": lambda: (x.tile(dims=(2, 1)), x.repeat(2, 1)),
+        "tile as a function": lambda: (torch.tile(input=x, dims=(2, 1)), x.repeat(2, 1)),
+        "tensor_split": lambda: (x.tensor_split(indices=[1], dim=1)[1], x[:, 1:]),
+        "tensor_split in parts": lambda: (torch.tensor_split(x, sections=2, dim=1)[1], x[:, 2:]),
+        "hsplit": lambda: (torch.hsplit(input=x, indices=[1])[0], x[:, :1]),
+        "vsplit": lambda: (x.vsplit(sections=2)[1], x[1:]),
+        "split_with_sizes": lambda: (torch.split_with_sizes(input=x, split_sizes=[1, 3], dim=1)[1], x[:, 1:]),
+        "linalg.norm": lambda: (torch.linalg.norm(input=x), x.norm()),
+        "linalg.eigvalsh": lambda: (torch.linalg.eigvalsh(input=spd), torch.linalg.eigvalsh(spd)),
+        "linalg.cholesky": lambda: (torch.linalg.cholesky(input=spd, upper=True), torch.linalg.cholesky(spd).T),
+        "linalg.matrix_power": lambda: (torch.linalg.matrix_power(input=m, n=2), m @ m),
+        "cholesky_inverse": lambda: (torch.cholesky_inverse(input=torch.linalg.cholesky(spd)), torch.linalg.inv(spd)),
+        "one_hot": lambda: (torch.nn.functional.one_hot(input=torch.tensor([1]), num_classes=2), torch.tensor([[0, 1]])),
+        "special": lambda: (torch.special.hermite_polynomial_h(x=x, n=1), 2 * x),
+        "cos": lambda: (torch.cos(x=x), torch.cos(x)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("which", range(21))
+def test_arguments_by_their_keywords(torch, which):
+    found, expected = list(calls(torch).values())[which]()
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected)
+
+
+def test_missing_arguments_are_type_errors(torch):
+    for call in (torch.cos, torch.linalg.norm, torch.split_with_sizes, torch.tensor_split, torch.arange, torch.tile, torch.linalg.cholesky):
+        with pytest.raises(TypeError):
+            call()
+        with pytest.raises(TypeError):
+            call(nothing=1)
+    with pytest.raises(TypeError):
+        torch.tensor_split(torch.rand(3), 3, sections=3)
