@@ -48,10 +48,20 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -
     return found
 
 
+def _generated(cls: Any) -> Any:
+    """The class of the nodes that ``cls`` leaves inside of a function that is differentiated, where PyTorch's have this name."""
+    found = cls.__dict__.get("_generated_cls")
+    if found is None:
+        plain = cls._backward_cls
+        members = {"__slots__": (), "__module__": plain.__module__, "two_faced": None}
+        found = cls._generated_cls = type(f"{cls.__name__}GeneratedBackward", (plain,), members)
+    return found
+
+
 def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tuple[Any, ...]]:
     """``(what the user gets, the context, what forward returned)``, where no transformation is concerned."""
     m = modes()
-    plain = cls._backward_cls
+    plain = cls._backward_cls if not transforms.get()[1] else _generated(cls)
     node = Node.__new__(plain)
     node.hooks, node.saved, node.edges = None, (), ()
     if cls.boxed_grads_call is not False or cls.clear_saved_tensors_on_access is not False:

@@ -119,7 +119,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     current = _current()
     if level not in (None, 0) and current is not None and current.tangent(tensor) is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
-    if current is None or current not in modes().levels:
+    m = modes()
+    if current is None or m.inference or current not in m.levels:
         return UnpackedDualTensor(tensor, None)
     return UnpackedDualTensor(current.shown(tensor), current.tangent(tensor))
 

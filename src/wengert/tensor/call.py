@@ -200,7 +200,9 @@ def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
 
 
 def concerned(m: Modes, args: tuple[Any, ...]) -> Any:
-    """The innermost transformation that an operator of ``args`` concerns, or None."""
+    """The innermost transformation that an operator of ``args`` concerns, or None; in inference mode it concerns nobody."""
+    if m.inference:
+        return None
     for level in reversed(m.levels):
         if level.concerns(args):
             return level

@@ -8,33 +8,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import map_levels, modes, set_modes
+from ..graph.engine import below
+from ..graph.modes import map_levels, modes, set_modes, transforms
 from . import call
+from .meta import AccumulateGrad, edge_of, requires_grad
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..ops.operator import Operator
     from .tensor import Tensor
 
 
 class Inside:
-    """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of the maps around it."""
+    """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of the maps around it,
+    ``number`` that of all transforms, itself included.
+    """
 
-    __slots__ = ("depth", "inputs", "parent")
+    __slots__ = ("depth", "inference", "inputs", "number", "parent")
 
     def __init__(self) -> None:
         self.parent: Inside | None = None
-        self.depth = 0
+        self.depth = self.number = 0
+        self.inference = False
         self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
 
     def __enter__(self) -> Inside:
         m = modes()
         levels = map_levels.get()
         self.parent, self.depth = m.inside, levels[-1].number if levels else 0
-        set_modes(m.with_(inside=self))
+        self.number = transforms.get()[0]
+        self.inference = m.inference  # which nobody outside can see the lack of
+        set_modes(m.with_(inside=self, inference=False, grad=m.asked))
         return self
 
     def __exit__(self, *exc: object) -> None:
-        set_modes(modes().with_(inside=self.parent))
+        m = modes()
+        set_modes(m.with_(inside=self.parent, inference=self.inference, grad=m.asked))
         self.inputs.clear()
 
     def give(self, made: Any, given: Any) -> None:
@@ -101,6 +111,47 @@ class Inside:
     def _mapped(self, args: Any) -> bool:
         """Whether a map inside of this run does the operator, and asks again for what is below."""
         return any(type(v) is call.Batched_ and v.level.number > self.depth for v in args)
+
+
+def shown(t: Any, text: Callable[[Any], str]) -> str:
+    """The tensor as text, ``text(tensor)``, in the levels of the transforms that have made it, as PyTorch prints them."""
+    layers = []
+    while type(t) is call.Batched_:
+        layers.append((t.level.depth, f"BatchedTensor(lvl={t.level.depth}, bdim=0, value="))
+        t = t.value
+    inside, made, ours = modes().inside, bool(layers), False
+    own: set[int] = set()
+    while inside is not None:
+        own.update(inside.inputs)
+        ours = ours or inside.permits(t)  # what an inner run may write to, the outer ones may
+        if ours:
+            made = True
+            layers.append((inside.number, f"GradTrackingTensor(lvl={inside.number}, value="))
+        inside = inside.parent
+    m = modes()
+    if made:  # tangents are of the levels, not of what is below
+        t = _below(t, own)
+        set_modes(m.with_(levels=()))
+    try:
+        answer = text(t)
+    finally:
+        set_modes(m)
+    for _, head in sorted(layers):
+        inner = answer.replace("\n", "\n    ")
+        answer = f"{head}\n    {inner}\n)"
+    return answer
+
+
+def _below(t: Any, own: set[int]) -> Any:
+    """The tensor as it is outside of the runs whose arguments are ``own``: with no history but what leads to other leaves."""
+    if not requires_grad(t):
+        return t
+    view = t._meta.view if t._meta is not None else None
+    if id(t) in own and view is not None and view.base._data.shape == t._data.shape:
+        return _below(view.base, own) if id(view.base) in own else view.base
+    edge = edge_of(t)
+    nodes = below([edge]) if edge is not None else ()
+    return t if any(isinstance(n, AccumulateGrad) and id(n.variable) not in own for n in nodes) else t.detach()
 
 
 def _same(a: Any, b: Any) -> bool:

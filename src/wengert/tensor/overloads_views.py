@@ -46,6 +46,7 @@ def _in_place(name: str) -> Any:
         recording = m.grad and requires_grad(self)
         check_normal(self, m)
         check_writable(self, recording, m, shared=True)
+        tangents = [(level, t) for level, t in ((level, level.tangent(self)) for level in m.levels) if t is not None]
         view = meta.view if meta is not None else None
         if recording or view is not None:
             seen = op(self, *args, **kwargs)
@@ -61,6 +62,8 @@ def _in_place(name: str) -> Any:
         else:
             self._data = op(self.detach(), *args, **kwargs)._data
             bump(self)
+        for level, tangent in tangents:
+            level.attach(self, op(tangent, *args, **kwargs))
         return self
 
     become.__name__ = become.__qualname__ = name + "_"

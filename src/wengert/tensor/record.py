@@ -14,7 +14,7 @@ from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
-from .meta import all_inference, edge_of, meta_of, new_version, requires_grad
+from .meta import INFERENCE_VERSION, all_inference, edge_of, meta_of, new_version, requires_grad
 from .spaces import RAW, RECORDED
 
 if TYPE_CHECKING:
@@ -420,14 +420,14 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
             continue
         if type(value) is list:
             tensors = inputs.get(name) or [None] * len(value)
-            counters = [_UNVERSIONED if t is None else t._vc for t in tensors]
+            counters = [_UNVERSIONED if t is None else _counter(t, m) for t in tensors]
             if m.packing is not None:
                 value = [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensors)]
                 counters = [_UNVERSIONED] * len(value)
             memory += (value, counters, [c[0] for c in counters])
             continue
         tensor = inputs.get(name)
-        counter = _UNVERSIONED if tensor is None or name == private else tensor._vc
+        counter = _UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
         held = type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
         if m.packing is not None and held and not number and not _is_result(op, name):
@@ -457,6 +457,11 @@ def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes) -> dict[str, Pac
 
 def _shape(value: Any) -> Any:
     return [x.shape for x in value] if type(value) is list else np.shape(value) if value is not None else None
+
+
+def _counter(t: Any, m: Modes) -> Any:
+    """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors, which have none."""
+    return _UNVERSIONED if m.inside is not None and t._vc is INFERENCE_VERSION else t._vc
 
 
 def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:

@@ -14,6 +14,15 @@ from .call import PLAIN
 
 def show(t: Any) -> str:
     """``repr`` of a tensor, as PyTorch prints it."""
+    if modes().inside is not None:
+        from .captured import shown
+
+        return shown(t, written)
+    return written(t)
+
+
+def written(t: Any) -> str:
+    """The text of an ordinary tensor, outside of transforms."""
     from .printing import format_tensor
 
     try:

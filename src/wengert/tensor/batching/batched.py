@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...graph.modes import NO_BACKWARD, map_levels, modes
+from ...graph.modes import NO_BACKWARD, map_levels, modes, transforms
+from ..captured import shown
 from ..functions import function
 from ..overrides import disabled
+from ..show import written
 from ..tensor import Tensor
 from ..types import contiguous_format
 
@@ -38,18 +40,23 @@ NO_GRAD_MODE = (
 
 
 class Level:
-    """One map that is running: how deep it lies in others, how many examples it has, what it does about random numbers."""
+    """One map that is running: how many examples it has, what it does about random numbers.
 
-    __slots__ = ("_before", "directions", "number", "randomness", "size")
+    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind.
+    """
+
+    __slots__ = ("_before", "depth", "directions", "number", "randomness", "size")
 
     def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness
         self.directions = directions  # nothing varies along the map but tangents
         outer = map_levels.get()
         self.number = outer[-1].number + 1 if outer else 1
+        self.depth = self.number
 
     def __enter__(self) -> Level:
         self._before = map_levels.get()
+        self.depth = max(self.number, transforms.get()[0])
         map_levels.set((*self._before, self))
         return self
 
@@ -284,8 +291,7 @@ class Batched(Tensor):
         return str(self) if not spec else format(self.item(), spec)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:  # type: ignore[override]
-        inside = repr(self.value).replace("\n", "\n    ")
-        return f"BatchedTensor(lvl={self.level.number}, bdim=0, value=\n    {inside}\n)"
+        return shown(self, written)
 
 
 Batched.__module__ = "torch"
