@@ -27,13 +27,31 @@ from .autograd.graph import Node
 from .graph.engine import keeps_graph
 from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, modes
 from .graph.node import InputMetadata
+from .tensor.call import DISPATCHING
 from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
+from .tensor.dispatch import aten
 from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
 from .tensor.meta import AccumulateGrad, CopySlices
 from .tensor.overrides import DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
 from .tensor.saved import SavedTensor
 from .utils._python_dispatch import _len_torch_dispatch_stack
+
+
+def _dispatch_find_schema_or_throw(name: str, overload: str) -> Any:
+    """The operator of that name, ``"aten::sin"``, and overload."""
+    return getattr(getattr(aten, name.removeprefix("aten::")), overload or "default")
+
+
+def _dispatch_call_boxed(operator: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call an operator that was found."""
+    return operator(*args, **kwargs)
+
+
+def _dispatch_isTensorSubclassLike(tensor: Any) -> bool:
+    """Whether a tensor is of a class that dispatches, or is seen by a dispatch mode."""
+    return bool(modes().dispatch) or type(tensor) in DISPATCHING
+
 
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False

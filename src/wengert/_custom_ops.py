@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._custom_fallback import below, fallen_back
 from ._custom_schema import Schema
+from .arrays.ghost import META_DEVICE
 from .autograd.function import Function
 from .graph.modes import modes, no_grad
 from .tensor import Tensor, dispatch
@@ -89,9 +90,22 @@ class CustomOperator:
             return self.kernels["compositeimplicitautograd"](*args, **keyword_only)
         if m.dispatch:
             return fallen_back(lambda: self.run(args, keyword_only), self.qualname, flat, self.schema.mutable_returns)
-        return fallen_back(lambda: self._found()(*args, **keyword_only), self.qualname, flat, self.schema.mutable_returns)
+        return fallen_back(lambda: self._found(args)(*args, **keyword_only), self.qualname, flat, self.schema.mutable_returns)
 
-    def _found(self) -> Callable[..., Any]:
+    def _found(self, args: tuple[Any, ...] = ()) -> Callable[..., Any]:
+        if META_DEVICE and any(isinstance(t, Tensor) and t.is_meta for t in _flatten(args)[0]):
+            fake = self.kernels.get("meta") or self.fake
+            if fake is None and self.closed:
+                raise RuntimeError(
+                    f"There was no fake impl registered for <CustomOpDef({self.qualname})>. This is necessary for torch.compile/export/fx tracing to "
+                    f"work. Please use `{self.qualname.partition('::')[2]}.register_fake` to add an fake impl."
+                )
+            if fake is None:
+                raise NotImplementedError(
+                    f"{self.qualname}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered for "
+                    "this operator. register one with torch.library.register_fake."
+                )
+            return fake
         run = self.kernels.get("cpu") or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
         if run is None:
             raise NotImplementedError(
@@ -108,7 +122,7 @@ class CustomOperator:
         return self._kernel(*args, **keyword_only)
 
     def _kernel(self, *args: Any, **keyword_only: Any) -> Any:
-        run = self._found()
+        run = self._found(args)
         if not self.closed:
             return run(*args, **keyword_only)
         with no_grad():

@@ -176,22 +176,60 @@ class Library:
             raise ValueError(f"Unsupported kind: {kind}")
         if ns == "prim" and kind != "IMPL":
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        if ns == "aten" and kind == "DEF":
+            raise RuntimeError(
+                "Only a single TORCH_LIBRARY can be used to register the namespace aten; please put all of your definitions in a single "
+                "TORCH_LIBRARY block. If you were trying to specify implementations, use Library('aten', 'IMPL')."
+            )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._before = set(OPERATORS)
+        self._overriding: list[tuple[str, str, Callable[..., Any]]] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator, such as ``"foo(Tensor x) -> Tensor"``; gives its name."""
         name, bracket, rest = schema.partition("(")
+        if self.kind == "IMPL":
+            raise RuntimeError(
+                f'def("{name.strip()}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be placed in the '
+                "(unique) TORCH_LIBRARY block for their namespace."
+            )
         define(f"{self.ns}::{name.strip()}", bracket + rest)
         return name.strip()
 
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **_: Any) -> None:
         """Register what runs for one of its operators."""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         name = op_name if isinstance(op_name, str) else op_name.name()
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        if self.dispatch_key and key != self.dispatch_key:
+            raise RuntimeError(
+                f'impl("{name}", ...): Explicitly provided dispatch key ({key}) is inconsistent with the dispatch key of the enclosing '
+                f"TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this dispatch key and move "
+                "your impl() there."
+            )
+        if "::" in name and name.partition("::")[0] != self.ns:
+            raise RuntimeError(
+                f'impl("{name}", ...): Explicitly provided namespace ({name.partition("::")[0]}) in operator name does not match namespace of '
+                f"enclosing TORCH_LIBRARY_IMPL block ({self.ns}).  Move this definition to the TORCH_LIBRARY_IMPL block corresponding to this "
+                "namespace"
+            )
+        if self.ns == "aten":
+            from ._aten_overrides import register
+
+            row = (name.removeprefix("aten::"), key, fn)
+            register(*row)
+            self._overriding.append(row)
+            return
         impl(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key or "default", fn)
 
     def _destroy(self) -> None:
-        """Forget the operators of the namespace that were defined since the library was made."""
+        """Forget the operators of the namespace that were defined since the library was made, and its kernels for those of PyTorch."""
+        if self._overriding:
+            from ._aten_overrides import remove
+
+            while self._overriding:
+                remove(*self._overriding.pop())
         for name in [n for n in OPERATORS if n not in self._before and n.startswith(self.ns + "::")]:
             del OPERATORS[name]
             dispatch.NAMESPACES[self.ns].__dict__.pop(name.partition("::")[2], None)

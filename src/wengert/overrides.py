@@ -15,6 +15,7 @@ from ._function_modes import (  # noqa: F401  the private names are used by libr
     _is_torch_function_mode_enabled,
 )
 from .tensor import Tensor
+from .tensor.dispatch import enable_reentrant_dispatch
 from .tensor.overrides import (
     DisableTorchFunctionSubclass,
     handle_torch_function,
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions", "get_overridable_functions",
+    "BaseTorchFunctionMode", "enable_reentrant_dispatch", "DisableTorchFunctionSubclass", "TorchFunctionMode",
+    "get_ignored_functions", "get_overridable_functions",
     "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
     "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property",
     "resolve_name", "wrap_torch_function",

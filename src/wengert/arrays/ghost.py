@@ -37,10 +37,11 @@ class Ghost(Window):
     RuntimeError: Cannot access data pointer of Tensor that doesn't have storage: ...
     """
 
-    __slots__ = ("__weakref__", "device")
+    __slots__ = ("__weakref__", "asks", "device")
 
     def __init__(self, window: np.ndarray, device: str = "cpu") -> None:
         self.window, self.device = window, device
+        self.asks: frozenset[str] = frozenset()  # which questions about the geometry are its class's to answer
         if device == "meta" and not META_DEVICE:
             META_DEVICE.append(True)
 

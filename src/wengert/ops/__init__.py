@@ -15,10 +15,10 @@ FAMILIES = (
 
 def __getattr__(name: str) -> Any:
     """``torch.ops.aten``: operators by the names that dispatch modes see."""
-    if name == "aten":
-        from ..tensor.dispatch import aten
+    if name in ("aten", "prim"):
+        from ..tensor import dispatch
 
-        return aten
+        return getattr(dispatch, name)
     made = sys.modules.get(f"{__name__.rpartition('.')[0]}.tensor.dispatch")
     if made is not None and name in made.NAMESPACES:  # the user's own, of torch.library
         found = globals()[name] = made.NAMESPACES[name]  # where ``del torch.ops.name`` finds it

@@ -7,6 +7,7 @@ while it is active, and gives the result. What it does is not recorded: the node
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from .functions import function, inplace_function
 from .spaces import RAW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ..graph.modes import Modes
 
@@ -146,7 +147,18 @@ class _Aten:
         return found
 
 
-aten = _Aten()
+class _Prim(_Aten):
+    """``torch.ops.prim``: questions about a tensor, which classes may answer."""
+
+    __name__ = "torch.ops.prim"
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        found = super().__getattr__(name)
+        found.namespace = "prim"
+        return found
+
+
+aten, prim = _Aten(), _Prim()
 NAMESPACES: dict[str, Any] = {}  # what stands beside it in torch.ops: operators that users define
 
 
@@ -274,13 +286,13 @@ def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             set_modes(m)
     else:
         answer = run(op, args, m, False)
-        _check(answer, op.outputs is ... or len(op.outputs) > 1 or bool(op.aux))
+        check_result(answer, op.outputs is ... or len(op.outputs) > 1 or bool(op.aux))
     if op.outputs is ... or len(op.outputs) > 1 or op.aux:
         return tuple(_array(v) for v in answer), list(answer)
     return _array(answer), [answer]
 
 
-def _check(answer: Any, several: bool) -> None:
+def check_result(answer: Any, several: bool) -> None:
     """Refuse what is no result of an operator with one tensor, or several, as its result."""
     if several and not isinstance(answer, (tuple, list)):
         raise RuntimeError(f"Object of type '{type(answer).__name__}' is not an instance of 'sequence'")
@@ -323,8 +335,13 @@ def run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
     return ask(func, op, inplace, *as_called(op, args), m)
 
 
-def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes) -> Any:
-    """Call the innermost mode with ``func``, which stands for ``op``; after the modes, the classes of the arguments."""
+def ask(
+    func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes, called: str | None = None
+) -> Any:
+    """Call the innermost mode with ``func``, which stands for ``op``; after the modes, the classes of the arguments.
+
+    ``called``: its name in messages.
+    """
     classes = dispatching((*args, *kwargs.values())) if general_path.DISPATCHING else ()
     calls = _asked.calls
     calls.append((func, op, inplace))
@@ -341,12 +358,13 @@ def ask(func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs:
             answer = handler.__torch_dispatch__(func, classes, args, kwargs)
             if answer is not NotImplemented:
                 return answer
+            set_modes(_below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
     finally:
         calls.pop()
         set_modes(m)
     tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
     raise TypeError(
-        f"Multiple dispatch failed for 'torch._ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n{tried}\n\n"
+        f"Multiple dispatch failed for '{called or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned NotImplemented:\n{tried}\n\n"
         "For more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
@@ -377,6 +395,17 @@ class DisableTorchDispatch:
     def __exit__(self, *exc: object) -> None:
         change(dispatch=self.before)
         _off.reset(self.token)
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Inside, in a ``__torch_dispatch__``, operators are recorded again, as outside of it."""
+    m = modes()
+    change(below=False, grad=m.asked)
+    try:
+        yield
+    finally:
+        set_modes(m)
 
 
 def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -450,7 +479,7 @@ def detached(t: Any, m: Modes) -> Any:
     """``t.detach()``, seen by the modes."""
     found = ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
     if found is not None:
-        _check(found, False)
+        check_result(found, False)
     return found
 
 

@@ -53,6 +53,7 @@ class Tensor(Exchange):
         if isinstance(first, Size):
             return cls._from(np.empty(tuple(first), dt.default_float()))
         if isinstance(first, Tensor):
+            _refuse_python(cls, first)
             seen = _alias(first)
             if type(seen) is cls:
                 return seen
@@ -89,6 +90,7 @@ class Tensor(Exchange):
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
         """A tensor of the subclass ``cls`` that shares the memory of ``data``."""
+        _refuse_python(cls, data)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
         if require_grad:
@@ -97,6 +99,7 @@ class Tensor(Exchange):
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an instance of ``cls``, with the same history."""
+        _refuse_python(cls, self)
         alias = _alias(self)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = alias._data, alias._edge, alias._meta, alias._vc
@@ -473,7 +476,8 @@ class Tensor(Exchange):
         """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
         from .wrappers import wrapper
 
-        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, dispatch_sizes_strides_policy, device)
+        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, dispatch_sizes_strides_policy, device,
+                       ("device",) * dispatch_device + ("layout",) * dispatch_layout)  # fmt: skip
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -501,6 +505,15 @@ def _c_name(d: np.dtype) -> str:
 
 
 InputMetadata.device = CPU
+def _refuse_python(cls: Any, t: Tensor) -> None:
+    """Refuse to make a tensor that dispatches one of another class: what it is, its class says."""
+    if type(t) in call.DISPATCHING and not issubclass(type(t), cls):
+        raise RuntimeError(
+            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
+            f"{type(t).__name__} which is not a subclass of the requested type"
+        )
+
+
 def _alias(t: Tensor) -> Any:
     """A view of all of ``t``; function modes do not see it."""
     from .functions import function

@@ -15,22 +15,24 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..graph.modes import modes, set_modes
 from . import call
-from .dispatch import ask, aten, dispatching
+from .conversion import METHODS
+from .dispatch import ask, aten, check_result, dispatching, prim
 from .meta import meta_of
 from .overrides import Overriding, disabled
 from .record import PACKED, Packed, call_pack_hook, record, unchanged
 from .tensor import Parameter, Tensor
+from .types import Size
 from .watched import watch_forever
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
 
 def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, policy: Any,
-            device: Any = None) -> Tensor:  # fmt: skip
+            device: Any = None, asks: tuple[str, ...] = ()) -> Tensor:  # fmt: skip
     """See ``Tensor._make_wrapper_subclass``."""
     if cls not in call.DISPATCHING:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
@@ -41,6 +43,8 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     steps = None if strides is None else tuple(int(s) for s in strides)
     made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]
+    asks += () if policy is None else ("strides",) if policy == "strides" else ("sizes", "strides")
+    made._data.asks = frozenset(asks)
     if requires_grad:
         meta_of(made).requires_grad = True
     return made  # type: ignore[no-any-return]
@@ -81,6 +85,7 @@ def _data(self: Any) -> Any:
 
 def _twin(self: Any, counter: Any) -> Any:
     found = ask(aten.detach.default, Tensor.detach, False, (self,), {}, modes())
+    check_result(found, False)
     if isinstance(found, Tensor) and found is not self and found._edge is None:
         found._vc = counter
     return found
@@ -104,6 +109,47 @@ def _list(self: Any) -> Any:
     if not dispatching((self,)):
         return Tensor.tolist(self)
     raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
+
+
+def _set(self: Any, source: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if not dispatching((self, source)):
+        return METHODS["set_"](self, source, *args, **kwargs)
+    overload = "default" if source is None else "source_Tensor" if isinstance(source, Tensor) else "source_Storage"
+    if args or kwargs:
+        overload += "_storage_offset"
+    given = () if source is None else (source, *args)
+    ask(getattr(aten.set_, overload), METHODS["set_"], True, (self, *given), kwargs, modes())
+    return self
+
+
+def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any = aten) -> Callable[..., Any]:
+    """A method that asks the class about the geometry of its tensor, if it was made with a wish to be (``None``: what it was made with)."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        a = self._data
+        if type(a) is not Ghost or asking not in a.asks or not dispatching((self,)):
+            return usual(self, *args, **kwargs)
+        asked = args if name == "is_contiguous" else ()
+        overload = "memory_format" if asked or kwargs else "default"
+        func = getattr(getattr(namespace, name), overload)
+        found = ask(func, usual, False, (self, *asked), kwargs, modes(), f"torch.ops.{namespace.__name__[10:]}.{name}")
+        if found is None:
+            return usual(self, *args, **kwargs)
+        if name in ("sym_size", "sym_stride"):
+            found = Size(found) if name == "sym_size" else tuple(found)
+            return found[args[0]] if args and args[0] is not None else found
+        return found
+
+    return method
+
+
+_is_contiguous = _question("strides", "is_contiguous", Tensor.is_contiguous)
+_size = _question("sizes", "sym_size", Tensor.size)
+_stride = _question("strides", "sym_stride", Tensor.stride)
+_dim = _question("sizes", "dim", Tensor.dim)
+_numel = _question("sizes", "sym_numel", Tensor.numel)
+_device = _question("device", "device", Tensor.device.fget, prim)  # type: ignore[attr-defined,arg-type]
+_layout = _question("layout", "layout", Tensor.layout.fget, prim)  # type: ignore[attr-defined,arg-type]
 
 
 def _address(self: Any) -> int:
@@ -140,6 +186,8 @@ def _deep_copy(self: Any, memo: Any) -> Any:
 
 _METHODS: dict[str, Any] = {
     "detach": _detach, "item": _number, "__bool__": lambda self: bool(_number(self)), "__deepcopy__": _deep_copy,
+    "set_": _set, "is_contiguous": _is_contiguous, "size": _size, "stride": _stride, "dim": _dim, "numel": _numel,
+    "shape": property(lambda self: _size(self)), "ndim": property(lambda self: _dim(self)), "device": property(_device), "layout": property(_layout),
     "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index,
     "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
 }  # fmt: skip

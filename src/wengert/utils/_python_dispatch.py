@@ -69,27 +69,27 @@ class TorchDispatchMode:
 
 def _get_current_dispatch_mode() -> Any:
     """The innermost active mode, or None."""
-    stack = modes().dispatch
+    stack = _get_current_dispatch_mode_stack()
     return stack[-1] if stack else None
 
 
 def _get_current_dispatch_mode_stack() -> list[Any]:
     """The active modes, outermost first."""
-    return list(modes().dispatch)
+    return [mode for mode in modes().dispatch if not hasattr(mode, "hidden")]
 
 
 def _len_torch_dispatch_stack() -> int:
-    return len(modes().dispatch)
+    return len(_get_current_dispatch_mode_stack())
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether some mode is active."""
-    return bool(modes().dispatch)
+    return bool(_get_current_dispatch_mode_stack())
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
     """Whether some mode is active: there is no compiler for modes to hide from."""
-    return bool(modes().dispatch)
+    return bool(_get_current_dispatch_mode_stack())
 
 
 class _Without:

@@ -10,6 +10,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ...tensor import Tensor
+from ...tensor.dispatch import enable_reentrant_dispatch
 from ...utils._python_dispatch import TorchDispatchMode
 from ...utils._pytree import tree_map
 
@@ -35,7 +36,7 @@ class LoggingTensor(Tensor):
     def __new__(cls: Any, elem: Tensor, *args: Any, **kwargs: Any) -> Any:
         made = Tensor._make_wrapper_subclass(
             cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, layout=elem.layout,
-            device=elem.device, requires_grad=kwargs.get("requires_grad", elem.requires_grad),
+            device=elem.device, requires_grad=kwargs.get("requires_grad", False),
         )  # fmt: skip
         made.elem = elem.detach() if made.requires_grad else elem
         return made
@@ -70,7 +71,9 @@ class LoggingTensorMode(TorchDispatchMode):
 
 
 class LoggingTensorReentrant(LoggingTensor):
-    """A logging tensor whose operators on what it holds may dispatch again."""
+    """A logging tensor whose operators on what it holds are recorded, and may dispatch again."""
+
+    context: Any = enable_reentrant_dispatch
 
 
 class LoggingTensorHandler(logging.Handler):
