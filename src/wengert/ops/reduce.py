@@ -110,7 +110,9 @@ for _name, _node in (("sum", "SumBackward0"), ("sum_dim", "SumBackward1")):
 
 
 def _mean_back(F: Any, g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
-    return F.spread(g / count(input_shape, dim), input_shape, dim, keepdim)
+    if F.raw:  # the fewer divisions
+        return F.spread(g / count(input_shape, dim), input_shape, dim, keepdim)
+    return F.spread(g, input_shape, dim, keepdim) / count(input_shape, dim)  # as PyTorch records it
 
 
 for _name, _node in (("mean", "MeanBackward0"), ("mean_dim", "MeanBackward1")):

@@ -11,6 +11,7 @@ from ..arrays.layouts import format_name, is_in_format, seems
 from ..arrays.lazy import window as plain_window
 from ..graph.modes import modes
 from .call import bump, check_writable
+from .dispatch import dispatching
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .record import called, undifferentiable
@@ -53,6 +54,9 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         return t if kept else t.clone(memory_format=memory_format)
     if not copy and (kept or seems(self._data) == format_name(memory_format)):
         return self
+    m = modes()
+    if m.dispatch or dispatching((self,)):
+        return function("cast")(self, self.dtype)
     return called(self.clone() if kept else self.clone(memory_format=memory_format), "ToCopyBackward0")
 
 

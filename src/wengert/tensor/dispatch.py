@@ -41,8 +41,10 @@ class OpOverload:
         calls = _asked.calls
         if calls and calls[-1][0] is self:  # a mode runs what it was asked to
             op, inplace = calls[-1][1:]
-            if not isinstance(op, Operator) and dispatching((*args, *kwargs.values())):  # on tensors of which some dispatch again
-                return ask(self, op, inplace, args, kwargs, modes())
+            if not isinstance(op, Operator):  # to modes further out, and tensors of which some dispatch again
+                m = modes()
+                if m.dispatch or dispatching((*args, *kwargs.values())):
+                    return ask(self, op, inplace, args, kwargs, m)
             return _perform(op, inplace, args, kwargs)
         if self._run is None:
             self._run = _implementation(self._opname)
@@ -198,7 +200,8 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "bce_logit_elements": ("binary_cross_entropy_with_logits", "default"), "unique": ("_unique2", "default"),
     "max_pool_windows": ("max_pool2d_with_indices", "default"), "avg_pool_windows": ("avg_pool2d", "default"),
     "embedding_rows": ("embedding", "default"), "sum_to": ("sum", "dim_IntList"), "spread": ("expand", "default"),
-    "conj": ("_conj", "default"), "neg_view": ("_neg_view", "default"),
+    "conj": ("_conj", "default"), "unsafe_view": ("_unsafe_view", "default"), "diagonal_back": ("diagonal_backward", "default"),
+    "neg_view": ("_neg_view", "default"),
     "pow": ("pow", _power), "div_rounded": ("div", "Tensor_mode"), "floor_divide": ("floor_divide", "default"),
     "bitwise_left_shift": ("bitwise_left_shift", _other("Tensor", "Tensor_Scalar")), "xlogy": ("xlogy", "Tensor"),
     "bitwise_right_shift": ("bitwise_right_shift", _other("Tensor", "Tensor_Scalar")), "where": ("where", "self"),
@@ -332,7 +335,22 @@ def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
 def run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
     """Ask the innermost mode of ``m``, with the outer ones in force: what it calls reaches them."""
     func = named(op, args, inplace)
-    return ask(func, op, inplace, *as_called(op, args), m)
+    row, kwargs = as_called(op, args)
+    if op.name in _ARRANGED:
+        row = _ARRANGED[op.name][0](*row)
+    return ask(func, op, inplace, row, kwargs, m)
+
+
+def _listed(x: Any, dim: Any, *rest: Any) -> tuple[Any, ...]:
+    return x, [dim] if type(dim) is int else dim, *rest
+
+
+# The arguments of an operator as PyTorch's has them, and back.
+_ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
+    **{n: (lambda x, dim, *rest: (x, dim, False), lambda x, dim, *_: (x, dim)) for n in ("softmax", "log_softmax")},
+    **{n: (_listed, lambda *args: args) for n in ("sum_dim", "mean_dim")},
+    "index": (lambda x, indices, *_: (x, indices), lambda *args: args),
+}  # fmt: skip
 
 
 def ask(
@@ -460,6 +478,8 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
     if not isinstance(op, Operator):
         return op(*args, **kwargs)
     out = kwargs.pop("out", None) if "out" in kwargs and "out" not in op.params else None
+    if op.name in _ARRANGED:
+        args = _ARRANGED[op.name][1](*args)
     given = op.defaults | dict(zip(op.params, args)) | kwargs
     row = tuple(given[p] for p in op.params)
     if inplace:

@@ -109,9 +109,36 @@ def _sum_to(x: Any, shape: Any) -> Any:
     return function("view")(y, tuple(shape)) if lead else y
 
 
+def _scatter(g: Any, shape: Any, key: tuple[Any, ...]) -> Any:
+    """The gradient of ``_index``: its steps from the last to the first."""
+    from .aten import select_backward, slice_backward
+
+    sizes, dim = list(shape), 0
+    steps: list[tuple[Any, ...]] = []
+    for i, k in enumerate(key):
+        if k is Ellipsis:
+            dim = len(sizes) - sum(1 for rest in key[i + 1 :] if rest is not None)
+        elif k is None:
+            steps.append((None, dim))
+            sizes.insert(dim, 1)
+            dim += 1
+        elif type(k) is int:
+            steps.append((aten.select_backward.default, select_backward, list(sizes), dim, k))
+            sizes.pop(dim)
+        else:
+            if k != slice(None):
+                start, end = 0 if k.start is None else k.start, 9223372036854775807 if k.stop is None else k.stop
+                steps.append((aten.slice_backward.default, slice_backward, list(sizes), dim, start, end, 1 if k.step is None else k.step))
+                sizes[dim] = len(range(*k.indices(sizes[dim])))
+            dim += 1
+    for func, *rest in reversed(steps):
+        g = function("squeeze")(g, *rest) if func is None else _asked(func, rest[0], g, *rest[1:])
+    return g
+
+
 LOWER: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
-    "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite, "sum_to": _sum_to,
+    "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite, "sum_to": _sum_to, "basic_scatter": _scatter,
 }  # fmt: skip
 
 #: Rules in one kernel, which PyTorch has as operators.
@@ -123,6 +150,14 @@ BACKWARD: dict[str, str] = {
     "hardswish_grad": "hardswish_backward", "layer_norm_grad": "native_layer_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
     "group_norm_grad": "native_group_norm_backward",
 }  # fmt: skip
+# The arguments of such a rule as PyTorch's operator has them, and back.
+_ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
+    "relu_grad": (lambda g, y: (g, y, 0), lambda g, y, *_: (g, y)),
+    "leaky_relu_grad": (lambda g, x, slope: (g, x, slope, False), lambda g, x, slope, *_: (g, x, slope)),
+    "elu_grad": (lambda g, x, a, s, i: (g, a, s, i, False, x), lambda g, a, s, i, _, x: (g, x, a, s, i)),
+    "gelu_grad": (lambda g, x, kind: (g, x) if kind == "none" else (g, x, kind), lambda g, x, kind="none": (g, x, kind)),
+    **{n: (lambda g, y, dim: (g, y, dim, y.dtype), lambda g, y, dim, *_: (g, y, dim)) for n in ("softmax_grad", "log_softmax_grad")},
+}  # fmt: skip
 _MADE: dict[str, Callable[..., Any]] = {}
 
 
@@ -130,20 +165,17 @@ def backward(op: Any, args: tuple[Any, ...]) -> Any:
     """The composite rule ``op`` as the one operator that PyTorch has for it."""
     run = _MADE.get(op.name)
     if run is None:
-        run = _MADE[op.name] = _on_arrays(op.raw)
+        run = _MADE[op.name] = _on_arrays(op.raw, _ARRANGED.get(op.name))
+    if op.name in _ARRANGED:
+        args = _ARRANGED[op.name][0](*args)
     return ask(getattr(aten, BACKWARD[op.name]).default, run, False, args, {}, modes())
 
 
-def _on_arrays(raw: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any) -> Any:
-        m = modes()
-        if m.dispatch:
-            return ask(*_current(), False, args, {}, m)
+def _on_arrays(raw: Callable[..., Any], arranged: Any) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if arranged is not None:
+            args = arranged[1](*args, *kwargs.values())
         answer = raw(*[RAW.unwrap(v) if hasattr(v, "_data") else v for v in args])
         return tuple(v if v is None else RAW.wrap(v) for v in answer) if type(answer) in (tuple, list) else RAW.wrap(answer)
-
-    def _current() -> tuple[Any, Any]:
-        name = next(n for n, f in _MADE.items() if f is run)
-        return getattr(aten, BACKWARD[name]).default, run
 
     return run
