@@ -639,3 +639,25 @@ def test_batched_tangents_keep_to_their_memory(torch, legacy_vmap):
             return v
 
     legacy_vmap(push)(torch.randn(10, 4))
+
+
+@pytest.mark.parametrize("make", ["zeros_like", "empty_like", "full_like", "new_zeros"])
+def test_likes_of_batches_of_batches_take_what_varies_along_both(torch, make):
+    def f(a, b):
+        c = a * b
+        z = {"zeros_like": torch.zeros_like, "empty_like": torch.empty_like, "full_like": lambda c: torch.full_like(c, 2.0)}.get(make)
+        return (c.new_zeros(3) if z is None else z(c)).copy_(c).add_(c)
+
+    x, y = torch.arange(6.0).view(2, 3), torch.arange(6.0, 18.0).view(4, 3)
+    found = torch.func.vmap(lambda a: torch.func.vmap(lambda b: f(a, b))(y))(x)
+    assert torch.equal(found, 2 * x[:, None] * y)
+
+
+def test_forward_mode_inside_of_a_gradient_by_what_does_not_vary(torch):
+    x, y = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([5.0, 6.0])
+
+    def f(x, y):
+        return torch.func.jvp(lambda y: x.clone().sub_(y).pow_(2), (y,), (x,))[1].sum()
+
+    found = torch.func.vmap(torch.func.grad(f, argnums=1), (0, None))(x, y)
+    assert torch.allclose(found, 2 * x)

@@ -394,10 +394,11 @@ def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
     def made(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         found = f(input, *args, **kwargs)
         if type(input) is call.Batched_:
-            from .batching import expanded, wrapped
+            from .batching import decomposed, lowered, raised
 
+            levels = decomposed(input)[1]
             with no_grad():
-                return wrapped(expanded(found, input.level).clone(), input.level)  # type: ignore[attr-defined]
+                return raised(lowered(found, levels).clone(), levels)
         return found
 
     return made

@@ -91,14 +91,19 @@ class Level:
         meta.tangents[self] = tangent
         self.holders.append(weakref.ref(meta))
 
-    def dual(self, t: Any, tangent: Tensor) -> Tensor:
-        """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other."""
+    def dual(self, t: Any, tangent: Tensor, repeated: bool = False) -> Tensor:
+        """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other.
+
+        ``repeated``: ``t`` is the same for every example of a map, and its tangent may be laid out as it likes.
+        """
         if type(t) is call.Batched_:
             b = batching()
-            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level])), t.level)
+            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=call.overlapping(t.value._data)), t.level)
         result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
         if not modes().inference:
-            if type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
+            if repeated:
+                alike = True
+            elif type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
                 alike = tangent.stride() == t.stride()
             else:
                 alike = _alike(t._data, tangent._data)
