@@ -202,10 +202,17 @@ class RecordedSpace:
     accumulate = plus
 
     def sum_to(self, x: Any, shape: tuple[int, ...]) -> Any:
-        """The sum over what broadcasting has repeated; of everything for a single number."""
+        """The sum over what broadcasting has repeated; of everything for a single number. In PyTorch's two steps: the dimensions
+        that were put before are summed like the others, and then dropped.
+        """
         from .functions import function
 
-        return function("sum_to")(x, shape) if shape else self.sum_of_all(x)
+        if not shape:
+            return self.sum_of_all(x)
+        ahead = x.ndim - len(shape)
+        if ahead <= 0:
+            return function("sum_to")(x, shape)
+        return function("view")(function("sum_to")(x, (1,) * ahead + tuple(shape)), shape)
 
     def sum(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
         """The sum of everything, or over dimensions: two operators, as PyTorch has it."""

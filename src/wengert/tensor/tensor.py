@@ -429,14 +429,14 @@ class Tensor(Exchange):
         inside = modes().inside
         if inside is not None:
             inside.check(self, "detach_")
+        if modes().inference:
+            return self
         if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
                 "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
                 "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
             )
-        if modes().inference:
-            return self
         hooks = self._backward_hooks
         if self._edge is not None:
             detached(self)
