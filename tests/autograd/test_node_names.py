@@ -352,3 +352,123 @@ def test_a_kronecker_product_is_made_of_unsafe_views(torch):
     x = torch.ones(2, 2, requires_grad=True)
     part = ("UnsafeViewBackward0", "leaf")
     assert below(torch.kron(x, x).grad_fn) == ("UnsafeViewBackward0", ("MulBackward0", part, part))
+
+
+LEAF_VIEW = ("ViewBackward0", "leaf")
+EXPANDED = ("ViewBackward0", ("ExpandBackward0", "leaf"))
+
+
+@pytest.mark.parametrize(
+    "first, second, expected",
+    [
+        ((2,), (2,), ("DotBackward0", "leaf", "leaf")),
+        ((2, 3), (3,), ("MvBackward0", "leaf", "leaf")),
+        ((3,), (3, 2), ("SqueezeBackward4", ("MmBackward0", ("UnsqueezeBackward0", "leaf"), "leaf"))),
+        ((4, 2, 3), (3, 2), ("UnsafeViewBackward0", ("MmBackward0", LEAF_VIEW, "leaf"))),
+        ((4, 2, 3), (3,), ("UnsafeViewBackward0", ("MvBackward0", LEAF_VIEW, "leaf"))),
+        (
+            (3,),
+            (4, 3, 2),
+            ("UnsafeViewBackward0", ("MvBackward0", ("UnsafeViewBackward0", ("CloneBackward0", ("TransposeBackward0", "leaf"))), "leaf")),
+        ),
+        ((4, 2, 3), (4, 3, 2), ("UnsafeViewBackward0", ("BmmBackward0", EXPANDED, EXPANDED))),
+        (
+            (5, 4, 2, 3),
+            (1, 4, 3, 2),
+            (
+                "UnsafeViewBackward0",
+                ("BmmBackward0", EXPANDED, ("UnsafeViewBackward0", ("CloneBackward0", ("ExpandBackward0", "leaf")))),
+            ),
+        ),
+        (
+            (2, 3),
+            (4, 3, 5),
+            (
+                "CloneBackward0",
+                (
+                    "TransposeBackward0",
+                    (
+                        "UnsafeViewBackward0",
+                        (
+                            "MmBackward0",
+                            ("UnsafeViewBackward0", ("CloneBackward0", ("TransposeBackward0", "leaf"))),
+                            ("TBackward0", "leaf"),
+                        ),
+                    ),
+                ),
+            ),
+        ),
+    ],
+)
+def test_a_product_shows_the_steps_that_it_takes(torch, first, second, expected):
+    torch.manual_seed(0)
+    a, b = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in (first, second))
+    y, plain = a @ b, a @ b
+    assert below(y.grad_fn) == expected
+    w = torch.randn(y.shape, dtype=torch.float64)
+    seen, stack = [], [y.grad_fn]
+    while stack:  # every step takes hooks like any other node
+        node = stack.pop()
+        node.register_prehook(lambda grads, node=node: seen.append(node.name()))
+        stack += [n for n, _ in node.next_functions if n is not None and n.name() != "torch::autograd::AccumulateGrad"]
+    reference = torch.autograd.grad((plain * w).sum(), (a, b), create_graph=True)
+    found = torch.autograd.grad((y * w).sum(), (a, b), create_graph=True)
+    assert all(torch.allclose(x, z) for x, z in zip(found, reference)) and len(seen) >= len(first) // 4 + 1
+    loss, other = (sum((g * g).sum() for g in gs) for gs in (found, reference))
+    assert all(torch.allclose(x, z) for x, z in zip(torch.autograd.grad(loss, (a, b)), torch.autograd.grad(other, (a, b))))
+    for t, g in ((a, reference[0]), (b, reference[1])):
+        assert torch.allclose(torch.autograd.grad((y * w).sum(), t, retain_graph=True)[0], g)
+    (y * w).sum().backward()
+    assert torch.allclose(a.grad, reference[0]) and torch.allclose(b.grad, reference[1])
+    with pytest.raises(RuntimeError, match="second time"):
+        (y * w).sum().backward()
+
+
+def test_a_product_whose_other_factor_is_constant(torch):
+    a, b = torch.ones(4, 2, 3, requires_grad=True), torch.ones(4, 3, 2)
+    y = a @ b
+    assert below(y.grad_fn) == ("UnsafeViewBackward0", ("BmmBackward0", EXPANDED, None))
+    y.sum().backward()
+    assert a.grad.tolist() == [[[2.0] * 3] * 2] * 4
+    a = torch.ones(4, 2, 3, requires_grad=True)
+    y = a @ torch.ones(3, 2)
+    y.sum().backward()  # the steps are shown after the backward, too
+    assert y.grad_fn.name() == "UnsafeViewBackward0" and a.grad.tolist() == [[[2.0] * 3] * 2] * 4
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("options", [{}, {"ignore_index": 1}, {"weight": [1.0, 2.0, 3.0]}])
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 5, 2)])
+def test_cross_entropy_is_a_logarithm_of_softmax_and_what_is_picked_of_it(torch, reduction, options, shape):
+    torch.manual_seed(0)
+    options = {k: torch.tensor(v, dtype=torch.float64) if k == "weight" else v for k, v in options.items()}
+    x = torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    target = torch.randint(0, 3, (shape[0], *shape[2:]))
+    losses = [torch.nn.functional.cross_entropy(x, target, reduction=reduction, **options) for _ in range(2)]
+    name = "NllLossBackward0" if len(shape) == 2 else "NllLoss2DBackward0"
+    assert below(losses[0].grad_fn) == (name, ("LogSoftmaxBackward0", "leaf"))
+    node = losses[0].grad_fn.next_functions[0][0]
+    assert torch.allclose(node._saved_result, x.log_softmax(1))
+    seen = []
+    node.register_prehook(lambda grads: seen.append(tuple(grads[0].shape)))
+    w = torch.randn(losses[0].shape, dtype=torch.float64)
+    found, reference = (torch.autograd.grad((loss * w).sum(), x, create_graph=True)[0] for loss in losses)
+    assert seen == [shape] and torch.allclose(found, reference)
+    again, expected = (torch.autograd.grad((g * g).sum(), x, retain_graph=True)[0] for g in (found, reference))
+    assert torch.allclose(again, expected)
+    (losses[0] * w).sum().backward()
+    assert torch.allclose(x.grad, reference)
+    with pytest.raises(RuntimeError, match="second time"):
+        (losses[0] * w).sum().backward()
+
+
+def test_a_product_keeps_its_name_after_the_backward(torch):
+    shapes = [(3,), (2, 3), (4, 2, 3)], [(3,), (3, 2), (4, 3, 2)]
+    for first in shapes[0]:
+        for second in shapes[1]:
+            for needs in ((True, True), (True, False), (False, True)):
+                a, b = (torch.ones(s, requires_grad=need) for s, need in zip((first, second), needs))
+                y, z = a @ b, a @ b
+                name = y.grad_fn.name()
+                z.sum().backward()
+                assert z.grad_fn.name() == name, (first, second, needs)

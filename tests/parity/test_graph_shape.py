@@ -30,10 +30,10 @@ _STEPS = "made of other steps"
 _LEAF = "PyTorch leaves a node where nothing happens"
 OTHER_SHAPE = {
     **dict.fromkeys(
-        ("matmul", "nn.functional.cross_entropy", "nn.functional.linear_cross_entropy",
+        ("nn.functional.cross_entropy", "nn.functional.linear_cross_entropy",
          "nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none", "nn.functional.l1_loss",
          "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "nn.functional.multi_head_attention_forward",
-         "nn.functional.bilinear", "special.ndtr", "__rmatmul__", "nn.functional.pad/circular"), _ONE),
+         "nn.functional.bilinear", "special.ndtr", "nn.functional.pad/circular"), _ONE),
     **dict.fromkeys(
         ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power", "linalg.multi_dot",
          "masked.mean", "native_group_norm", "nn.functional.cosine_similarity", "nn.functional.gaussian_nll_loss",
@@ -88,7 +88,8 @@ OTHER_MEMORY = {
             "UnsafeSplitBackward0": "split_size",
         },
         _STEPS: {
-            "CumsumBackward0": "dim", "MmBackward0": "mat2_sym_strides self_sym_strides", "PermuteBackward0": "dims", "RollBackward0": "shifts",
+            "CumsumBackward0": "dim", "MmBackward0": "mat2_sym_strides self_sym_sizes self_sym_strides", "PermuteBackward0": "dims",
+            "RollBackward0": "shifts",
             "SliceBackward0": "dim end start", "SqueezeBackward1": "dim self_sym_sizes", "UnsqueezeBackward0": "dim",
         },
         _ROUNDING: {

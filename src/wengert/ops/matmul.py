@@ -89,11 +89,25 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
     return ga, gb
 
 
+def _ranks(node: Any) -> tuple[int, int]:
+    """Of how many dimensions the factors were (three or more: 3): what their histories and the result's shape still tell."""
+    a, b = (None if e is None else len(e[0].shape if e[0].outputs == 1 else e[0].shape[e[1]]) for e in node.edges)
+    rank = len(node.shape)
+    if a is None:
+        a = rank + 1 if b == 1 else rank if b == 2 else 3
+    elif b is None:
+        b = rank + 1 if a == 1 else rank if a == 2 else 1 if rank < a else 2
+    return min(a or 3, 3), min(b or 3, 3)
+
+
 def _product_name(node: Any) -> str | None:
     """PyTorch's name for a product of these numbers of dimensions: that of the last of the steps which it would take."""
-    if node.saved is None:
-        return None
-    ranks = tuple(len(node.remembered(p)) for p in ("input_shape", "other_shape"))
+    if node.saved is not None:
+        ranks = tuple(len(node.remembered(p)) for p in ("input_shape", "other_shape"))
+    else:
+        ranks = _ranks(node)
+    if ranks[0] == 2 < ranks[1] and node.edges[0] is not None:  # the transposed product, turned back
+        return "CloneBackward0"
     names: dict[tuple[int, ...], str] = {(2, 2): "MmBackward0", (2, 1): "MvBackward0", (1, 1): "DotBackward0", (1, 2): "SqueezeBackward4"}
     return names.get(ranks, "UnsafeViewBackward0")
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import kernels as K
 from ..graph.engine import current_walk
 from ..graph.node import Node
 from ..ops.operator import TABLE
-from .record import OpNode, node_class, renamed
+from .record import _UNVERSIONED, OpNode, Packed, node_class, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,7 @@ def unfold(node: OpNode) -> None:
                 UNFOLDING[node.op.name](node)
 
 
-def _step(after: OpNode, part: float, name: str, consts: tuple[Any, ...], edge: Edge, shape: tuple[int, ...], shown: str | None = None) -> Edge:
+def step(after: OpNode, part: float, name: str, consts: tuple[Any, ...], edge: Edge, shape: tuple[int, ...], shown: str | None = None) -> Edge:
     """An edge to a new node of the operator ``name``, older than ``after`` by a ``part`` of the distance to its inputs."""
     kind = node_class(TABLE[name])  # type: ignore[arg-type]
     node: Any = OpNode.__new__(kind if shown is None else renamed(kind, shown, True))
@@ -43,7 +44,8 @@ def _step(after: OpNode, part: float, name: str, consts: tuple[Any, ...], edge: 
     return node, 0
 
 
-def _shape(edge: Edge | None) -> Any:
+def shape_at(edge: Edge | None) -> Any:
+    """The shape of what the edge leads to."""
     return None if edge is None else edge[0].shape if edge[0].outputs == 1 else edge[0].shape[edge[1]]
 
 
@@ -71,7 +73,7 @@ class Product(OpNode):
         grads = list(super()._gradients(space, g if full is None else space.reshape(g, full), needs if biased else (False, *needs)))
         at = self.op.wrt.index("input")
         if full is not None and grads[at] is not None:
-            grads[at] = space.reshape(grads[at], (-1, _shape(own[at])[-1]))
+            grads[at] = space.reshape(grads[at], (-1, shape_at(own[at])[-1]))
         at = self.op.wrt.index("weight")
         if grads[at] is not None:
             grads[at] = space.t(grads[at])
@@ -80,12 +82,12 @@ class Product(OpNode):
 
 def _linear(node: Any) -> None:
     bias, source, weight = node.edges
-    if (weight is not None and len(_shape(weight)) != 2) or len(node.shape) == 0:
+    if (weight is not None and len(shape_at(weight)) != 2) or len(node.shape) == 0:
         return
     biased = node.shown().name() in ("AddmmBackward0", "ViewBackward0")
     outer, shape = node.shown().name(), node.shape
     flat = (math.prod(shape[:-1]), shape[-1])
-    to_weight = None if weight is None else _step(node, 0.5, "t", (), weight, tuple(reversed(_shape(weight))))
+    to_weight = None if weight is None else step(node, 0.5, "t", (), weight, tuple(reversed(shape_at(weight))))
     kind = _products.setdefault(biased, type("AddmmBackward0" if biased else "MmBackward0", (Product, node_class(node.op)), {
         "__slots__": (), "shown": OpNode.shown, "name": OpNode.name, "__module__": "torch.autograd.graph"}))  # fmt: skip
     if len(shape) == 2:
@@ -94,10 +96,10 @@ def _linear(node: Any) -> None:
         node.edges = (bias, source, to_weight) if biased else (source, to_weight)
         return
     one = len(shape) == 1 and not biased
-    width = 0 if source is None else _shape(source)[-1]
+    width = 0 if source is None else shape_at(source)[-1]
     before = None if source is None else (
-        _step(node, 0.75, "unsqueeze", (0,), source, (1, width)) if one
-        else _step(node, 0.75, "reshape", (_shape(source),), source, (flat[0], width))
+        step(node, 0.75, "unsqueeze", (0,), source, (1, width)) if one
+        else step(node, 0.75, "reshape", (shape_at(source),), source, (flat[0], width))
     )  # fmt: skip
     core: Any = OpNode.__new__(kind)
     core.saved, core.hooks, core.seq, core.shape, core.dtype = node.saved, None, node.seq + 0.25, flat, node.dtype
@@ -142,7 +144,7 @@ def _subscript(node: Any) -> None:
         consts = tuple(given[c] for c in TABLE[name].consts)  # type: ignore[union-attr]
         seen = seen[key]
         if i < len(steps) - 1:
-            edge = _step(node, 1 - (i + 1) / (len(steps) + 1), name, consts, edge, seen.shape)
+            edge = step(node, 1 - (i + 1) / (len(steps) + 1), name, consts, edge, seen.shape)
     node.__class__ = node_class(TABLE[name])  # type: ignore[arg-type]
     node.saved, node.edges = consts, (edge,)
 
@@ -153,11 +155,39 @@ def _subscript(node: Any) -> None:
 def _copy(node: Any) -> None:
     if type(node.shown()).__name__ == "UnsafeViewBackward0":
         shape = node.saved[node.op.consts.index("input_shape")]
-        node.edges = (_step(node, 0.5, "clone", (None,) * len(TABLE["clone"].consts), node.edges[0], shape),)  # type: ignore[union-attr]
+        node.edges = (step(node, 0.5, "clone", (None,) * len(TABLE["clone"].consts), node.edges[0], shape),)  # type: ignore[union-attr]
+
+
+# -- cross-entropy: the logarithms of probabilities, and what is picked of them ---------------------------------------------
+
+
+def _cross_entropy(node: Any) -> None:
+    outer: Any = TABLE["nll"]
+    known = None
+    shape = shape_at(node.edges[0])
+    if node.saved is not None:
+        own = node.saved
+        if type(own[0]) is Packed or "tangents" in node.__dict__ or own[1][0] != own[2]:
+            return
+        log_p = own[3] if type(own[3]) is np.ndarray else K.log_softmax(own[0], 1)
+        facts = dict(zip(node.op.consts, own[12:]), input_shape=shape, index=own[6:9], scale=own[9:12])
+        known = (log_p, _UNVERSIONED, 0, 1)
+        node.saved = (*(x for name in outer.saved for x in facts[name]), *(facts[name] for name in outer.consts))
+    edge = step(node, 0.5, "log_softmax", known, node.edges[0], shape)  # type: ignore[arg-type]
+    node.__class__ = renamed(node_class(outer), type(node.shown()).__name__, True)
+    node.edges = (edge,)
+
+
+def _matmul(node: Any) -> None:
+    from .unfold_matmul import unfold_matmul
+
+    unfold_matmul(node)
 
 
 UNFOLDING: dict[str, Callable[[Any], None]] = {
     "linear": _linear,
     "reshape": _copy,
+    "matmul": _matmul,
+    "cross_entropy_index": _cross_entropy,
     **dict.fromkeys(("basic_index", "select_index", "unsqueeze_index"), _subscript),
 }
