@@ -638,3 +638,34 @@ def test_a_leaf_that_looks_at_its_memory_in_another_way_keeps_its_accumulator(to
     with torch.no_grad():
         view.t_()
     assert view.grad_fn.name() == "AsStridedBackward0" and view.shape == (2, 3)
+
+
+def test_a_write_through_a_view_is_gone_after_a_backward(torch):
+    x = torch.ones(2, 2, requires_grad=True)
+    y = x.clone()
+    y[0] = 3.0  # remembers nothing, yet there is no second time
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        torch.autograd.grad(y.sum(), x, create_graph=True)
+    y = x.clone()
+    y[0].mul_(2)
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    assert x.grad.tolist() == [[4.0, 4.0], [3.0, 3.0]]
+
+
+def test_a_write_through_a_view_computes_what_is_asked_for(torch):
+    x, row = torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)
+    seen = []
+    y = x.clone()
+    y[0] = row
+    y.grad_fn.register_hook(lambda gi, go: seen.append([g is not None for g in gi]))
+    torch.autograd.grad(y.sum(), row, retain_graph=True)
+    torch.autograd.grad(y.sum(), x, retain_graph=True, create_graph=True)
+    y.sum().backward()
+    assert seen == [[False, True], [True, False], [True, True]]
+    constant = torch.zeros(2, 2)
+    constant[0] = row
+    assert [g is not None for g in constant.grad_fn(torch.ones(2, 2))] == [False, True]

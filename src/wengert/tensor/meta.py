@@ -479,7 +479,7 @@ def _copied(g: np.ndarray, a: Any) -> np.ndarray:
 class CopySlices(Node):
     """The history of a base after an in-place write through one of its views."""
 
-    __slots__ = ("at", "fn", "layout", "place", "view")
+    __slots__ = ("at", "fn", "layout", "place", "released", "view")
 
     def __init__(self, base: Tensor, view: View, seen: np.ndarray, fn: Node, at: int = 0) -> None:
         self.fn, self.at = fn, at
@@ -490,13 +490,14 @@ class CopySlices(Node):
             self.view = View.__new__(View)
             self.view.steps = view.steps
         self.edges = (edge_of(base), *fn.edges[:at], *fn.edges[at + 1 :])
-        self.saved, self.hooks = None, None
+        self.saved, self.hooks, self.released = None, None, False
         self.seq = next_sequence()
         self.shape, self.dtype = base._data.shape, base._data.dtype
         if anomaly.current is not None:
             anomaly.current.made(self)
 
     def raw(self, g: Any) -> Any:
+        self._refuse_freed()
         if self.place is None:
             whole = np.array(g, order="C")
             part = self.view.replay_raw(whole)  # type: ignore[union-attr]
@@ -505,7 +506,7 @@ class CopySlices(Node):
         grads = self.fn.raw(part.copy())
         mine = grads[self.at]
         part[...] = 0 if mine is None else RAW.conform(mine, part.shape, part.dtype)
-        return (whole, *grads[: self.at], *grads[self.at + 1 :])
+        return (None if self.edges[0] is None else whole, *grads[: self.at], *grads[self.at + 1 :])
 
     def _laid_out(self, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A copy of ``g`` laid out in memory as the base is, and the part of it that the view shows."""
@@ -521,6 +522,11 @@ class CopySlices(Node):
         return whole, part
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
+        found = self._recorded(g)
+        return tuple(x if need else None for x, need in zip(found, self.wanted if needs is None else needs))
+
+    def _recorded(self, g: Any) -> Any:
+        self._refuse_freed()
         if self.place is None:
             whole = g.clone()
             part = self.view.replay(whole)  # type: ignore[union-attr]
@@ -539,8 +545,19 @@ class CopySlices(Node):
         whole = RECORDED.where(RECORDED.constant(written), g.new_zeros(()) if back is None else back, g)
         return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
+    def partial(self, g: Any, needs: Any) -> Any:
+        return tuple(x if need else None for x, need in zip(self.raw(g), needs))
+
     def release(self) -> None:
+        """Forget the write, even one that remembers nothing: as in PyTorch there is no second time."""
         self.fn.release()
+        self.released = True
+
+    def _refuse_freed(self) -> None:
+        if self.released:
+            from .record import freed
+
+            freed(self)
 
 
 def _in_elements(layout: tuple[Any, ...], item: int, least: int) -> tuple[Any, ...]:
