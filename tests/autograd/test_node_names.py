@@ -472,3 +472,35 @@ def test_a_product_keeps_its_name_after_the_backward(torch):
                 name = y.grad_fn.name()
                 z.sum().backward()
                 assert z.grad_fn.name() == name, (first, second, needs)
+
+
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda x: x[0], ("SelectBackwardBackward0", "leaf")),
+        (lambda x: x[:, 1:], ("SliceBackwardBackward0", "leaf")),
+        (lambda x: x.narrow(0, 0, 1), ("SliceBackwardBackward0", "leaf")),
+        (lambda x: x.diagonal(), ("DiagonalBackwardBackward0", "leaf")),
+        (lambda x: x.unfold(0, 2, 1), ("UnfoldBackwardBackward0", "leaf")),
+        (lambda x: x.expand(3, 2, 2), ("ViewBackward0", ("SumBackward1", "leaf"))),
+        (lambda x: x + torch_like(x, 3, 2, 2), ("ViewBackward0", ("SumBackward1", "leaf"))),
+        (lambda x: x * torch_like(x, 1, 2, 2), ("ViewBackward0", ("SumBackward1", ("MulBackward0", "leaf", None)))),
+    ],
+)
+def test_nodes_of_second_derivatives(torch, make, expected):
+    x = torch.ones(2, 2, requires_grad=True)
+    y = make(x)
+    (g,) = torch.autograd.grad(y, x, torch.ones_like(y, requires_grad=True), create_graph=True)
+    assert below(g.grad_fn) == expected
+
+
+def torch_like(x, *shape):
+    return x.detach().new_ones(shape)
+
+
+def test_second_derivatives_of_batched_products_are_batched_products(torch):
+    a, b = torch.ones(2, 3, 4, requires_grad=True), torch.ones(2, 4, 5, requires_grad=True)
+    for y in (torch.bmm(a, b), torch.baddbmm(torch.ones(2, 3, 5), a, b)):
+        g, h = torch.autograd.grad(y, (a, b), torch.ones_like(y, requires_grad=True), create_graph=True)
+        assert below(g.grad_fn) == ("BmmBackward0", "leaf", ("TransposeBackward0", "leaf"))
+        assert below(h.grad_fn) == ("BmmBackward0", ("TransposeBackward0", "leaf"), "leaf")

@@ -369,7 +369,10 @@ def diagonal(input: Array, offset=0, dim1=0, dim2=1):
     return _diagonal(input, offset, dim1, dim2)
 
 
-@operator(grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=(), linear=True)
+@operator(
+    grad=dict(input=lambda F, g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2)), places=(), linear=True,
+    node="DiagonalBackwardBackward0",
+)
 def diagonal_back(input: Array, size, offset, dim1, dim2):
     """Zeros of shape ``size`` with ``input`` on a diagonal."""
     out = np.zeros(size, input.dtype)

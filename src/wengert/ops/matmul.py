@@ -185,7 +185,9 @@ def _stacked_alike(a: Any, b: Any) -> None:
         )
 
 
-@operator(grad=_mm, linear="each", layout="rows")
+@operator(
+    grad=dict(input=lambda F, g, mat2: F.bmm(g, turned(F, mat2)), mat2=lambda F, g, input: F.bmm(turned(F, input), g)), linear="each", layout="rows"
+)
 def bmm(input: Array, mat2: Array):
     """Batched matrix product ``(b, n, k) @ (b, k, m) -> (b, n, m)``."""
     if input.ndim != 3:
@@ -334,8 +336,8 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
 
 
 @operator(
-    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
-              batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
+    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.bmm(g, mT(batch2)), alpha),
+              batch2=lambda F, g, batch1, alpha: _scaled(F.bmm(mT(batch1), g), alpha)),
     inplace=True,
 )
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):

@@ -75,7 +75,10 @@ def unfold(input: Array, dimension, size, step):
     return look(a, (*shape, size), (*strides, a.strides[d]), start_of(a))
 
 
-@operator(grad=dict(input=lambda F, g, dimension, size, step: F.unfold(g, dimension, size, step)), places=(), linear=True)
+@operator(
+    grad=dict(input=lambda F, g, dimension, size, step: F.unfold(g, dimension, size, step)), places=(), linear=True,
+    node="UnfoldBackwardBackward0",
+)
 def unfold_back(input: Array, shape, dimension, size, step):
     """Overlapping windows added up."""
     if not shape:

@@ -274,7 +274,12 @@ for _name, _node in (
         return input[key]
 
 
-@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceScatterBackward0", places=(), linear=True)
+def _scattered(node: Any) -> str | None:
+    part = next((p for p in reversed(node.remembered("key")) if p is not Ellipsis), None)
+    return "SelectBackwardBackward0" if isinstance(part, int) else None
+
+
+@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceBackwardBackward0", naming=_scattered, places=(), linear=True)
 def basic_scatter(input: Array, shape, key):
     """Zeros of ``shape`` with ``input`` at ``key``."""
     whole = np.zeros(shape, input.dtype)
