@@ -134,3 +134,34 @@ def test_missing_arguments_are_type_errors(torch):
             call(nothing=1)
     with pytest.raises(TypeError):
         torch.tensor_split(torch.rand(3), 3, sections=3)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(float, "float64"), (int, "int64"), (bool, "bool"), (complex, "complex128")])
+def test_types_of_python_as_dtypes(torch, kind, name):
+    d, x = getattr(torch, name), torch.ones(2, 4)
+    made = [torch.zeros(2, dtype=kind), torch.ones(2, dtype=kind), torch.full((2,), 1, dtype=kind), torch.tensor([1], dtype=kind)]
+    made += [torch.zeros_like(x, dtype=kind), x.new_ones(2, dtype=kind), torch.eye(2, dtype=kind), torch.as_tensor([1], dtype=kind)]
+    made += [x.to(kind), x.to(dtype=kind), x.sum(dtype=kind), x.prod(1, dtype=kind), torch.empty(0, dtype=kind)]
+    assert [t.dtype for t in made] == [d] * len(made)
+    assert torch.equal(x.to(kind), x.to(d))
+    assert x.view(kind).dtype == d
+    if name in ("float64", "complex128"):
+        assert torch.rand(2, dtype=kind).dtype == torch.randn(2, dtype=kind).dtype == torch.rand_like(x, dtype=kind).dtype == d
+    leaf = torch.ones(2, requires_grad=True)
+    if kind is float:
+        leaf.to(kind).sum().backward()
+        assert leaf.grad.dtype == torch.float32
+        assert torch.nn.Linear(2, 2).to(kind).weight.dtype == torch.nn.Linear(2, 2, dtype=kind).weight.dtype == torch.float64
+        assert torch.arange(3, dtype=kind).dtype == torch.linspace(0, 1, 3, dtype=kind).dtype == torch.float64
+
+
+def test_places_to_split_at_are_long(torch):
+    for where in (torch.tensor(1.1), torch.tensor([1.0])):
+        with pytest.raises(RuntimeError, match="tensor_indices_or_sections to have dtype of long, but got Float"):
+            torch.tensor_split(torch.rand(4), where, 0)
+    assert len(torch.tensor_split(torch.rand(4), torch.tensor(2), 0)) == 2
+
+
+def test_strides_that_overflow(torch):
+    with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
+        torch.empty(0, dtype=torch.float64).resize_([0, 4, 2**61])

@@ -104,6 +104,7 @@ NAMES.update(half=half, float=float32, double=double, cfloat=cfloat, cdouble=cdo
 _OF_NUMPY: dict[np.dtype, dtype] = {d._np: d for d in ALL if d._np is not None}
 _default = float32
 
+OF_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}  # what Python's types stand for as a dtype
 F16, F32, F64, I64, B1, C64, C128 = (d.np for d in (float16, float32, float64, int64, bool_, complex64, complex128))
 
 

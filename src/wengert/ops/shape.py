@@ -311,6 +311,9 @@ def tensor_split(F, input, indices_or_sections, dim=0):
                 "but got a tensor "
                 f"with {where.ndim} dims"
             )
+        if F.dtype_of(where) != np.int64:
+            found = dt.scalar_name(F.dtype_of(where))
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {found}")
         where = where.tolist()
     n = input.shape[d]
     if isinstance(where, int):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
-from ..arrays.dtypes import scalar_name
+from ..arrays.dtypes import OF_TYPES, scalar_name
 from ..arrays.eight import converted
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.layouts import blank, lay, layout_like
@@ -126,7 +126,7 @@ def view(input: Array, shape=()):
     except (ValueError, TypeError):  # find out why, or that a type was meant
         pass
     kind = shape[0] if type(shape) is tuple and len(shape) == 1 else shape
-    kind = getattr(kind, "np", kind)
+    kind = getattr(OF_TYPES.get(kind, kind) if isinstance(kind, type) else kind, "np", kind)
     if isinstance(kind, np.dtype):
         return as_type(input, kind)
     found = as_view(input, resolve_shape(shape, input.size))

@@ -189,7 +189,7 @@ def _dispatching(args: tuple[Any, ...]) -> bool:
 
 def is_type(shape: Any) -> bool:
     """Whether ``view`` was given a type instead of a shape."""
-    return isinstance(shape[0] if type(shape) is tuple and len(shape) == 1 else shape, dt.dtype)
+    return isinstance(shape[0] if type(shape) is tuple and len(shape) == 1 else shape, (dt.dtype, type))
 
 
 def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
@@ -324,6 +324,8 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 raise must_be(op, p, i, v, "Tensor")
         elif type(v) is dt.dtype:
             raw[p] = v.np
+        elif p == "dtype" and isinstance(v, type) and v in dt.OF_TYPES:
+            raw[p] = dt.OF_TYPES[v].np
         elif v is UNSET:
             raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
         elif isinstance(v, Tensor_):

@@ -37,10 +37,14 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
             flags.append(a)
         elif isinstance(a, int):
             device = device_type(a)
+        elif isinstance(a, type) and a in dt.OF_TYPES:
+            dtype = dt.OF_TYPES[a]
         elif a is not None:
             raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
     if other is not None:
         dtype, device = other.dtype, other.device
+    if isinstance(dtype, type):
+        dtype = dt.OF_TYPES[dtype]
     if device is not None and device is not CPU and placed(device) is not None:
         if not self.is_meta:
             return _moved(self, dtype, copy, memory_format)

@@ -58,9 +58,8 @@ def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
         return dt.default_float() if default is None else default
     if isinstance(dtype, dt.dtype):
         return dtype.np
-    known = {float: dt.default_float(), int: dt.I64, bool: dt.B1, complex: dt.default_complex()}
-    if dtype in known:
-        return known[dtype]
+    if dtype in dt.OF_TYPES:
+        return dt.OF_TYPES[dtype].np
     raise TypeError(f"dtype must be torch.dtype, not {type(dtype).__name__}")
 
 

@@ -115,6 +115,8 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         raise RuntimeError("numel: integer multiplication overflow")
     if prod(shape) * self._data.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if 0 in shape and prod(max(n, 1) for n in shape[1:]) * self._data.itemsize >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
     kind = format_name(memory_format)
     if kind == "preserve_format":
         raise RuntimeError("Unsupported memory formatPreserve")

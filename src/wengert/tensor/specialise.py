@@ -40,7 +40,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
-        respelled=_respelled, former=_former, foreign=_foreign, stranger=_stranger, UNSET=UNSET, KIND=dt.dtype,
+        respelled=_respelled, former=_former, foreign=_foreign, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type),
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
@@ -206,7 +206,7 @@ def source(op: Operator, kind: str = "call") -> str:
         add("    if y is not NotImplemented: return y")
     elif fast(op):
         if op.name == "view":  # of another type: no view to the tape
-            add(f"    if shape and type(shape) is tuple and type(shape[0]) is KIND: return general(op, {args})")
+            add(f"    if shape and type(shape) is tuple and type(shape[0]) in KINDS: return general(op, {args})")
         lines += _shortcut(op, kind, args)
     if special:
         me, other = op.params[:2] if kind == "dunder" else op.params[1::-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wengert.arrays.dtypes import OF_TYPES
 from wengert.graph import no_grad
 from wengert.nn._tensors import empty_like
 from wengert.tensor import Tensor, device, dtype
@@ -179,7 +180,8 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, 
     """The device, the dtype and the other options in the arguments of ``to``."""
     options = dict(kwargs)
     where, kind, like = options.pop("device", None), options.pop("dtype", None), options.pop("tensor", None)
-    rest = list(args)
+    rest = [OF_TYPES[a] if isinstance(a, type) and a in OF_TYPES else a for a in args]
+    kind = OF_TYPES[kind] if isinstance(kind, type) else kind
     if rest and isinstance(rest[0], Tensor):
         like = rest.pop(0)
     elif rest and isinstance(rest[0], dtype):

@@ -345,6 +345,21 @@ class TestCase(SparseInputs, unittest.TestCase):
         with self.assertRaises(AssertionError, msg=msg):
             self.assertEqual(x, y, msg, atol=atol, rtol=rtol, **kwargs)
 
+    def compare_with_numpy(self, torch_fn: Any, np_fn: Any, tensor_like: Any, device: Any = None, dtype: Any = None, **kwargs: Any) -> None:
+        """Check that ``torch_fn`` of a tensor (or of numbers to make one of ``dtype`` from) gives what ``np_fn`` gives of its array."""
+        import numpy as np
+
+        import wengert as torch
+
+        t = tensor_like if isinstance(tensor_like, torch.Tensor) else torch.tensor(tensor_like, device=device, dtype=dtype)
+        expected = np_fn((t.float() if t.dtype is torch.bfloat16 else t).detach().cpu().numpy())
+        found = torch_fn(t).cpu()
+        if isinstance(expected, np.ndarray):
+            expected = torch.from_numpy(expected.copy())
+            if found.dtype is torch.bfloat16:
+                found = found.float()
+        self.assertEqual(expected, found, **kwargs)
+
     def assertEqualIgnoreType(self, *args: Any, **kwargs: Any) -> None:
         """``assertEqual`` that does not mind the dtype."""
         self.assertEqual(*args, **{"exact_dtype": False, **kwargs})
