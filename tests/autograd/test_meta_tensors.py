@@ -234,3 +234,39 @@ def test_wrapper_says_where_it_is(torch):
             raise NotImplementedError
 
     assert There("meta").is_meta and There("cpu").device.type == "cpu" and There("meta").shape == (10**12,)
+
+
+def test_copies_of_modules(torch):
+    net = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(4, 2, device="meta"), 2)
+    assert all(p.is_meta and p.requires_grad for p in copy.deepcopy(net).parameters())
+    assert copy.deepcopy(net)(torch.ones(3, 2, 4, device="meta")).shape == (3, 2, 4)
+
+
+def test_bags_and_dropout_and_conjugates(torch):
+    nn = torch.nn
+    bags = nn.EmbeddingBag(5, 3, device="meta")(torch.zeros(2, 4, dtype=torch.int64, device="meta"))
+    assert bags.is_meta and bags.shape == (2, 3) and bags.requires_grad
+    assert nn.AlphaDropout()(torch.ones(2, 3, device="meta")).is_meta
+    assert torch.ones(3, dtype=torch.complex64, device="meta").conj().is_meta
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop"])
+def test_optimizers(torch, name):
+    p = torch.nn.Parameter(torch.ones(3, 4, device="meta"))
+    optimizer = getattr(torch.optim, name)([p])
+    for _ in range(2):
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+    assert p.is_meta and p.grad.shape == (3, 4)
+
+
+def test_transforms(torch):
+    x = torch.ones(3, device="meta")
+    assert torch.func.grad(lambda x: (x * x).sum())(x).is_meta
+    assert torch.func.jacrev(lambda x: x * x)(x).shape == (3, 3) and torch.func.vmap(lambda x: x * 2)(x).is_meta
+    value, tangent = torch.func.jvp(torch.sin, (x,), (x,))
+    assert value.is_meta and tangent.is_meta
+    net = torch.nn.Linear(3, 4)
+    named = {"weight": torch.ones(4, 3, device="meta"), "bias": torch.ones(4, device="meta")}
+    assert torch.func.functional_call(net, named, (torch.ones(2, 3, device="meta"),)).is_meta

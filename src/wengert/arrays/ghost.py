@@ -69,6 +69,10 @@ class Ghost(Window):
         """Another geometry on the same device."""
         return Ghost(window, self.device)
 
+    def copy(self, order: str = "K") -> Ghost:
+        """Another ghost of the same geometry, on the device ``meta``."""
+        return Ghost(self.window[...], self.device) if self.device == "meta" else self._refuse()
+
     def laid(self, example: np.ndarray) -> Ghost:
         """The ghost with the strides of ``example``."""
         return Ghost.of(self.shape, tuple(s // example.itemsize for s in example.strides), 0, self.dtype, self.device)

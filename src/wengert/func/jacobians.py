@@ -154,7 +154,8 @@ def _basis(like: Tensor, before: int = 0, count: int | None = None) -> Tensor:
     n = like.numel()
     a = np.zeros((n if count is None else count, n), like._data.dtype)
     np.fill_diagonal(a[before : before + n], np.ones((), like._data.dtype))
-    return wrap(a.reshape(-1, *like._data.shape) if n else a.reshape(len(a), *like._data.shape))
+    found = wrap(a.reshape(-1, *like._data.shape) if n else a.reshape(len(a), *like._data.shape))
+    return found.to("meta") if like.is_meta else found
 
 
 def _refuse_complex(api: str, what: str, row: list[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.ghost import shown
 from ..graph.node import next_sequence
 from ..tensor import PLACES, Tensor
 from ..tensor.functions import function
@@ -193,13 +194,16 @@ def embedding_bag(
             f"{int(starts[0])}"
         )
     total = input.numel()
-    wrong = np.flatnonzero((input._data < 0) | (input._data >= weight.shape[0]))
+    places = shown(input._data)
+    wrong = np.flatnonzero((places < 0) | (places >= weight.shape[0]))
     if wrong.size:
         at = int(wrong[0])
         raise RuntimeError(
             f"Index {at} of input takes value {int(input._data[at])} which is not in the valid range [0, {weight.shape[0]})"
         )
     bag = np.searchsorted(starts, np.arange(total), side="right") - 1
+    if weight.is_meta:  # one row for each bag, whatever is in it
+        return weight.select(0, 0).expand(count, weight.shape[1]).clone()
     since, differentiable = next_sequence(), (weight, per_sample_weights)
     rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     if padding_idx is not None:

@@ -189,6 +189,8 @@ def _alpha(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> A
 def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     keep = _mask(shape, p, input)
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
+    if input.is_meta:
+        return function("masked_scale")(input, keep, a)
     found = function("masked_scale")(input, keep, a) + type(input)._wrap(
         (np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._data.dtype)
     )

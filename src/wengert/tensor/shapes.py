@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import kept_strides, result_strides
+from ..arrays.lazy import Lazy
 from . import call
 from .spaces import RECORDED, within, without_numbers
 
@@ -91,6 +92,8 @@ def _opened(v: Any) -> Any:
 def _ghosts(answer: Any, view: bool, source: Any = None, rows: bool = False) -> Any:
     if type(answer) is tuple or type(answer) is list:
         return type(answer)(_ghosts(v, view, source, rows) for v in answer)
+    if type(answer) is Lazy:  # whether numbers that are not there are to be conjugated does not matter
+        return Ghost(answer.window, "meta")
     if not isinstance(answer, (np.ndarray, np.generic)):
         return answer
     a = np.asarray(answer)
