@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ._custom_fallback import below, fallen_back
 from ._custom_schema import Schema
+from .amp.autocast_settings import is_autocast_enabled
 from .arrays.ghost import META_DEVICE
 from .autograd.function import Function
-from .graph.modes import modes, no_grad
-from .tensor import Tensor, dispatch
+from .graph.modes import modes, no_grad, set_modes
+from .tensor import Tensor, call, dispatch
 from .tensor.copying import memory_of
 from .tensor.meta import requires_grad
 
@@ -62,6 +63,10 @@ class CustomOperator:
         self.fake: Callable[..., Any] | None = None
         self.backward: Callable[..., Any] | None = None
         self.setup: Callable[..., Any] | None = None
+        self.mapped: Any = None  # a Function whose ``vmap`` is the operator's
+        self.rules: dict[Any, Callable[..., Any]] = {}  # what dispatch modes, and classes that dispatch, do with it
+        self.autocast: dict[str, Any] = {}  # by device, the type that its tensors are brought to
+        self.disabled: set[str] = set()  # devices whose kernels are switched off
         self.packet = Packet(self)
         self.overload = self.packet.default
         self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_default", (_Recorded,), {"operator": self})
@@ -71,13 +76,33 @@ class CustomOperator:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, keyword_only = self.schema.bind(args, kwargs)
+        if self.autocast and is_autocast_enabled("cpu"):
+            return self._below_autocast(args, keyword_only)
         flat, shape = _flatten(args)
+        if self.mapped is not None and call.mapping is not None and call.mapping.holds_batched(args):
+            from .autograd._function_mapped import mapped
+
+            return mapped(self.mapped, True, args)
         if not self.closed:
             return self._open(args, keyword_only, flat)
         if modes().grad and any(isinstance(t, Tensor) and requires_grad(t) for t in flat):
             plan = _Plan(shape, keyword_only)
             return plan.returned(self.function.apply(plan, *flat))
         return self.run(args, keyword_only)
+
+    def _below_autocast(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
+        """The call with its floating tensors in the type that was registered, and autocast off."""
+        from .amp.autocast_mode import autocast
+
+        kind = self.autocast["cpu"]
+
+        def converted(v: Any) -> Any:
+            if isinstance(v, (list, tuple)):
+                return type(v)(map(converted, v))
+            return v.to(kind) if isinstance(v, Tensor) and v.is_floating_point() else v
+
+        with autocast("cpu", enabled=False):
+            return self(*map(converted, args), **{k: converted(v) for k, v in keyword_only.items()})
 
     def _open(self, args: tuple[Any, ...], keyword_only: dict[str, Any], flat: list[Any]) -> Any:
         """What was registered for the tape if there is such a thing, else a kernel."""
@@ -106,7 +131,8 @@ class CustomOperator:
                     "this operator. register one with torch.library.register_fake."
                 )
             return fake
-        run = self.kernels.get("cpu") or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
+        own = None if "cpu" in self.disabled else self.kernels.get("cpu")
+        run = own or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
         if run is None:
             raise NotImplementedError(
                 f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for "
@@ -117,9 +143,29 @@ class CustomOperator:
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
         """The kernel, below the tape, under the dispatch modes that are active."""
         m = modes()
-        if m.dispatch or dispatch.dispatching((*args, *keyword_only.values())):
+        given = (*args, *keyword_only.values())
+        if self.rules and (m.dispatch or dispatch.dispatching(given)):
+            answer = self._ruled(args, keyword_only, given)
+            if answer is not NotImplemented:
+                return answer
+        if m.dispatch or dispatch.dispatching(given):
             return dispatch.ask(self.overload, self._kernel, False, args, keyword_only, m)
         return self._kernel(*args, **keyword_only)
+
+    def _ruled(self, args: Any, keyword_only: Any, given: Any) -> Any:
+        """What was registered for the innermost dispatch mode, or for the classes of the arguments."""
+        m, classes = modes(), dispatch.dispatching(given)
+        if m.dispatch:
+            rule = self.rules.get(type(m.dispatch[-1]))
+            if rule is None:
+                return NotImplemented
+            set_modes(m.with_(dispatch=m.dispatch[:-1]))
+            try:
+                return rule(m.dispatch[-1], self.overload, classes, args, keyword_only)
+            finally:
+                set_modes(m)
+        rule = next((self.rules[c] for c in classes if c in self.rules), None)
+        return NotImplemented if rule is None else rule(self.overload, classes, args, keyword_only)
 
     def _kernel(self, *args: Any, **keyword_only: Any) -> Any:
         run = self._found(args)

@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from ._custom_ops import OPERATORS, CustomOperator
 from ._custom_schema import infer_schema
+from .autograd.function import Function
 from .tensor import dispatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "impl", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
+    "CustomOpDef", "Library", "custom_op", "define", "impl", "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake",
+    "register_kernel", "register_torch_dispatch", "register_vmap",
 ]  # fmt: skip
 
 
@@ -61,6 +63,44 @@ class CustomOpDef:
         """Register how the results look (shapes and types) without computing them; ``opcheck`` compares."""
         self._operator.fake = fn
         return fn
+
+    def register_vmap(self, func: Callable[..., Any] | None = None, /) -> Any:
+        """Register what maps do: ``func(info, in_dims, *args)`` gives the result and where its batch is; also a decorator."""
+
+        def register(func: Callable[..., Any]) -> Callable[..., Any]:
+            self._operator.mapped = type(self._name, (Function,), {"vmap": staticmethod(func)})
+            return func
+
+        return register if func is None else register(func)
+
+    def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Register what a dispatch mode, ``fn(mode, func, types, args, kwargs)``, or a class that dispatches, does; also a decorator."""
+
+        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+            self._operator.rules[torch_dispatch_class] = fn
+            return fn
+
+        return register if fn is None else register(fn)
+
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
+        """Have autocast bring the floating arguments to the type ``cast_inputs``."""
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if device_type not in ("cpu", "cuda"):
+            raise ValueError(f"Unknown device type: {device_type}")
+        self._operator.autocast[device_type] = cast_inputs
+
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """Inside, the kernel that was registered for a device is used, or is not."""
+        disabled = self._operator.disabled
+        before = set(disabled)
+        (disabled.discard if enabled else disabled.add)(device_type)
+        try:
+            yield
+        finally:
+            disabled.clear()
+            disabled.update(before)
 
     def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None) -> None:
         """Register the gradient: ``backward(ctx, *grads)``, and ``setup_context(ctx, inputs, output)`` that keeps what it needs."""
@@ -114,6 +154,21 @@ def _find(op: Any) -> CustomOperator:
 def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
     """Register the gradient of an operator: see ``CustomOpDef.register_autograd``."""
     CustomOpDef(_find(op), backward).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+    """Register what maps do with an operator: see ``CustomOpDef.register_vmap``."""
+    return CustomOpDef(_find(op), _find(op)).register_vmap(func)
+
+
+def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
+    """Register what a dispatch mode or a class that dispatches does: see ``CustomOpDef.register_torch_dispatch``."""
+    return CustomOpDef(_find(op), _find(op)).register_torch_dispatch(torch_dispatch_class, func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Have autocast bring the arguments of an operator to a type: see ``CustomOpDef.register_autocast``."""
+    CustomOpDef(_find(op), _find(op)).register_autocast(device_type, cast_inputs)
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **_: Any) -> Any:

@@ -198,3 +198,48 @@ def test_dispatch_modes_see_them(torch):
     with Mode():
         y = op(x)
     assert y.item() == 2.0 and seen == [getattr(torch.ops.checks, op._name).default]
+
+
+def test_rules_for_maps_modes_and_autocast(torch):
+    library = importlib.import_module(f"{torch.__name__}.library")
+    dispatch = importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
+
+    @library.custom_op("test_custom_rules::sine", mutates_args=(), schema="(Tensor x) -> Tensor")
+    def sine(x):
+        return x.sin()
+
+    told = []
+
+    @library.register_vmap("test_custom_rules::sine")
+    def of_maps(info, in_dims, x):
+        told.append((info.batch_size, in_dims, tuple(x.shape)))
+        return sine(x), in_dims[0]
+
+    x = torch.ones(3, 2)
+    assert torch.equal(torch.vmap(sine)(x), x.sin()) and told == [(3, (0,), (3, 2))]
+    assert torch.vmap(sine, in_dims=1)(x).shape == (2, 3) and told[-1] == (2, (1,), (3, 2))
+    assert torch.equal(torch.vmap(torch.vmap(sine))(x), x.sin())
+
+    class Mode(dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    @library.register_torch_dispatch("test_custom_rules::sine", Mode)
+    def of_modes(mode, func, types, args, kwargs):
+        return args[0] + 100
+
+    with Mode():
+        assert sine(x)[0, 0] == 101
+    sine.register_autocast("cpu", torch.bfloat16)
+    with torch.autocast("cpu"):
+        assert sine(x).dtype == torch.bfloat16
+    assert sine(x).dtype == torch.float32
+
+    @sine.register_kernel("cpu")
+    def other(x):
+        return x * 0
+
+    assert sine(x).sum() == 0
+    with sine.set_kernel_enabled("cpu", False):
+        assert torch.equal(sine(x), x.sin())
+    assert sine(x).sum() == 0
