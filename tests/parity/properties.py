@@ -79,6 +79,7 @@ class Limits(NamedTuple):
     empty: bool = True
     dtypes: tuple[str, ...] = DTYPES
     alike: bool = False  # NaN and infinities count as one: which of them comes of a sum says its order
+    spread: bool = False  # beside NaN and infinities only what is finite in both libraries must agree: how far they spread says the order
     ties: bool = False  # of several equal elements any may be the one that is meant
     expanded: bool = True
     layouts: bool = True  # transposed and with gaps too
@@ -302,7 +303,7 @@ def flat(x: Any, lib: Any) -> list[Any]:
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
 
 
-def differs(theirs: Any, ours: Any, loose: float, narrow: bool, alike: bool = False) -> str | None:
+def differs(theirs: Any, ours: Any, loose: float, narrow: bool, alike: bool = False, spread: bool = False) -> str | None:
     """How two tensors differ, if they do."""
     if tuple(theirs.shape) != tuple(ours.shape):
         return f"shape {tuple(ours.shape)}, torch {tuple(theirs.shape)}"
@@ -313,6 +314,9 @@ def differs(theirs: Any, ours: Any, loose: float, narrow: bool, alike: bool = Fa
     a, b = numbers(theirs), numbers(ours)
     if a.dtype.kind in "biu":
         return None if np.array_equal(a, b) else f"{b.tolist()}, torch {a.tolist()}"
+    if spread:
+        both = np.isfinite(a) & np.isfinite(b)
+        a, b = np.where(both, a, 0), np.where(both, b, 0)
     if alike:
         a, b = (np.where(np.isfinite(x), x, np.nan) for x in (a, b))
     tolerance = loose * TOLERANCE.get(str(theirs.dtype).removeprefix("torch."), 2e-4 if narrow else 1e-7)
@@ -400,8 +404,9 @@ def disagreement(name: str, theirs: Outcome, ours: Outcome, loose: float, call: 
     if limits.ties and ours.late is None is theirs.late:
         return chosen_alike(name, call, theirs, ours, loose)
     narrow = any(a.dtype in TOLERANCE for a in leaves((call.args, call.options)))
+    spread = limits.spread and not all(np.isfinite(a.values).all() for a in leaves((call.args, call.options)))
     for i, (a, b) in enumerate(zip(theirs.results, ours.results)):
-        text = differs(a, b, loose, narrow, limits.alike)
+        text = differs(a, b, loose, narrow, limits.alike, spread)
         if text:
             return f"result {i}: {text}"
     if theirs.late is not None:
@@ -414,7 +419,7 @@ def disagreement(name: str, theirs: Outcome, ours: Outcome, loose: float, call: 
             if a is not b and not_zero(a if b is None else b):
                 return f"gradient {i}: {'none' if b is None else 'some'}, torch {'none' if a is None else 'some'}"
             continue
-        text = differs(a, b, 10 * loose, narrow, limits.alike)
+        text = differs(a, b, 10 * loose, narrow, limits.alike, spread)
         if text:
             return f"gradient {i}: {text}"
     if len(theirs.gradients) != len(ours.gradients):

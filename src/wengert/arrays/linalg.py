@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 
+@np.errstate(all="ignore")
 def solve_triangular(a: Any, b: Any, upper: bool = False, unit: bool = False) -> np.ndarray:
     """``x`` with ``a @ x = b`` for triangular ``a``, of which only the triangle is read; batches broadcast.
 
@@ -105,17 +106,16 @@ def cholesky(a: Any, upper: bool = False) -> tuple[np.ndarray, np.ndarray]:
     if not a.size:
         return a.copy(), info
     try:
-        return np.linalg.cholesky(a, upper=upper), info
+        factor = np.linalg.cholesky(a, upper=upper)
+        if not np.isnan(factor.diagonal(0, -2, -1)).any():  # some BLAS go on with NaN
+            return factor, info
     except np.linalg.LinAlgError:
         pass
     lower = np.tril(a) if not upper else np.triu(a).conj().swapaxes(-1, -2)
     flat = lower.reshape(-1, *a.shape[-2:]).copy()
     marks = info.reshape(-1)
     for i, x in enumerate(flat):
-        try:
-            x[...] = np.linalg.cholesky(x)
-        except np.linalg.LinAlgError:
-            marks[i] = _first_minor(x)
+        marks[i] = _first_minor(x)
     factor = flat.reshape(a.shape)
     return (factor if not upper else factor.conj().swapaxes(-1, -2).copy()), info
 
@@ -126,6 +126,7 @@ def _first_minor(x: Any) -> int:
     for j in range(n):
         pivot = (x[j, j] - x[j, :j] @ x[j, :j].conj()).real
         if not pivot > 0:
+            x[j, j] = pivot
             return j + 1
         x[j, j] = np.sqrt(pivot)
         x[j + 1 :, j] = (x[j + 1 :, j] - x[j + 1 :, :j] @ x[j, :j].conj()) / x[j, j]
@@ -169,6 +170,7 @@ def inv(a: Any) -> tuple[np.ndarray, np.ndarray]:
         return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
+@np.errstate(all="ignore")
 def cofactor(a: Any) -> np.ndarray:
     """``det(a) * inv(a).T``, by singular values where ``a`` is (nearly) singular: it exists there too."""
     n = a.shape[-1]
@@ -178,6 +180,7 @@ def cofactor(a: Any) -> np.ndarray:
     near = info > 0
     spread = np.sqrt(np.add.reduce(np.abs(a) ** 2, (-2, -1)) * np.add.reduce(np.abs(inverse) ** 2, (-2, -1)))
     near |= ~(spread < 1e6)
+    near &= np.isfinite(a).all((-2, -1))  # of others the singular values may never be found
     out = np.linalg.det(a)[..., None, None] * inverse.swapaxes(-1, -2)
     if near.any():
         u, s, vh = np.linalg.svd(a[near])
@@ -200,8 +203,9 @@ def matrix_exp(a: Any) -> np.ndarray:
         return a.copy()
     wide = a.astype(np.result_type(a.dtype, np.float64))
     norm = np.add.reduce(np.abs(wide), -2).max(-1)
-    if not np.isfinite(norm).all():
-        return np.full(a.shape, np.nan, a.dtype)
+    bad = ~np.isfinite(norm)
+    if bad.any():
+        return np.where(bad[..., None, None], np.nan, matrix_exp(np.where(bad[..., None, None], 0, a))).astype(a.dtype)
     steps = np.maximum(np.ceil(np.log2(np.maximum(norm, 1e-300) / 5.371920351148152)), 0).astype(np.int64)
     x = wide / np.exp2(steps)[..., None, None]
     one = np.eye(a.shape[-1])

@@ -197,7 +197,7 @@ def _weights(F: Any, w: Any, n: int, name: str, kinds: str, kind: str) -> None:
     count = w.shape[0] if w.ndim else 1
     if count != n:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {count} != {n}")
-    if bool(F.any(w < 0)):
+    if not F.every(w >= 0):
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 

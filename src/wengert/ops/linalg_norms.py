@@ -214,7 +214,8 @@ def linalg_cond(F, A, p=None):
             f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
         )
     inverse, info = F.linalg_inv_ex(A)
-    return F.masked_fill(F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p), info > 0, inf)
+    found = F.linalg_matrix_norm(A, p) * F.linalg_matrix_norm(inverse, p)
+    return F.masked_fill(found, (info > 0) | (found != found) if p != "nuc" else info > 0, inf)
 
 
 # -- distances --------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def check_sides(name: str, a: Any, what: str = "A") -> None:
         raise RuntimeError(f"{name}: {what} must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
 
 
-def _element(info: Any) -> tuple[str, int]:
+def element(info: Any) -> tuple[str, int]:
     """How a message names the first failure: ``"(Batch element 1): "`` and its ``info``."""
     if info.ndim == 0:
         return "", int(info)
@@ -70,7 +70,7 @@ def _element(info: Any) -> tuple[str, int]:
 
 
 def _singular(name: str, info: Any) -> None:
-    where, k = _element(info)
+    where, k = element(info)
     if name.endswith(("solve", "solve_ex")):
         raise LinAlgError(f"torch.{name}: {where}The solver failed because the input matrix is singular.")
     raise LinAlgError(
@@ -144,7 +144,8 @@ def linalg_det(A: Array):
     tensor(-1.)
     """
     check_square("linalg.det", A)
-    return np.linalg.det(A)
+    with np.errstate(all="ignore"):
+        return np.linalg.det(A)
 
 
 def _slogdet_back(F: Any, g: Any, A: Any, sign: Any) -> Any:
@@ -159,7 +160,9 @@ def _slogdet_back(F: Any, g: Any, A: Any, sign: Any) -> Any:
 def linalg_slogdet(A: Array):
     """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
     check_square("linalg.slogdet", A)
-    return tuple(np.linalg.slogdet(A))
+    with np.errstate(all="ignore"):
+        sign, size = np.linalg.slogdet(A)
+    return np.where(np.isnan(size), 0, sign).astype(A.dtype) if A.dtype.kind == "f" else sign, size
 
 
 @legacy
@@ -336,7 +339,7 @@ def _factor(name: str, A: Any, pivot: bool, check: bool) -> tuple[Any, Any, Any]
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     lu, pivots, info = kernels.lu_factor(A)
     if check and info.any():
-        where, k = _element(info)
+        where, k = element(info)
         raise RuntimeError(
             f"torch.{name}: {where}U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still want to "
             "perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
@@ -458,7 +461,7 @@ def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.c
     check_square(kind, A)
     factor, info = kernels.cholesky(A, upper)
     if check and info.any():
-        where, k = _element(info)
+        where, k = element(info)
         raise LinAlgError(
             f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the leading minor of "
             f"order {k} is not positive-definite)."

@@ -15,7 +15,7 @@ from ..arrays import dtypes as dt
 from ..arrays import linalg as kernels
 from ..arrays.errors import LinAlgError
 from ..arrays.layouts import lay
-from .linalg_solve import check_matrix, check_sides, check_square, mH
+from .linalg_solve import check_matrix, check_sides, check_square, element, mH
 from .matmul import mT
 from .operator import family
 
@@ -99,16 +99,18 @@ def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
     return svd_back(F, gU, gS if gS is not None or gU is not None or gVh is not None else F.zeros(tuple(S.shape), F.dtype_of(S)), gVh, U, S, Vh)
 
 
-def _finite(name: str, A: Any) -> None:
-    if not np.isfinite(A).all():
-        raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values.")
-
-
 def _svd(A: Any, full: bool) -> Any:
+    """PyTorch's LAPACK refuses NaN, and finds NaN for the singular values of a matrix with infinities; others may never end."""
+    if not np.isfinite(A).all():
+        lost, bad = np.isnan(A).any((-2, -1)), np.isinf(A).any((-2, -1))
+        if lost.any():
+            where, _ = element(lost.astype(np.int32))
+            raise LinAlgError(f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained non-finite values.")
+        found = _svd(np.where(bad[..., None, None], 0, A), full)
+        return tuple(np.where(bad.reshape(bad.shape + (1,) * (x.ndim - bad.ndim)), np.nan, x).astype(x.dtype) for x in found)
     try:
         return np.linalg.svd(A, full_matrices=full)
     except np.linalg.LinAlgError as e:
-        _finite("linalg.svd", A)
         raise LinAlgError(
             "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values."
         ) from e
@@ -127,7 +129,6 @@ def linalg_svd(A: Array, full_matrices=True, *, driver=None):
     """
     check_matrix("linalg.svd", A)
     _no_driver(driver)
-    _finite("linalg.svd", A)
     return tuple(_svd(A, full_matrices))
 
 
@@ -146,8 +147,9 @@ def linalg_svdvals(A: Array, *, driver=None):
     """The singular values in descending order, ``(..., m, n) -> (..., min(m, n))``."""
     check_matrix("linalg.svd", A)
     _no_driver(driver)
-    _finite("linalg.svd", A)
-    return np.linalg.svd(A, compute_uv=False)
+    if np.isfinite(A).all():
+        return np.linalg.svd(A, compute_uv=False)
+    return _svd(A, False)[1]
 
 
 # -- eigenvalues ------------------------------------------------------------------------------------------------------
@@ -162,17 +164,29 @@ def _triangle_of(A: Any, UPLO: Any) -> Any:
 def _eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
     check_square("linalg.eigh", A)
     UPLO = _triangle_of(A, UPLO)
-    try:
-        found = np.linalg.eigh(A, UPLO) if vectors else np.linalg.eigvalsh(A, UPLO)
-    except np.linalg.LinAlgError:
-        found = None
-    values = found[0] if vectors and found is not None else found
-    if values is None or np.isnan(values).any():
+    f, n = np.linalg.eigh if vectors else np.linalg.eigvalsh, A.shape[-1]
+    bad, lost = np.zeros(A.shape[:-2], bool), np.zeros(A.shape[:-2], np.int32)
+    if not np.isfinite(A).all():
+        read = np.tril(A) if UPLO == "L" else np.triu(A)
+        bad = ~np.isfinite(read).all((-2, -1))
+        if n > 2:  # then the iteration of PyTorch's LAPACK does not end, unless only the diagonal is infinite
+            fatal = np.isnan(read) | (np.isinf(read) & ~np.eye(n, dtype=bool))
+            lost = np.where(fatal.any((-2, -1)), n - 1 if vectors else n - 2, 0)
+    if not lost.any():
+        try:
+            found: Any = f(np.where(bad[..., None, None], 0, A) if bad.any() else A, UPLO)
+        except np.linalg.LinAlgError:
+            lost = np.full((), max(n - 1, 1))
+    if lost.any():
+        where, code = element(lost)
         raise LinAlgError(
-            "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
-            f"eigenvalues (error code: {max(A.shape[-1] - 1, 1)})."
+            f"linalg.eigh: {where}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+            f"eigenvalues (error code: {code})."
         )
-    return found
+    if not bad.any():
+        return found
+    values = np.where(bad[..., None], np.nan, found[0] if vectors else found).astype(A.real.dtype)
+    return (values, found[1]) if vectors else values
 
 
 def _eigh_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
@@ -425,7 +439,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         u, s, vh = _svd(A, False)
         size = s
     limit = np.maximum(atol[..., None], rtol[..., None] * size.max(-1, keepdims=True))
-    small = size <= limit
+    small = ~(size > limit)
     inverse = np.where(small, 0, 1 / np.where(small, 1, s)).astype(s.dtype)
     return np.matmul(vh.conj().mT * inverse[..., None, :], u.conj().mT)
 
@@ -538,7 +552,7 @@ def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
     if not A.size:
         return np.zeros(A.shape[:-2], np.int64)
     atol, rtol = tolerance(A, atol, rtol)
-    s = np.abs(_eigh(A, "L", False)) if hermitian else np.linalg.svd(A, compute_uv=False)
+    s = np.abs(_eigh(A, "L", False)) if hermitian else linalg_svdvals.forward(A)
     limit = np.maximum(atol, rtol * s.max(-1))
     return (s > limit[..., None]).sum(-1)
 

@@ -324,12 +324,13 @@ def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:
 def resampled(input: Array, axis, matrix, taps):
     """``input`` times ``matrix`` along ``axis``; what is not finite goes only where ``taps`` take it."""
     x = input.swapaxes(axis, -1)
-    y = np.matmul(x, matrix)
-    if not np.isfinite(y).all():
-        if taps is None:
-            y = np.stack([(x[..., row != 0] * row[row != 0]).sum(-1) for row in matrix.T], -1)
-        else:
-            y = sum(x[..., places] * factors for places, factors in zip(*taps))
+    with np.errstate(all="ignore"):
+        y = np.matmul(x, matrix)
+        if not np.isfinite(y).all():
+            if taps is None:
+                y = np.stack([(x[..., row != 0] * row[row != 0]).sum(-1) for row in matrix.T], -1)
+            else:
+                y = sum(x[..., places] * factors for places, factors in zip(*taps))
     return y.swapaxes(axis, -1)
 
 

@@ -29,8 +29,9 @@ def _cubic(t: Any, a: float) -> Any:
 
 def _positions(size: int, out: int, scale: float | None, align: bool, dtype: Any) -> tuple[Any, float]:
     """Where each output lies among the inputs, and the step between them, in ``dtype``, multiplied and subtracted as one operation."""
-    one, wide = dtype.type, np.longdouble if dtype.itemsize == 8 else np.float64
-    i: Any = np.arange(out).astype(wide)
+    one: Any = dtype.type
+    wide: Any = np.longdouble if dtype.itemsize == 8 else np.float64
+    i = np.arange(out).astype(wide)
     if align:
         step = one(size - 1) / one(out - 1) if out > 1 else one(0)
         return (i * step).astype(dtype), float(step)
