@@ -139,7 +139,7 @@ def softmax_grad(g: Array, result: Array, axis: int = -1, out: Array | None = No
 
 def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
     if out is None and is_half(x):
-        return cast(log_softmax(widened(x), axis), x.dtype)
+        return rows.half_log_softmax(x) if axis in (-1, x.ndim - 1) and x.size else cast(log_softmax(widened(x), axis), x.dtype)
     value = _kernels.log_softmax(x, axis) if out is None else NotImplemented
     return rows.log_softmax(x, axis, out) if value is NotImplemented else value
 

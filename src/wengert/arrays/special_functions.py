@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import dtypes as dt
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -226,6 +228,12 @@ def mvlgamma(x: Array, p: int) -> Array:
     """Logarithm of the multivariate gamma function of dimension ``p``."""
     from . import kernels as K
 
+    if dt.is_half(x.dtype):  # rounded where PyTorch's tensors are
+        shifts = np.arange(-p / 2 + 0.5, 0.5, 0.5).astype(x.dtype)
+        parts = K.lgamma(x[..., None] + shifts).astype(np.float32)
+        total = np.add.reduce(parts, -1).astype(x.dtype).astype(np.float32)
+        rest = np.asarray(p * (p - 1) / 4 * np.log(PI)).astype(x.dtype).astype(np.float32)
+        return np.asarray(total + rest).astype(x.dtype)
     wide = x.astype(np.float64)
     total = sum((K.lgamma(wide - j / 2) for j in range(p)), np.full(x.shape, p * (p - 1) / 4 * np.log(PI)))
     return np.asarray(total).astype(x.dtype, copy=False)

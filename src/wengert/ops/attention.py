@@ -63,7 +63,19 @@ def attention_weights(F, query, key, mask, causal, scale):
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
     d = query.dtype
     query, key, value, mask = (wide(a) for a in (query, key, value, mask))
+    if d is not query.dtype and query.ndim == 4 and mask is None and 0 < key.shape[-2] <= 512 and query.size and value.size:
+        return _half_attention(query, key, value, causal, scale, d)
     return K.attention(query, key, value, mask, causal, scale).astype(d, copy=False)
+
+
+def _half_attention(query: Any, key: Any, value: Any, causal: Any, scale: Any, d: Any) -> Any:
+    """As PyTorch's kernel does it: the weights are rounded before they are multiplied with the values, and divided by their sum after it."""
+    with np.errstate(all="ignore"):
+        s = np.matmul(query, key.swapaxes(-1, -2)) * np.float32(scale)
+        if causal:
+            s = np.where(np.tri(*s.shape[-2:]) > 0, s, -np.inf)
+        e = np.exp(s - s.max(-1, keepdims=True))
+        return (np.matmul(e.astype(d).astype(np.float32), value) / np.add.reduce(e, -1, keepdims=True)).astype(d)
 
 
 def _spelt(F: Any, x: Any) -> str:

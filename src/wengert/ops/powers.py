@@ -29,6 +29,9 @@ def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
             return g * (conjugate(F, input) * 2)
         if exponent == 0:
             return flat_gradient(F, g)
+        d = F.dtype_of(g)
+        if d.kind == "V":  # which numbers would widen
+            return g * F.cast(exponent * F.cast(F.pow(input, exponent - 1), d), d)
         return g * conjugate(F, exponent * input ** (exponent - 1))
     steep = conjugate(F, exponent * input ** (exponent - 1))
     return F.where(exponent == 0, 0, g * steep)
@@ -38,6 +41,9 @@ def _pow_exponent(F: Any, g: Any, input: Any, exponent: Any, result: Any) -> Any
     if not hasattr(input, "dtype"):
         if not input:
             return F.where(_not_negative(F, exponent), 0, g * conjugate(F, result * -np.inf))
+        d = F.dtype_of(result)
+        if d.itemsize == 2:
+            return g * F.cast(F.cast(result, np.dtype(np.float32)) * np.log(input).item(), d)
         log = F.log(F.constant(np.asarray(input, F.dtype_of(result))))
         return g * conjugate(F, result * log)
     base = F.cast(input, F.dtype_of(result)) if F.is_complex(result) and not F.is_complex(input) else input  # log of negative numbers
@@ -57,6 +63,8 @@ def _power(a: Any, b: Any) -> Any:
             return K.cube(a)
         size = K.absolute(a) ** b
         return K.copysign(size, a) if b % 2 else size
+    if a.dtype.kind == "V" and type(b) in (int, float) and b in (3, -2, -0.5):  # each step is rounded, in PyTorch
+        return a * a * a if b == 3 else np.ones((), a.dtype) / (a * a) if b == -2 else K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype)
     return python.pow(a, b)
 
 
@@ -88,6 +96,8 @@ def pow(input: Array, exponent: Array):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0))
         return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype, copy=False)
+    if kind == "V" and type(exponent) is not np.ndarray and exponent in (3, -2, -0.5):
+        return _power(a, exponent)
     if type(exponent) is np.ndarray or kind in "cV":
         return np.power(a, b)
     return _power(a, exponent)

@@ -167,7 +167,7 @@ def _others(g: Any, input: Any, result: Any, size: Any, dim: Any, keepdim: Any) 
     g, result = (x.reshape(kept(size, dim)) for x in (np.asarray(g), np.asarray(result)))
     zero = input == 0
     if not zero.any():
-        return g * result / input
+        return g * (result / input)
     rest = np.where(zero, np.ones((), input.dtype), input)
     zeros = np.count_nonzero(zero, dim, keepdims=True) if dim is not None else np.count_nonzero(zero)
     one = _times(rest, dim, keepdims=True)
@@ -181,7 +181,7 @@ def prod_back(F, g, input, result, size, dim, keepdim):
         return g
     g, result = (restored(F, x, size, dim, keepdim) for x in (g, result))
     if not bool((input == 0).any()):
-        return g * result / input
+        return g * (result / input)
     if dim is None or not size:
         return g * F.reshape(products_but_one(F, F.reshape(input, (-1,)), 0), size)
     return g * products_but_one(F, input, dim)
@@ -213,7 +213,23 @@ for _name, _node in (("prod", "ProdBackward0"), ("prod_dim", "ProdBackward1")):
         if wide is None:
             found = fold(input, axis, keepdim, PRODUCT) if d == input.dtype else None
             return _times(input, axis, d, None, keepdim) if found is None else found.astype(d, copy=False)
-        return _times(input, axis, wide, None, keepdim).astype(d)
+        if input.dtype != d or (axis is None and input.ndim > 1) or (type(axis) is tuple and len(axis) > 1):
+            return _times(input, axis, wide, None, keepdim).astype(d)
+        return _half_prod(input, axis, keepdim, wide)
+
+
+def _half_prod(input: Any, axis: Any, keepdim: bool, wide: Any) -> Any:
+    """Half precision is rounded after each factor, in PyTorch."""
+    at = (axis[0] if type(axis) is tuple else axis) or 0
+    most = 63 if input.ndim > 1 and at in (-1, input.ndim - 1) else 512  # longer rows it takes in parts
+    if not input.ndim or not 0 < input.shape[at] <= most:
+        return _times(input, axis, wide, None, keepdim).astype(input.dtype)
+    row = np.moveaxis(input, at, 0)
+    found = row[0].copy()
+    with np.errstate(all="ignore"):
+        for x in row[1:]:
+            found = found * x
+    return np.expand_dims(found, at) if keepdim else np.asarray(found)
 
 
 # -- variance ----------------------------------------------------------------------------------------------------------

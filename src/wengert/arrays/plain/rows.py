@@ -44,6 +44,8 @@ def log_softmax(x: Array, axis: int = -1, out: Array | None = None) -> Array:
     z = wide(x)
     if z.size == 0:
         return deliver(z.copy(), x.dtype, out)
+    if x.dtype.itemsize == 2 and out is None and axis in (-1, x.ndim - 1):
+        return half_log_softmax(x)
     with np.errstate(all="ignore"):
         z = np.subtract(z, z.max(axis=axis, keepdims=True))
         z -= np.log(np.exp(z).sum(axis=axis, keepdims=True))
@@ -187,3 +189,12 @@ def batch_norm_grad(
             grad_x = wide_g * factor.reshape(shape)
         grad_x = grad_x.astype(x.dtype, copy=False)
     return grad_x, along.astype(x.dtype) if needed[1] else None, total.astype(x.dtype) if needed[2] else None
+
+
+def half_log_softmax(x: Array) -> Array:
+    """``log_softmax`` along the last dimension: the sum and its logarithm are rounded."""
+    wide = x.astype(np.float32)
+    with np.errstate(all="ignore"):
+        away = wide - wide.max(-1, keepdims=True)
+        total = np.add.reduce(np.exp(away), -1, keepdims=True).astype(x.dtype).astype(np.float32)
+        return (away - np.log(total).astype(x.dtype).astype(np.float32)).astype(x.dtype)  # type: ignore[no-any-return]
