@@ -138,3 +138,57 @@ def test_the_node_of_a_custom_function_inside_of_a_derivative(torch):
     assert torch.func.grad(f)(torch.ones(2)).tolist() == [2.0, 2.0]
     f(torch.ones(2, requires_grad=True))
     assert seen == ["DoubleGeneratedBackward", "DoubleBackward"]
+
+
+# -- modules and distributions inside of transforms -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["grad", "vjp", "jvp", "jacrev", "vmap of grad"])
+def test_a_captured_module_iterates_its_spectral_norm(torch, how):
+    layer = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(3, 3))
+    before = layer.parametrizations.weight[0]._u._version
+    TRANSFORMS[how][0](torch.func, layer, torch.tensor([1.0, 2.0, 3.0]))
+    assert layer.parametrizations.weight[0]._u._version > before
+
+
+def test_captured_statistics(torch):
+    mean, var, x = torch.zeros(3), torch.ones(3), torch.arange(12.0).view(4, 3)
+    torch.func.grad(lambda x: torch.nn.functional.batch_norm(x, mean, var, training=True).sum())(x)
+    assert mean.tolist() != [0.0, 0.0, 0.0]
+    norm = torch.nn.BatchNorm1d(3)
+    with pytest.raises(RuntimeError, match=r"aten::add_.Tensor\) that would mutate a captured Tensor"):  # the count of batches
+        torch.func.grad(lambda x: norm(x).sum())(x)
+    state, buffers = dict(norm.named_parameters()), dict(norm.named_buffers())
+    torch.func.grad(lambda p, b: torch.func.functional_call(norm, (p, b), (x,)).pow(2).sum())(state, buffers)
+    assert norm.num_batches_tracked.item() == 1
+
+
+def test_a_captured_embedding_is_not_rescaled(torch):
+    table = torch.ones(4, 3)
+    with pytest.raises(RuntimeError, match=r"aten::embedding_renorm_\) that would mutate a captured Tensor"):
+        torch.func.grad(lambda x: (torch.nn.functional.embedding(torch.tensor([1]), table, max_norm=0.1) * x).sum())(torch.ones(3))
+    assert table.tolist() == torch.ones(4, 3).tolist()
+
+
+def test_distributions_check_whole_batches(torch):
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    normal = torch.distributions.Normal
+    assert torch.allclose(torch.func.vmap(lambda x: normal(x, 1.0).log_prob(x / 2))(x), normal(x, 1.0).log_prob(x / 2))
+    found = torch.func.vmap(torch.func.grad(lambda x: normal(x, 1.0).log_prob(2 * x).sum()))(x)
+    assert torch.allclose(found, -x)
+    with pytest.raises(ValueError, match="to satisfy the constraint GreaterThan"):
+        torch.func.vmap(lambda x: normal(x, x - 2).log_prob(x))(x)
+    assert torch.func.vmap(lambda x: torch._is_all_true(x > 1))(x).tolist() == [False, False]
+    assert torch.func.vmap(lambda x: x if torch._is_any_true(x > 3) else -x)(x).tolist() == x.tolist()
+
+
+def test_cotangents_that_do_not_fit(torch):
+    _, pull = torch.func.vjp(lambda x: x * 2, torch.ones(3))
+    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got float"):
+        pull(1.0)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        pull(None)
+    _, pull = torch.func.vjp(lambda x: (x, {"a": x}), torch.ones(3))
+    text = r"Expected pytree structure of cotangents .* cotangents: \(\*,\), primal output: \(\*, "
+    with pytest.raises(RuntimeError, match=text):
+        pull((torch.ones(3),))

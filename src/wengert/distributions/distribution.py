@@ -12,10 +12,14 @@ from typing import Any, ClassVar
 
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
+from ..tensor.surface import PLACES
 from . import constraints
 from .utils import broadcast_all, lazy_property, sum_rightmost
 
 __all__ = ["Distribution"]
+
+
+_is_all_true: Any = PLACES["torch"]["_is_all_true"]  # for all examples of a mapped function at once
 
 
 class Distribution:
@@ -61,7 +65,7 @@ class Distribution:
             if constraints.is_dependent(constraint) or (name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property)):
                 continue  # not known yet
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not _is_all_true(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
                     f"to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -202,7 +206,7 @@ class Distribution:
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not support.check(value).all():
+        if not _is_all_true(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support ({support!r}) "
                 f"of the distribution {self!r}, but found invalid values:\n{value}"

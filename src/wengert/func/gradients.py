@@ -250,8 +250,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
                 f"cotangents: {trees.shape(cotangents)}, primal output: {trees.shape(inside)}"
             )
+        vectors = trees.leaves(cotangents)
+        for o, v in zip(outputs, vectors):
+            if v is None and o.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if v is not None and not isinstance(v, Tensor):
+                raise TypeError(f"gradients can be either Tensors or None, but got {type(v).__name__}")
         recording = is_grad_enabled()  # here and now: the output may have been computed under no_grad
-        found = level.pull(outputs, trees.leaves(cotangents), retain_graph, create_graph, recording)
+        found = level.pull(outputs, vectors, retain_graph, create_graph, recording)
         return trees.filled(tuple(given), found if create_graph else [level.leave(g, recording) for g in found])
 
     output = level.leave(inside)

@@ -60,9 +60,17 @@ def shape(tree: Any) -> Any:
     """The structure alone, comparable with ``==``; leaves show as ``*``.
 
     >>> shape({"a": 1, "b": (2, [3])})
-    {'a': '*', 'b': ('*', ['*'])}
+    {'a': *, 'b': (*, [*])}
     """
-    return mapped(lambda _: "*", tree)
+    return mapped(lambda _: _LEAF, tree)
+
+
+class _Leaf:
+    def __repr__(self) -> str:
+        return "*"
+
+
+_LEAF = _Leaf()
 
 
 def spread(prefix: Any, tree: Any) -> list[Any] | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.modes import modes
 from ..ops.refusals import unsupported
 from . import call
 from .errors import warn
@@ -577,6 +578,9 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
 
 
 def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+    inside = modes().inside
+    if inside is not None:
+        inside.check(weight, "embedding_renorm_")
     w = weight._data
     for i in np.unique(input._data):
         norm = np.linalg.norm(w[i], norm_type)

@@ -182,6 +182,27 @@ def equal(input: Any, other: Any) -> bool:
     return np.array_equal(input._data, other._data)
 
 
+@overload("torch")
+def _is_all_true(input: Any) -> Tensor:
+    """Whether every element is true, as a tensor of one element; in a mapped function: for all examples, so that Python may ask."""
+    return _whole(input, "_is_all_true").all()
+
+
+@overload("torch")
+def _is_any_true(input: Any) -> Tensor:
+    """Whether some element is true, in a mapped function: of some example."""
+    return _whole(input, "_is_any_true").any()
+
+
+def _whole(input: Any, name: str) -> Any:
+    """The tensor of all examples below one of truth values."""
+    while type(input) is call.Batched_:
+        input = input.value
+    if input._data.dtype != bool:
+        raise RuntimeError(f"{name}: expected a tensor of type Bool, not {dt.scalar_name(input._data.dtype)}")
+    return input
+
+
 @overload("torch", "Tensor")
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether both tensors have the same shape."""

@@ -215,10 +215,10 @@ class _SpectralNorm(Module):
         return weight.movedim(self.dim, 0).flatten(1)
 
     def _iterate(self, matrix: Tensor, times: int) -> None:
-        with no_grad():
+        with no_grad():  # by ``out=``, which functions of torch.func may do with a captured module, unlike other writes
             for _ in range(times):
-                self._u.copy_(F.normalize(matrix.mv(self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps))
+                self._u = F.normalize(matrix.mv(self._v), dim=0, eps=self.eps, out=self._u)  # type: ignore[call-arg]
+                self._v = F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps, out=self._v)  # type: ignore[call-arg]
 
     def forward(self, weight: Tensor) -> Tensor:
         if weight.ndim == 1:

@@ -47,8 +47,8 @@ class SpectralNorm:
         if do_power_iteration:
             with no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
-                    u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
+                    v = F.normalize(matrix.t().mv(u), dim=0, eps=self.eps, out=v)  # type: ignore[call-arg]
+                    u = F.normalize(matrix.mv(v), dim=0, eps=self.eps, out=u)  # type: ignore[call-arg]
                 u, v = u.clone(), v.clone()  # the next call writes into the buffers before backward has used them
         return weight / u.dot(matrix.mv(v))
 
