@@ -93,9 +93,9 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "__config__", "_dynamo", "_logging", "_tensor_str", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler",
-    "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps", "nn",
-    "optim", "overrides", "profiler", "quasirandom", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types",
+    "_C", "_VF", "__config__", "_dynamo", "_logging", "_tensor_str", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends",
+    "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
+    "nn", "optim", "overrides", "profiler", "quasirandom", "random", "serialization", "signal", "sparse", "special", "storage", "testing", "types",
     "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (

@@ -347,8 +347,6 @@ class TestCase(SparseInputs, unittest.TestCase):
 
     def compare_with_numpy(self, torch_fn: Any, np_fn: Any, tensor_like: Any, device: Any = None, dtype: Any = None, **kwargs: Any) -> None:
         """Check that ``torch_fn`` of a tensor (or of numbers to make one of ``dtype`` from) gives what ``np_fn`` gives of its array."""
-        import numpy as np
-
         import wengert as torch
 
         t = tensor_like if isinstance(tensor_like, torch.Tensor) else torch.tensor(tensor_like, device=device, dtype=dtype)
