@@ -7,7 +7,6 @@ take their fast paths. It follows the thread or async task that switched it on.
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 import threading
 from functools import partial
@@ -22,12 +21,14 @@ from ..tensor import Tensor
 from ..tensor.call import PLAIN, compute, write
 from ..tensor.functions import function, inplace_function
 from ..tensor.record import OpNode
+from ._recorder_names import ACCUMULATIONS, STEPS, event_name, inner, named, product_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..graph.node import Node
 
+_COUNTED = ("aten::mm", "aten::addmm", "aten::bmm")  # PyTorch counts their arithmetic, not that of what is around them
 FUNCTION, BACKWARD, USER = 0, 1, 7  # scopes, with PyTorch's numbers
 
 
@@ -51,6 +52,8 @@ class Event:
     inputs: Any = None  # what is remembered of the arguments: see ``remember``
     stack: Any = None
     allocated: int | None = None
+    whole = True  # nothing was recorded inside
+    steps: Any = None  # what PyTorch shows inside, if that depends on the call
     start: int
     thread_at_end: int
 
@@ -109,6 +112,8 @@ class Recorder:
             stack = here.stack = []
         event = Event(name, scope, stack[-1] if stack else None)
         event.seq = seq
+        if stack:
+            stack[-1].whole = False
         if inputs is not None and self.shapes:
             event.inputs = remember(inputs)
         if self.stack:
@@ -136,9 +141,27 @@ class Recorder:
                 stack.pop()
             elif event in stack:
                 stack.remove(event)
+        if event.whole and (event.steps is not None or event.name in STEPS):
+            self._inside(event, event.steps)
         around = event.parent
         if event.seq >= 0 and event.scope == FUNCTION and around is not None and around.seq < 0 and around.scope == FUNCTION:
             around.seq = event.seq  # an operator made of others has the number of its first step
+
+    def _inside(self, event: Event, steps: Any = None) -> None:
+        """The steps that PyTorch takes in such an operator."""
+
+        def add(name: str, start: int, end: int, around: Event, works: bool) -> Event:
+            step = Event(name, FUNCTION, around)
+            step.start, step.end, step.stack, step.thread, step.thread_at_end = start, end, event.stack, event.thread, event.thread_at_end
+            step.allocated = event.allocated
+            if works:
+                step.bytes = around.bytes
+                if name in _COUNTED:
+                    step.flops, event.flops = event.flops, 0
+            self.events.append(step)
+            return step
+
+        inner(event, add, steps)
 
     def _between(self, allocated: int) -> None:
         """Memory that came or went outside of all events."""
@@ -156,8 +179,13 @@ class Recorder:
         def recorded(op: Any, args: Any, out: Any, m: Any) -> Any:
             if not (self.on and self.collecting):
                 return call(op, args, out, m)
+            name = event_name(op)
+            if name is None:
+                return call(op, args, out, m)
             bare = self._bare(m, args) if out is None and call is compute else None
-            event = self.begin(_names.get(op.name) or event_name(op), FUNCTION, args)
+            event = self.begin(name, FUNCTION, args)
+            if name == "aten::matmul":
+                event.steps = ([product_name(*(len(v._data.shape) for v in args[:2]))], 0)
             try:
                 if bare is None:
                     answer = call(op, args, out, m)
@@ -182,7 +210,7 @@ class Recorder:
             if not (self.on and self.collecting):
                 return call(op, args, m)
             bare = self._bare(m, args) if call is write else None
-            event = self.begin(event_name(op) + "_", FUNCTION, args)
+            event = self.begin((event_name(op) or f"aten::{op.name}").rstrip("_") + "_", FUNCTION, args)
             try:
                 if bare is None:
                     answer = call(op, args, m)
@@ -218,15 +246,19 @@ class Recorder:
 
     def composite(self, name: str, define: Callable[..., Any]) -> Callable[..., Any]:
         """The call of an operator that is made of others, recorded around theirs."""
-        return self.function("aten::" + name, define, 1)
+        shown = named(name)
+        return define if shown is None else self.function(shown, define, 1)
 
     def function(self, name: str, call: Callable[..., Any], skip: int = 0) -> Callable[..., Any]:
         """``call`` recorded as an operator; its first ``skip`` arguments are none of the user's."""
+        seen = named(name.removeprefix("aten::"))
+        if seen is None:
+            return call
 
         def recorded(*args: Any, **kwargs: Any) -> Any:
             if not (self.on and self.collecting):
                 return call(*args, **kwargs)
-            event = self.begin(name, FUNCTION, (*args[skip:], *kwargs.values()))
+            event = self.begin(seen, FUNCTION, (*args[skip:], *kwargs.values()))
             try:
                 answer = call(*args, **kwargs)
                 if self.flops:
@@ -288,6 +320,10 @@ class Recorder:
             outer.append(self)
         elif space.raw:
             space = WatchedSpace(self)
+        if len(roots) > 1:
+            around = self.begin("autograd::engine::evaluate_function: torch::autograd::GraphRoot")
+            self.finish(self.begin("torch::autograd::GraphRoot", BACKWARD))
+            self.finish(around)
         needed = rest[1]
         method = "recorded" if not space.raw else "raw" if needed is None else "partial"
         timed = []
@@ -324,12 +360,17 @@ class Recorder:
             seq = number(node)
             event = self.begin(shown(node), BACKWARD, g if type(g) is list else (g,), seq)
             event.fwd_thread = self._makers.get(seq, 0)
+            leaf = getattr(node, "variable", None) if seq < 0 else None
+            before, given = (None, 0) if leaf is None else (leaf.grad, id(getattr(g, "_data", g)))
             box = [g]
             del g
             try:
                 return original(box.pop(), *needs) if needs else original(box.pop())
             finally:
                 self.finish(event)
+                if leaf is not None and leaf.grad is not None and event.whole:
+                    first = "kept" if id(leaf.grad._data) == given else "copied"
+                    self._inside(event, ACCUMULATIONS[first if before is None else "recorded" if method == "recorded" else "added"])
 
         node.__dict__[method] = run
         if node.hooks is not None:
@@ -364,29 +405,6 @@ class _Arrival(NodeHooks):
 
 
 # -- names ------------------------------------------------------------------------------------------------------------
-
-_names: dict[str, str] = {
-    "cast": "aten::to", "copy": "aten::copy", "assign": "aten::copy", "drawn_from": "aten::bernoulli", "drawn_from_two": "aten::normal",
-    "unique": "aten::_unique2", "cross_entropy_index": "aten::cross_entropy_loss", "layer_norm_over": "aten::native_layer_norm",
-    "group_norm_over": "aten::native_group_norm", "transform": "aten::_fft_c2c", "transform_real": "aten::_fft_r2c",
-    "transform_to_real": "aten::_fft_c2r", "unfold_columns": "aten::im2col", "fold_columns": "aten::col2im",
-    "max_pool_windows": "aten::max_pool2d_with_indices",
-    "basic_index": "aten::slice", "basic_scatter": "aten::slice_scatter", "masked_scale": "aten::_masked_scale",
-}  # fmt: skip
-
-
-_STEP, _WORD = re.compile(r"Backward\w*$"), re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
-
-
-def event_name(op: Any) -> str:
-    """``aten::mul``. A variant of an operator is called as its backward step is: ``sum_dim`` is ``aten::sum``."""
-    name = _names.get(op.name)
-    if name is None:
-        known = op.name
-        if not op.places:
-            known = _WORD.sub("_", _STEP.sub("", op.node_name)).lower()
-        name = _names[op.name] = "aten::" + known
-    return name
 
 
 def shown(node: Node) -> str:

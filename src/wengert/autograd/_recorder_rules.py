@@ -13,6 +13,7 @@ import numpy as np
 
 from ..ops.operator import TABLE, Composite
 from ..tensor.spaces import RawSpace
+from ._recorder_names import event_name, product_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,12 +33,14 @@ class WatchedSpace(RawSpace):
         call = super().__getattr__(name)
         op = TABLE[name]
         whole = isinstance(op, Composite) and op.raw is None  # its steps are to be seen
-        step = None if name == "matmul" else step_name(op)
+        step = event_name(op)
+        product = name == "matmul"
 
         def recorded(*args: Any, **kwargs: Any) -> Any:
             if not whole:
                 args, kwargs = tuple(map(bare, args)), {k: bare(v) for k, v in kwargs.items()}
-            return self.watch(self.timed(step or product_name(*args), call, args, kwargs))
+            seen = product_name(np.ndim(args[0]), np.ndim(args[1])) if product else step
+            return self.watch(call(*args, **kwargs) if seen is None else self.timed(seen, call, args, kwargs))
 
         setattr(self, name, recorded)
         return recorded
@@ -97,9 +100,10 @@ class Watched(np.ndarray):
         args = tuple(map(bare, inputs))
         if out is not None:
             kwargs["out"] = tuple(map(bare, out))
-        if method != "__call__" or self.space is None:
+        name = _UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or self.space is None or name is None:
             return getattr(ufunc, method)(*args, **kwargs)
-        answer = self.space.timed("aten::" + _UFUNCS.get(ufunc.__name__, ufunc.__name__), ufunc, args, kwargs)
+        answer = self.space.timed("aten::" + name, ufunc, args, kwargs)
         return self.space.watch(answer) if out is None else out[0]
 
     def swapaxes(self, *axes: Any) -> Any:
@@ -119,34 +123,13 @@ def bare(value: Any) -> Any:
 # -- names ------------------------------------------------------------------------------------------------------------
 
 _UFUNCS = {
-    "multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg", "power": "pow", "float_power": "pow", "conjugate": "conj",
+    "multiply": "mul", "subtract": "sub", "divide": "div", "negative": "neg", "power": "pow", "float_power": "pow", "conjugate": "_conj",
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq", "not_equal": "ne", "floor_divide": "div",
-    "absolute": "abs", "invert": "bitwise_not",
+    "absolute": "abs", "invert": "bitwise_not", "arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
+    "arccosh": "acosh", "arctanh": "atanh", "rint": "round", "fabs": "abs",
+    **{name: name for name in (
+        "add", "matmul", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sign",
+        "square", "reciprocal", "floor", "ceil", "trunc", "maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "isnan",
+        "isinf", "isfinite", "signbit", "copysign", "nextafter", "remainder", "fmod", "heaviside", "logical_and", "logical_or", "logical_not",
+        "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "frexp", "ldexp", "gcd", "lcm", "deg2rad", "rad2deg")},
 }  # fmt: skip
-_STEPS = {
-    "spread": "expand", "relu_grad": "threshold_backward", "softmax_grad": "_softmax_backward_data",
-    "log_softmax_grad": "_log_softmax_backward_data", "layer_norm_grad": "native_layer_norm_backward",
-    "group_norm_grad": "native_group_norm_backward", "batch_norm_grad": "native_batch_norm_backward",
-    "rms_norm_grad": "_fused_rms_norm_backward", "attention_grad": "_scaled_dot_product_flash_attention_for_cpu_backward",
-    "conv_input": "convolution_backward", "conv_weight": "convolution_backward", "nll_spread": "nll_loss_backward",
-    "avg_pool_spread": "avg_pool2d_backward", "diagonal_back": "diagonal_backward", "unfold_back": "unfold_backward",
-    "spread_trace": "trace_backward", "embedding_scatter": "embedding_dense_backward",
-    "pool_scatter": "max_pool2d_with_indices_backward",
-}  # fmt: skip
-_PRODUCTS = {(2, 2): "aten::mm", (2, 1): "aten::mv", (1, 1): "aten::dot", (3, 3): "aten::bmm"}
-
-
-def product_name(a: Any, b: Any) -> str:
-    """PyTorch's name for the product of these."""
-    return _PRODUCTS.get((np.ndim(a), np.ndim(b)), "aten::matmul")
-
-
-def step_name(op: Any) -> str:
-    """PyTorch's name for a step of a rule."""
-    if op.name in _STEPS:
-        return "aten::" + _STEPS[op.name]
-    if isinstance(op, Composite):
-        return "aten::" + (op.name if op.places else op.name.replace("_grad", "_backward"))
-    from ._recorder import event_name
-
-    return event_name(op)

@@ -6,8 +6,8 @@
 ...     with torch.autograd.profiler.record_function("loss"):
 ...         loss = (x * 2).sum()
 ...     loss.backward()
->>> [event.name for event in prof.function_events][:4]
-['loss', 'aten::mul', 'aten::sum', 'autograd::engine::evaluate_function: SumBackward0']
+>>> [event.name for event in prof.function_events][:3]
+['loss', 'aten::mul', 'aten::sum']
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class profile:
     >>> import wengert as torch
     >>> with torch.autograd.profiler.profile(record_shapes=True) as prof:
     ...     y = torch.ones(3, 4) @ torch.ones(4, 2)
-    >>> prof.key_averages(group_by_input_shape=True)[1].input_shapes
-    [[3, 4], [4, 2]]
+    >>> [a.input_shapes for a in prof.key_averages(group_by_input_shape=True) if a.key == "aten::matmul"]
+    [[[3, 4], [4, 2]]]
     """
 
     def __init__(

@@ -102,8 +102,8 @@ class profile:
     ...     for _ in range(4):
     ...         y = torch.ones(2) * 2
     ...         p.step()
-    >>> seen  # the step itself, aten::ones and aten::mul
-    [3]
+    >>> seen  # the step itself, aten::ones with aten::empty and aten::fill_ inside, and aten::mul
+    [5]
     """
 
     def __init__(
