@@ -198,7 +198,7 @@ with warnings.catch_warnings(record=True) as seen:
     with torch.autograd.profiler.profile(profile_memory=True) as prof:
         torch.ones(10) * 2
 assert any("native extension" in str(w.message) for w in seen)
-assert [e.cpu_memory_usage for e in prof.function_events] == [0, 0]
+assert prof.function_events and not any(e.cpu_memory_usage for e in prof.function_events)
 """
     run(code, WENGERT_NATIVE="0")
 

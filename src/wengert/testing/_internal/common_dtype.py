@@ -138,8 +138,8 @@ def get_all_qint_dtypes() -> list[Any]:
 
 
 def all_types_complex_float8_and(*dtypes: Any) -> tuple[Any, ...]:
-    """The floating types (those of 8 bits are not here), the integers, the complex types, and ``dtypes``."""
-    return all_types_and_complex_and(*dtypes)
+    """The floating types, also those of 8 bits, the integers, the complex types, and ``dtypes``."""
+    return all_types_and_complex_and(*float8_types(), *dtypes)
 
 
 def all_mps_types() -> tuple[Any, ...]:
@@ -152,12 +152,14 @@ def all_mps_types_and(*dtypes: Any) -> tuple[Any, ...]:
     return (*all_mps_types(), *dtypes)
 
 
-float8_types = empty_types  # the floating types of 8 bits are not here
+def float8_types() -> tuple[Any, ...]:
+    """The floating types of 8 bits that products take."""
+    return tuple(NAMES[n] for n in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"))
 
 
 def float8_types_and(*dtypes: Any) -> tuple[Any, ...]:
-    """``dtypes``: the floating types of 8 bits are not here."""
-    return dtypes
+    """``float8_types``, and ``dtypes``."""
+    return (*float8_types(), *dtypes)
 
 
 float_to_corresponding_complex_type_map = {NAMES["float32"]: NAMES["complex64"], NAMES["float64"]: NAMES["complex128"]}
