@@ -46,6 +46,7 @@ LIMITS = {
     **dict.fromkeys(("conv", "attention"), _WINDOWS),
     "pooling": Limits(dtypes=(*FLOATS, *HALVES)),
     "vision": Limits(dtypes=(*FLOATS, *HALVES)),
+    "quantize": Limits(special=False),  # an infinite number of steps is cast to an integer, which C++ leaves open
     **dict.fromkeys(("fft", "matmul", "einsum", "norm", "loss", "scan"), _SUMS),
 }
 
