@@ -59,6 +59,8 @@ if TYPE_CHECKING:
         bfloat16,
         cdouble,
         cfloat,
+        chalf,
+        complex32,
         complex64,
         complex128,
         double,

@@ -98,7 +98,7 @@ def fallen_back(run: Callable[[], Any], qualname: str, inputs: list[Any], mutabl
     answer = run()
     for i, value in enumerate(answer if isinstance(answer, tuple) else (answer,)):
         for t in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(t, Tensor) and t._data.dtype.kind in "fcV":
+            if isinstance(t, Tensor) and t._data.dtype.kind in "fcVW":
                 _watch(t, qualname, given, i in mutable)
     return answer
 

@@ -123,8 +123,10 @@ def test_products(torch):
         assert bits(x * x) == bits(eight(torch, name, [n * n for n in NUMBERS]))
         assert (x.view(2, 3) @ x.view(3, 2)).tolist() == (x.view(2, 3).float() @ x.view(3, 2).float()).to(x.dtype).tolist()
         assert torch.abs(x.float().neg().to(x.dtype)).tolist() == NUMBERS
-    x = torch.tensor([300.0], dtype=torch.float8_e4m3fn)
-    assert (x * x).tolist() == [448.0]
+    x = torch.tensor([300.0, 1.0], dtype=torch.float8_e4m3fn)
+    assert (x * x).tolist() == [448.0, 1.0]
+    with pytest.raises(NotImplementedError, match="mul_cpu_reduced_float"):  # which is for numbers, and tensors of one
+        x * x[:1]
 
 
 @pytest.mark.parametrize("name", NAMES)

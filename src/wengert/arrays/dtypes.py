@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 BOOL, INTEGER, FLOAT, COMPLEX = 0, 1, 2, 3
-_CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX, "V": FLOAT}
+_CATEGORY = {"b": BOOL, "u": INTEGER, "i": INTEGER, "f": FLOAT, "c": COMPLEX, "V": FLOAT, "W": COMPLEX}
 
 
 class dtype:
@@ -39,17 +39,19 @@ class dtype:
             _OF_NUMPY[found] = self
             if self in EIGHT:
                 EIGHT_IN_USE[found] = self
+            if self is not bfloat16:
+                RARE_IN_USE[found] = self
         return found
 
     def to_real(self) -> dtype:
         """The real type of this complex type's parts (itself when real)."""
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return {complex32: float16, complex64: float32, complex128: float64}.get(self, self)
 
     def to_complex(self) -> dtype:
         """The complex type whose parts have this type's precision."""
         if self is float64 or self is complex128:
             return complex128
-        return complex64
+        return complex32 if self is float16 or self is complex32 else complex64
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -61,16 +63,22 @@ class dtype:
         return self
 
 
+_NUMPYS = frozenset(("float16", "float32", "float64", "complex64", "complex128", "bool",
+                     *(f"{u}int{n}" for u in ("u", "") for n in (8, 16, 32, 64))))  # fmt: skip
+
+
 def _of_elsewhere(name: str) -> np.dtype:
     if name == "float4_e2m1fn_x2":  # two numbers of four bits in a byte: bytes that nobody can compute with
         return np.dtype("V1")
     import ml_dtypes
 
+    if not hasattr(ml_dtypes, name):
+        raise RuntimeError(f"torch.{name} needs a newer ml_dtypes: pip install -U ml_dtypes")
     return np.dtype(getattr(ml_dtypes, name))
 
 
 def _make(name: str, category: int, itemsize: int, signed: bool = True) -> dtype:
-    return dtype(name, category, itemsize, signed, None if name == "bfloat16" or (itemsize == 1 and category == FLOAT) else np.dtype(name))
+    return dtype(name, category, itemsize, signed, np.dtype(name) if name in _NUMPYS else None)
 
 
 float16 = half = _make("float16", FLOAT, 2)
@@ -82,6 +90,7 @@ float8_e5m2fnuz = _make("float8_e5m2fnuz", FLOAT, 1)
 float8_e8m0fnu = _make("float8_e8m0fnu", FLOAT, 1, False)
 float32 = _make("float32", FLOAT, 4)
 float64 = double = _make("float64", FLOAT, 8)
+complex32 = chalf = _make("complex32", COMPLEX, 4)
 complex64 = cfloat = _make("complex64", COMPLEX, 8)
 complex128 = cdouble = _make("complex128", COMPLEX, 16)
 uint8 = _make("uint8", INTEGER, 1, False)
@@ -96,11 +105,12 @@ bool_ = _make("bool", BOOL, 1, False)
 
 float4_e2m1fn_x2 = _make("float4_e2m1fn_x2", FLOAT, 1)
 EIGHT = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_e2m1fn_x2)  # floating types of eight bits
+RARE_IN_USE: dict[np.dtype, dtype] = {}  # these and complex32: types with which NumPy does not compute as PyTorch does
 EIGHT_IN_USE: dict[np.dtype, dtype] = {}  # those whose NumPy dtype somebody has asked for: nobody pays for the others
 ALL = (float16, bfloat16, float32, float64, complex64, complex128,
-       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *EIGHT)  # fmt: skip
+       uint8, uint16, uint32, uint64, int8, int16, int32, int64, bool_, *EIGHT, complex32)  # fmt: skip
 NAMES = {d.name: d for d in ALL}
-NAMES.update(half=half, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short, int=int32, long=long)
+NAMES.update(half=half, chalf=chalf, float=float32, double=double, cfloat=cfloat, cdouble=cdouble, short=short, int=int32, long=long)
 _OF_NUMPY: dict[np.dtype, dtype] = {d._np: d for d in ALL if d._np is not None}
 _default = float32
 
@@ -160,7 +170,7 @@ def default_float() -> np.dtype:
 
 def default_complex() -> np.dtype:
     """The NumPy dtype of the complex type that belongs to the default floating type."""
-    return C128 if _default is float64 else C64
+    return C128 if _default is float64 else complex32.np if _default is float16 else C64
 
 
 def largest(np_dtype: np.dtype) -> float:
@@ -180,6 +190,8 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
         return a
     if EIGHT_IN_USE and (a in EIGHT_IN_USE or b in EIGHT_IN_USE):
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {_spell(a)} and {_spell(b)}")
+    if "W" in (a.kind, b.kind):
+        return _with_half_complex(a if b.kind == "W" else b)
     ca, cb = category(a), category(b)
     if FLOAT not in (ca, cb) and ((a.kind == "u" and a.itemsize > 1) or (b.kind == "u" and b.itemsize > 1)):
         raise RuntimeError(
@@ -198,13 +210,22 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     return np.promote_types(a, b)
 
 
+def _with_half_complex(other: np.dtype) -> np.dtype:
+    """``promote`` of complex32 and another type."""
+    if category(other) == COMPLEX:
+        return other
+    if category(other) < FLOAT or other.name == "float16":
+        return complex32.np
+    return C128 if other == F64 else C64
+
+
 def _spell(d: np.dtype) -> str:
     return SCALAR_NAMES.get(d.name, d.name)
 
 
 # The names that PyTorch's messages use.
 SCALAR_NAMES = {
-    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
+    "float16": "Half", "bfloat16": "BFloat16", "complex32": "ComplexHalf", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat",
     "complex128": "ComplexDouble", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
     "bool": "Bool", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     **{d.name: d.name.capitalize() for d in EIGHT}, "void8": "Float4_e2m1fn_x2",
@@ -270,7 +291,9 @@ def _combine(high: np.dtype | None, low: np.dtype | None) -> np.dtype | None:
     if cl == COMPLEX > ch:
         if high in EIGHT_IN_USE:
             raise RuntimeError(f"Unknown Complex ScalarType for {_spell(high)}")
-        return low if ch != FLOAT else C128 if high == F64 else C64
+        if ch == FLOAT:
+            return C128 if high == F64 else complex32.np if high.name == "float16" else C64
+        return low
     return promote(high, low) if cl > ch else high
 
 

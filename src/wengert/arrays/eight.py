@@ -1,4 +1,4 @@
-"""Floating-point numbers of eight bits, rounded as PyTorch rounds them.
+"""Floating-point numbers of eight bits, rounded as PyTorch rounds them; and complex numbers of two halves.
 
 The arrays are of ``ml_dtypes``' types. Its conversions agree with PyTorch's except for what is too large, what is no
 number, and ``float8_e8m0fnu``, which keeps the exponent alone; those are decided here.
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import EIGHT_IN_USE
+from .dtypes import C64, EIGHT_IN_USE, RARE_IN_USE
 
 
 def narrowed(a: Any, dtype: np.dtype) -> np.ndarray:
@@ -51,8 +51,13 @@ def converted(a: np.ndarray, dtype: np.dtype) -> np.ndarray:
     >>> converted(np.array([1.0, 1000.0]), float8_e4m3fn.np).astype(float)
     array([  1., 448.])
     """
-    if not EIGHT_IN_USE:
+    if not RARE_IN_USE:
         return a.astype(dtype)
+    if dtype.kind == "W" and a.dtype != dtype:
+        return converted(a, C64).astype(dtype)
+    if a.dtype.kind == "W" and a.dtype != dtype:
+        wide = a.astype(C64)
+        return converted(wide if dtype.kind in "cb" else wide.real, dtype)
     if dtype in EIGHT_IN_USE and a.dtype != dtype:
         return narrowed(a, dtype)
     if a.dtype in EIGHT_IN_USE and a.dtype != dtype:
@@ -60,3 +65,16 @@ def converted(a: np.ndarray, dtype: np.dtype) -> np.ndarray:
             raise NotImplementedError("\"copy_kernel\" not implemented for 'Float4_e2m1fn_x2'")
         return a.astype(np.float32).astype(dtype)
     return a.astype(dtype)
+
+
+_PARTS = np.dtype([("real", np.float16), ("imag", np.float16)])
+
+
+def real_of(a: Any) -> Any:
+    """``a.real``, as a view of complex32 too."""
+    return a.view(_PARTS)["real"] if a.dtype.kind == "W" else a.real
+
+
+def imag_of(a: Any) -> Any:
+    """``a.imag``, as a view of complex32 too."""
+    return a.view(_PARTS)["imag"] if a.dtype.kind == "W" else a.imag

@@ -75,7 +75,7 @@ def refuse_overflow(value: Any, dtype: np.dtype) -> None:
         return
     kind = dtype.kind
     if isinstance(value, complex):
-        if kind in "cb":
+        if kind in "cWb":
             return
         fits, value = value.imag == 0, value.real
     elif isinstance(value, bool) or kind == "b":

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .dtypes import EIGHT_IN_USE
-from .eight import converted
+from .dtypes import RARE_IN_USE
+from .eight import converted, imag_of, real_of
 from .stand_ins import Window
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ class Lazy(Window):
     @property
     def real(self) -> Any:
         """The real parts, as a view."""
-        return seen(self.window.real, False, self.negated)
+        return seen(real_of(self.window), False, self.negated)
 
     @property
     def imag(self) -> Any:
         """The imaginary parts, as a view."""
-        return seen(self.window.imag, False, self.negated is not self.conjugated)
+        return seen(imag_of(self.window), False, self.negated is not self.conjugated)
 
     def __getitem__(self, key: Any) -> Any:
         found = self.window[key]
@@ -157,6 +157,6 @@ def put(target: Any, numbers: Any, where: Any = True) -> None:
     if type(target) is Lazy:
         target, numbers = target.window, target.turn(plain(numbers))
     numbers = plain(numbers)
-    if EIGHT_IN_USE and type(numbers) is np.ndarray and numbers.dtype != target.dtype:
+    if RARE_IN_USE and type(numbers) is np.ndarray and numbers.dtype != target.dtype:
         numbers = converted(numbers, target.dtype)
     np.copyto(target, numbers, casting="unsafe", where=where)

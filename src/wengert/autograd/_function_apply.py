@@ -138,7 +138,7 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
             results.append(o)
             continue
         is_input, is_dirty = id(o) in given, id(o) in dirty
-        if live is None or id(o) in plain or o._data.dtype.kind not in "fcV":
+        if live is None or id(o) in plain or o._data.dtype.kind not in "fcVW":
             r = _without_gradient(o, is_input, is_dirty, m)
         else:
             differentiable += 1
@@ -176,7 +176,7 @@ def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[i
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
                 "inplace must all be outputs of the Function."
             )
-        if live is None or id(t) in plain or t._data.dtype.kind not in "fcV":
+        if live is None or id(t) in plain or t._data.dtype.kind not in "fcVW":
             continue
         if t._edge is None and requires_grad(t):
             if t._is_view():

@@ -460,7 +460,7 @@ def raised(F: Any, x: Any, low: float) -> Any:
 def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
     common = dt.promote(F.dtype_of(x1), F.dtype_of(x2))
-    if common.kind not in "fcV":
+    if common.kind not in "fcVW":
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {dt.scalar_name(common)}")
     x1, x2 = (x if F.dtype_of(x) == common else F.cast(x, common) for x in (x1, x2))
     if tuple(x1.shape) != tuple(x2.shape):  # ``dim`` counts the dimensions of the broadcast shape

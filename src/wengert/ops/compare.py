@@ -66,7 +66,7 @@ def isnan(input: Array):
 
 
 def _bits(ufunc: Any, input: Any, other: Any, name: str) -> Any:
-    if input.dtype.kind in "fcV":
+    if input.dtype.kind in "fcVW":
         raise unsupported(name, input.dtype)
     return ufunc(input, other)
 
@@ -92,7 +92,7 @@ def bitwise_xor(input: Array, other: Array):
 @operator(inplace=True)
 def bitwise_not(input: Array):
     """``~input``: the complement of integers, the opposite of truth values."""
-    if input.dtype.kind in "fcV":
+    if input.dtype.kind in "fcVW":
         raise unsupported("bitwise_not_cpu", input.dtype)
     return np.invert(input)
 
@@ -149,7 +149,7 @@ def isclose(input: Array, other: Array, rtol=1e-05, atol=1e-08, equal_nan=False)
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value}")
     d = input.dtype
     close = input == other
-    if equal_nan and d.kind in "fcV":
+    if equal_nan and d.kind in "fcVW":
         close = close | (np.isnan(input) & np.isnan(other))
     if rtol == 0 and atol == 0:
         return close

@@ -24,7 +24,7 @@ def _join(F: Any, g: Any) -> Any:
 @operator(grad=dict(input=_join), view=True, lazy=True, wirtinger=True, places=("torch",))
 def view_as_real(input: Array):
     """A complex tensor as a real one with a last dimension of 2, in the same memory."""
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     conjugated, negated = lazy.marks(input)
     if conjugated:
@@ -32,7 +32,7 @@ def view_as_real(input: Array):
             "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
             "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
         )
-    part = np.float32 if input.itemsize == 8 else np.float64
+    part = {4: np.float16, 8: np.float32}.get(input.itemsize, np.float64)
     return lazy.seen(lazy.window(input)[..., None].view(part), False, negated)
 
 
@@ -40,7 +40,7 @@ def view_as_real(input: Array):
 def view_as_complex(input: Array):
     """A real tensor with a last dimension of 2 as a complex one, in the same memory."""
     d = input.dtype
-    if d.kind != "f" or d.itemsize < 4:
+    if d.kind != "f" or d.itemsize < 2:
         raise RuntimeError(
             f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {dt.scalar_name(d)}"
         )
@@ -48,7 +48,7 @@ def view_as_complex(input: Array):
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    joined = np.complex64 if d.itemsize == 4 else np.complex128
+    joined = dt.of(d).to_complex().np
     if not input.size:
         return np.empty(input.shape[:-1], joined)
     if input.strides[-1] != d.itemsize:
@@ -97,6 +97,8 @@ def _polar_length(F: Any, g: Any, abs: Any, angle: Any) -> Any:
 def polar(abs: Array, angle: Array):
     """Complex numbers with magnitude ``abs`` and angle ``angle`` (radians), broadcast."""
     check_parts(abs, angle)
+    if abs.dtype.itemsize == 2:
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
     out = np.empty(np.broadcast_shapes(abs.shape, angle.shape), np.complex64 if abs.dtype.itemsize == 4 else np.complex128)
     np.multiply(abs, np.cos(angle), out=out.real)
     np.multiply(abs, np.sin(angle), out=out.imag)

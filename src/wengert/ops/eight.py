@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.dtypes import EIGHT_IN_USE, F32
+from ..arrays.dtypes import C64, EIGHT_IN_USE, F16, F32, RARE_IN_USE
 from ..arrays.eight import converted, narrowed
 from .refusals import unsupported
 
@@ -64,7 +64,7 @@ _KERNELS = {
     "scatter_value": "scatter_gather_scalar_cpu", "sgn": "sign_cpu", "sigmoid": "sigmoid_cpu_reduced_float", "softmax": "softmax_lastdim_kernel_impl",
     "softshrink": "softshrink_check", "unfold_columns": "im2col_out_cpu", "unique_consecutive": "unique", "masked_scale": "bernoulli_scalar_cpu_",
 }  # fmt: skip
-_ONE_NUMBER = {  # by a number, or a tensor without dimensions
+_ONE_NUMBER = {  # by a number, or a tensor of one
     "mul": "mul_cpu_reduced_float", "div": "div_cpu_reduced_float", "floor_divide": "div_floor_cpu_reduced_float",
 }  # fmt: skip
 _QUOTIENTS = {"div": "div_cpu", "floor_divide": "div_floor_cpu"}
@@ -75,7 +75,7 @@ def concerned(op: Operator, raw: dict[str, Any]) -> np.dtype | None:
     for p in op.tensors:
         v = raw[p]
         for a in v if type(v) is list else (v,):
-            if getattr(a, "dtype", None) in EIGHT_IN_USE:
+            if getattr(a, "dtype", None) in RARE_IN_USE:
                 return a.dtype  # type: ignore[no-any-return]
     return None
 
@@ -83,6 +83,8 @@ def concerned(op: Operator, raw: dict[str, Any]) -> np.dtype | None:
 def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | None:
     """The arguments to compute with, in float32, if the operator computes; None if it moves numbers; others are refused."""
     name = op.name
+    if d.kind == "W":
+        return _half_complex(op, raw, d)
     if d.type is np.void and not op.view and name not in _BYTES:
         raise unsupported(_KERNELS.get(name) or {"cast": "copy_kernel", "fill": "fill_cpu"}.get(name, f"{name}_cpu"), d)
     if d.type is np.void and name in ("eq", "ne"):
@@ -106,9 +108,30 @@ def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | No
     return raw | {p: converted(raw[p], F32) for p in op.tensors if raw[p] is not None}
 
 
+_HALF_COMPLEX = frozenset((
+    "add", "sub", "rsub", "mul", "neg", "conj_physical", "isnan", "isinf", "isfinite", "nonzero", "any", "all", "sgn", "linalg_vector_norm",
+    "var", "std", "isclose", "masked_fill", "masked_fill_tensor", "abs", "isreal",
+))  # fmt: skip
+_NEVER_COMPLEX = frozenset(("maximum", "minimum", "fmax", "fmin", "sort"))
+_HALF_COMPLEX_KERNELS = {**dict.fromkeys(("mm", "addmm", "matmul", "linear"), "addmm_impl_cpu_"), "sigmoid": "sigmoid_cpu",
+                         "gather": "scatter_gather_tensor_cpu"}  # fmt: skip
+
+
+def _half_complex(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | None:
+    """``taken`` for complex32."""
+    wide = raw | {p: converted(raw[p], C64) for p in op.tensors if getattr(raw[p], "dtype", None) == d}
+    if op.name in _HALF_COMPLEX:
+        return wide
+    if op.view or op.name in _MOVES:
+        return None
+    if op.name in _NEVER_COMPLEX:  # says so itself
+        op.forward(*(wide[p] for p in op.params))
+    raise unsupported(_HALF_COMPLEX_KERNELS.get(op.name) or _QUOTIENTS.get(op.name) or _KERNELS.get(op.name, f"{op.name}_cpu"), d)
+
+
 def _refused(name: str, arrays: list[Any]) -> str | None:
     """The kernel that is missing; None if there is one."""
-    if name in _ONE_NUMBER and not all(a.ndim for a in arrays):
+    if name in _ONE_NUMBER and any(a.size == 1 for a in (arrays if name == "mul" else arrays[1:])):
         return _ONE_NUMBER[name]
     if name in ("matmul", "linear"):
         a, b = (x.ndim for x in arrays[:2])
@@ -119,5 +142,7 @@ def _refused(name: str, arrays: list[Any]) -> str | None:
 
 
 def given(answer: Any, d: np.dtype) -> Any:
-    """A result in the type of eight bits, unless it was asked for in another."""
+    """A result in the type of eight bits, unless it was asked for in another; of complex32, in it or in the type of its parts."""
+    if d.kind == "W":
+        return converted(answer, d if answer.dtype == C64 else F16) if answer.dtype.kind in "fc" else answer
     return narrowed(answer, d) if answer.dtype == F32 else answer

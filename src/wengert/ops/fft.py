@@ -315,7 +315,7 @@ def stft(
     d = F.dtype_of(input)
     if input.ndim not in (1, 2):
         raise RuntimeError(f"stft(n_fft={n_fft}) : expected a 1D or 2D tensor")
-    if d.kind not in "fcV":
+    if d.kind not in "fcVW":
         raise RuntimeError(f"stft(n_fft={n_fft}) : expected a tensor of floating point or complex values")
     if dt.is_half(d) and (window is None or F.dtype_of(window) == d):
         raise RuntimeError(f"MKL FFT doesn't support tensors of type: {dt.scalar_name(d)}")

@@ -56,7 +56,7 @@ def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
 
 def add_flat(out: Any, places: Any, values: Any) -> Any:
     """Add ``values`` to the contiguous ``out`` at ``places`` of its row-major order, repeated ones too."""
-    if out.dtype.kind in "fcV":
+    if out.dtype.kind in "fcVW":
         wide = wide_type(out.dtype)
         if wide is not None:
             return K.add_at(out.reshape(-1).astype(wide), places.reshape(-1), values.reshape(-1).astype(wide)).astype(out.dtype).reshape(out.shape)

@@ -27,7 +27,7 @@ def add_rows(out: Any, dim: int, index: Any, values: Any) -> Any:
     if dim:
         first = np.ascontiguousarray(np.moveaxis(out, dim, 0))
         return np.ascontiguousarray(np.moveaxis(add_rows(first, 0, index, np.moveaxis(values, dim, 0)), 0, dim))
-    if out.dtype.kind in "fcV":
+    if out.dtype.kind in "fcVW":
         wide = wide_type(out.dtype)
         if wide is not None:
             return K.add_at(out.astype(wide), index, values.astype(wide)).astype(out.dtype)

@@ -127,8 +127,8 @@ def cross(F, input, other, dim=None):
 @composite
 def linalg_vecdot(F, x, y, *, dim=-1):
     """Inner products along ``dim``, with ``x`` conjugated; batches broadcast."""
-    if F.dtype_of(x).kind not in "fcV" or F.dtype_of(y).kind not in "fcV":
-        bad = F.dtype_of(x) if F.dtype_of(x).kind not in "fcV" else F.dtype_of(y)
+    if F.dtype_of(x).kind not in "fcVW" or F.dtype_of(y).kind not in "fcVW":
+        bad = F.dtype_of(x) if F.dtype_of(x).kind not in "fcVW" else F.dtype_of(y)
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {dt.scalar_name(bad)}")
     if F.dtype_of(x) != F.dtype_of(y):
         kinds = [dt.scalar_name(F.dtype_of(a)) for a in (x, y)]
@@ -145,7 +145,7 @@ def linalg_vander(F, x, *, N=None):
     n = x.shape[-1] if N is None else N
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
-    x = x if F.dtype_of(x).kind in "fcV" else F.cast(x, dt.I64)
+    x = x if F.dtype_of(x).kind in "fcVW" else F.cast(x, dt.I64)
     rest = F.cumprod(F.expand(F.unsqueeze(x, -1), (*x.shape, n - 1)), -1)
     return F.cat([F.constant(np.ones((*x.shape, 1), F.dtype_of(rest))), rest], -1)
 
@@ -158,7 +158,7 @@ def vander(F, x, N=None, increasing=False):
     n = x.shape[0] if N is None else N
     if n < 0:
         raise RuntimeError("N must be non-negative.")
-    d = F.dtype_of(x) if F.dtype_of(x).kind in "fcV" else dt.I64
+    d = F.dtype_of(x) if F.dtype_of(x).kind in "fcVW" else dt.I64
     if n < 2:
         return F.constant(np.ones((x.shape[0], n), d))
     out = F.linalg_vander(x, N=n)

@@ -69,7 +69,7 @@ def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=No
     if isinstance(ord, str) or ord is None:
         raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     d = input.dtype
-    if d.kind not in "fcV":
+    if d.kind not in "fcVW":
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dt.scalar_name(d)}")
     if dtype is not None and dtype != d:
         _check_dtype(d, dtype)
@@ -113,7 +113,7 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _check_dtype(d: np.dtype, wanted: np.dtype) -> None:
-    if wanted.kind not in "fcV":
+    if wanted.kind not in "fcVW":
         raise RuntimeError(f"linalg.vector_norm: dtype should be floating point or complex, but got {dt.scalar_name(wanted)}")
     if (d.kind == "c") != (wanted.kind == "c"):
         kind = "complex" if d.kind == "c" else "real"

@@ -42,7 +42,7 @@ def check_matrix(name: str, a: Any, what: str = "A") -> None:
 
 def check_type(name: str, a: Any) -> None:
     d = a.dtype
-    if d.kind not in "fcV":
+    if d.kind not in "fcVW":
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {dt.scalar_name(d)}")
     if d.itemsize == 2:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {dt.scalar_name(d)}")

@@ -237,7 +237,7 @@ def _half_prod(input: Any, axis: Any, keepdim: bool, wide: Any) -> Any:
 
 def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: Any) -> tuple[Any, Any]:
     """``(variance, mean)``; of complex numbers, the variance of the distance from the mean."""
-    if input.dtype.kind not in "fcV":
+    if input.dtype.kind not in "fcVW":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     d, wide = input.dtype, wide_type(input.dtype)
     if wide is not None:

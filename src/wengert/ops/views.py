@@ -8,8 +8,8 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays import lazy, reduce
-from ..arrays.dtypes import OF_TYPES, scalar_name
-from ..arrays.eight import converted
+from ..arrays.dtypes import OF_TYPES, of, scalar_name
+from ..arrays.eight import converted, imag_of, real_of
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.layouts import blank, lay, layout_like
 from .operator import family
@@ -397,7 +397,7 @@ def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=Fa
 @operator(grad=dict(input=lambda F, g: F.conj(g)), view=True, lazy=True, wirtinger=True, places=())
 def conj(input: Array):
     """The complex conjugate, seen in the same memory."""
-    return lazy.conjugate(input) if input.dtype.kind == "c" else input[...]
+    return lazy.conjugate(input) if input.dtype.kind in "cW" else input[...]
 
 
 @operator(grad=dict(input=lambda F, g: F.neg(g)), view=True, lazy=True, places=())
@@ -414,14 +414,14 @@ def _imaginary(F: Any, g: Any) -> Any:
 
 @operator(grad=dict(input=lambda F, g: g), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
 def real(input: Array):
-    return input.real
+    return real_of(input) if type(input) is np.ndarray else input.real
 
 
 @operator(grad=dict(input=_imaginary), view=True, lazy=True, wirtinger=True, places=(), node="SelectBackward0")
 def imag(input: Array):
-    if input.dtype.kind != "c":
+    if input.dtype.kind not in "cW":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return input.imag
+    return imag_of(input) if type(input) is np.ndarray else input.imag
 
 
 @operator(
@@ -430,21 +430,21 @@ def imag(input: Array):
 )
 def complex(real: Array, imag: Array):
     check_parts(real, imag)
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.complex64 if real.dtype.itemsize == 4 else np.complex128)
-    out.real, out.imag = real, imag
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), of(real.dtype).to_complex().np)
+    real_of(out)[...], imag_of(out)[...] = real, imag
     return out
 
 
 def without_imaginary(a: Any) -> Any:
     """The real parts; said once in a process, for the rest is lost."""
     warn_once("Casting complex values to real discards the imaginary part")
-    return a.real
+    return real_of(a)
 
 
 @operator(grad=dict(input=lambda F, g: g), node="ToCopyBackward0", places=(), linear=True)
 def cast(input: Array, dtype):
     """The values in another type; a complex number loses its imaginary part to a real type."""
-    if input.dtype.kind == "c" and dtype.kind not in "cb":
+    if input.dtype.kind in "cW" and dtype.kind not in "cWb":
         input = without_imaginary(input)
     strides, values = layout_like(input, None), K.cast(input, dtype)
     if strides is None:
@@ -482,7 +482,7 @@ def _overwritten(F: Any, g: Any) -> Any:
 def copy(input: Array, src: Array, non_blocking=False):
     src = np.asarray(src)
     if src.dtype != input.dtype:
-        src = without_imaginary(src) if src.dtype.kind == "c" and input.dtype.kind != "c" else src
+        src = without_imaginary(src) if src.dtype.kind in "cW" and input.dtype.kind not in "cW" else src
         src = converted(src, input.dtype)
     if src.shape == input.shape:
         return src

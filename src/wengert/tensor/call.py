@@ -141,7 +141,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if many:
             live = tuple(results)
         else:
-            live = tuple(results[i] for i in op.differentiable if results[i]._data.dtype.kind in "fcV")
+            live = tuple(results[i] for i in op.differentiable if results[i]._data.dtype.kind in "fcVW")
             for name, t in zip(op.outputs, results):
                 values[name] = t._data
         if live:
@@ -387,7 +387,7 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
         from . import shapes
 
         return shapes.forward(op, raw)
-    if dt.EIGHT_IN_USE:
+    if dt.RARE_IN_USE:
         from ..ops import eight
 
         d = eight.concerned(op, raw)
@@ -536,7 +536,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     if META_DEVICE:
         check_devices(op, inputs)
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
-    recording = recording and target._data.dtype.kind in "fcV"  # integers take the values alone
+    recording = recording and target._data.dtype.kind in "fcVW"  # integers take the values alone
     stale = m.grad and not recording and isinstance(target, Tensor_) and requires_grad(target)  # nothing depends on its old values any more
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._data

@@ -330,7 +330,8 @@ METHODS: dict[str, Any] = {
 } | {"type": type_, "_typed_storage": storage}  # fmt: skip
 type_.__name__ = type_.__qualname__ = "type"
 _NAMES = {
-    "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "cfloat": dt.complex64, "cdouble": dt.complex128,
+    "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "chalf": dt.complex32,
+    "cfloat": dt.complex64, "cdouble": dt.complex128,
     "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool_,
 }  # fmt: skip
 METHODS |= {name: _to(name, d) for name, d in _NAMES.items()}

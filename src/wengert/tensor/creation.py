@@ -34,7 +34,7 @@ def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor
     if modes().inference:
         t._vc = INFERENCE_VERSION
     if requires_grad:
-        if array.dtype.kind not in "fcV":
+        if array.dtype.kind not in "fcVW":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         meta_of(t).requires_grad = True
     return t

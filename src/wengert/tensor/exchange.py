@@ -39,13 +39,14 @@ class Exchange(Geometry):
         if self._data.dtype.type is np.void:
             raise NotImplementedError(f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(self._data.dtype)}'")
         value = self._data.item()
-        return float(value) if self._data.dtype.kind == "V" else value
+        return float(value) if self._data.dtype.kind == "V" else complex(value) if self._data.dtype.kind == "W" else value
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers (a number for a 0-d tensor)."""
         if self._data.dtype.type is np.void:
             raise RuntimeError("load_scalar: invalid type")
-        return (self._data.astype(np.float32) if self._data.dtype.kind == "V" else self._data).tolist()
+        kind = self._data.dtype.kind
+        return (self._data.astype(np.float32) if kind == "V" else plain(self._data).astype(np.complex64) if kind == "W" else self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The array itself: memory is shared. ``force=True`` detaches first.
@@ -57,7 +58,7 @@ class Exchange(Geometry):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.is_meta:
             raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
-        if self._data.dtype.kind == "V" or self._data.dtype in dt.EIGHT_IN_USE:
+        if self._data.dtype.kind == "V" or self._data.dtype in dt.RARE_IN_USE:
             raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._data.dtype)}")
         found = plain(self._data)
         if type(self._data) is Lazy and not force:
@@ -97,10 +98,10 @@ class Exchange(Geometry):
 
     def __float__(self) -> float:
         self._warn_of_scalar()
-        return self._scalar("double").real if self._data.dtype.kind == "c" else float(self._scalar("double"))
+        return self._scalar("double").real if self._data.dtype.kind in "cW" else float(self._scalar("double"))
 
     def __int__(self) -> int:
-        return int(self._scalar("int64_t").real) if self._data.dtype.kind == "c" else int(self._scalar("int64_t"))
+        return int(self._scalar("int64_t").real) if self._data.dtype.kind in "cW" else int(self._scalar("int64_t"))
 
     def __complex__(self) -> complex:
         self._warn_of_scalar()

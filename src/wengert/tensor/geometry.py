@@ -139,7 +139,7 @@ class Geometry(Methods):
         return self._data.dtype.kind in "fV"
 
     def is_complex(self) -> bool:
-        return self._data.dtype.kind == "c"
+        return self._data.dtype.kind in "cW"
 
     def is_signed(self) -> bool:
         return self.dtype.is_signed

@@ -268,6 +268,8 @@ def values_text(array: np.ndarray, indent: int, options: dict[str, Any] | None =
     summarised = array.size > options["threshold"]
     edge = options["edgeitems"] if summarised else inf
     powers = array.dtype.name == "float8_e8m0fnu"
+    if array.dtype.kind == "W":
+        array = array.astype(np.complex64)
     if array.dtype.kind not in "biufc":  # bfloat16 and other types of ml_dtypes: their values are exact in float32
         array = (array if array.dtype.type is not np.void else array.view(np.uint8)).astype(np.float32)
     seen = _edges(array, edge) if summarised else array

@@ -30,7 +30,7 @@ def _numbers(name: str, **given: Any) -> list[Any]:
 
 
 def _counted(name: str, d: np.dtype) -> None:
-    if d.kind in "bc" or d in dt.EIGHT_IN_USE:
+    if d.kind in "bc" or d in dt.RARE_IN_USE:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
 
 
@@ -127,7 +127,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
         raise RuntimeError("number of steps must be non-negative")
     natural = dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.default_float()
     d = out_type(out, dtype, natural)
-    if d.kind == "b" or d in dt.EIGHT_IN_USE:
+    if d.kind == "b" or d in dt.RARE_IN_USE:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
     wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iu" else np.float32
     if d.kind in "iu" and base is None and steps > 1:

@@ -88,7 +88,7 @@ class OpNode(Node):
             tensor = self._unpacked(array, name, index)
             if space.raw:
                 return plain(tensor._data)
-            return None if name in self.op.aux and tensor._data.dtype.kind in "fcV" and _rather_computed() else tensor
+            return None if name in self.op.aux and tensor._data.dtype.kind in "fcVW" and _rather_computed() else tensor
         return array if space.raw else self._rebuild(name, array, counter, index)
 
     def _edge_to(self, name: str, index: int = 0) -> Any:
@@ -111,7 +111,7 @@ class OpNode(Node):
                 return array
             array = np.asarray(array)
         if name in self.op.aux:
-            return None if array.dtype.kind in "fcV" and (not modes().dispatch or _rather_computed()) else RAW.wrap(array)
+            return None if array.dtype.kind in "fcVW" and (not modes().dispatch or _rather_computed()) else RAW.wrap(array)
         edge = self._edge_to(name, index)
         variable = getattr(edge[0], "variable", None) if edge is not None else None
         if variable is not None and variable._data is array:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.eight import real_of
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, plain
 from ..arrays.reduce import sum_to
@@ -103,8 +104,8 @@ class RawSpace:
         if g.shape != shape:
             g = sum_to(g, shape)
         if g.dtype != dtype:
-            if g.dtype.kind == "c" and dtype.kind != "c":
-                g = g.real
+            if g.dtype.kind in "cW" and dtype.kind not in "cW":
+                g = real_of(g)
             return K.cast(np.asarray(g), dtype)
         return np.asarray(g)
 
@@ -158,7 +159,7 @@ class RawSpace:
 
     @staticmethod
     def is_complex(x: Any) -> bool:
-        return x.dtype.kind == "c"
+        return x.dtype.kind in "cW"
 
     @staticmethod
     def every(x: Any) -> bool:
@@ -190,7 +191,7 @@ class RecordedSpace:
         if g._data.shape != shape:
             g = self.sum_to(g, shape)
         if g._data.dtype != dtype:
-            if g._data.dtype.kind == "c" and dtype.kind != "c":
+            if g._data.dtype.kind in "cW" and dtype.kind not in "cW":
                 g = self.real(g)
             g = self.cast(g, dtype)
         return g
@@ -245,7 +246,7 @@ class RecordedSpace:
 
     @staticmethod
     def is_complex(x: Any) -> bool:
-        return x._data.dtype.kind == "c"
+        return x._data.dtype.kind in "cW"
 
     @staticmethod
     def every(x: Any) -> bool:

@@ -251,7 +251,7 @@ def _recorded(op: Any) -> Callable[..., Any]:
         t = RAW.wrap(op.forward(*positional(op, raw)))
         if m.inference:
             t._vc = INFERENCE_VERSION
-        elif m.grad and t._data.dtype.kind in "fcV":
+        elif m.grad and t._data.dtype.kind in "fcVW":
             node = record(op, inputs, raw, (t,), m)
             if node is not None:
                 t._edge = (node, 0)

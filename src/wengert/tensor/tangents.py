@@ -256,7 +256,7 @@ class Level:
                 continue
             if not hasattr(t, "_data"):
                 raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
-            if not hasattr(o, "_data") or id(raw) in plain or o._data.dtype.kind not in "fcV":
+            if not hasattr(o, "_data") or id(raw) in plain or o._data.dtype.kind not in "fcVW":
                 raise RuntimeError(
                     f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a differentiable Tensor."
                     "You should return None at that position instead."
@@ -279,7 +279,7 @@ class Level:
     @staticmethod
     def _zeros_for(x: Any) -> Tensor | None:
         """The tangent, for ``jvp``, of an argument that carries none; None for what cannot carry any."""
-        return _zeros(x) if hasattr(x, "_data") and x._data.dtype.kind in "fcV" else None
+        return _zeros(x) if hasattr(x, "_data") and x._data.dtype.kind in "fcVW" else None
 
     def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """A linear operator's tangent: the operator of the tangents."""
@@ -517,7 +517,7 @@ def _differentiable(op: Operator, answer: Any) -> list[Any]:
     if op.outputs is ...:
         return list(answer)
     rows = answer if isinstance(answer, tuple) else (answer,)
-    return [rows[i] for i in op.differentiable if rows[i]._data.dtype.kind in "fcV"]
+    return [rows[i] for i in op.differentiable if rows[i]._data.dtype.kind in "fcVW"]
 
 
 def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], versions: list[int | None]) -> None:

@@ -117,7 +117,7 @@ class Tensor(Exchange):
             raise RuntimeError("requires_grad must be a bool")
         if value and self._edge is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        if value and self._data.dtype.kind not in "fcV":
+        if value and self._data.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         self._require(value)
 
@@ -145,7 +145,7 @@ class Tensor(Exchange):
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad:
-            if self._data.dtype.kind not in "fcV":
+            if self._data.dtype.kind not in "fcVW":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self._vc is INFERENCE_VERSION and not modes().inference:
                 raise RuntimeError(
@@ -280,7 +280,7 @@ class Tensor(Exchange):
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-        if requires_grad(self) and new._data.dtype.kind not in "fcV":
+        if requires_grad(self) and new._data.dtype.kind not in "fcVW":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if new.is_sparse is not self.is_sparse:
             raise RuntimeError(

@@ -213,11 +213,11 @@ class finfo:
 
             info: Any = ml_dtypes.finfo(d.np)
         else:
-            info = np.finfo(d.np)
+            info = np.finfo(d.to_real().np)
         self.dtype, self.bits = d.to_real().name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
-        self.resolution = float(info.resolution)
+        self.resolution = float(str(info.resolution))  # the decimal number, not what rounding makes of it
         if d in dt.EIGHT:  # no decimal digit survives; and one eps is PyTorch's own
             self.resolution, self.eps = 1.0, 0.125 if d is dt.float8_e5m2fnuz else self.eps
 

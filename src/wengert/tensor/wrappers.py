@@ -39,7 +39,7 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
     if policy not in (None, "sizes", "strides"):
         raise RuntimeError(f"dispatch_sizes_strides_policy must be 'sizes' or 'strides', not {policy!r}")
     kind = dt.default_float() if dtype is None else dtype.np
-    if kind.kind not in "fcV" and requires_grad:
+    if kind.kind not in "fcVW" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     steps = None if strides is None else tuple(int(s) for s in strides)
     made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]

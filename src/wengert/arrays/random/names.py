@@ -43,7 +43,7 @@ class Kind:
             self.least, self.greatest = 0, 1
 
 
-_PARTS: dict[str, np.dtype] = {"complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
+_PARTS: dict[str, np.dtype] = {"complex32": np.dtype(np.float16), "complex64": np.dtype(np.float32), "complex128": np.dtype(np.float64)}
 _TITLES = {
     "bool": ("Bool", "bool", 0),
     "uint8": ("Byte", "unsigned char", 0),
@@ -59,6 +59,7 @@ _TITLES = {
     **{d.name: (d.name.capitalize(), f"c10::{d.name.capitalize()}", 0) for d in EIGHT},  # of which there are no random numbers
     "float32": ("Float", "float", 24),
     "float64": ("Double", "double", 53),
+    "complex32": ("ComplexHalf", "c10::complex<c10::Half>", 0),
     "complex64": ("ComplexFloat", "c10::complex<float>", 0),
     "complex128": ("ComplexDouble", "c10::complex<double>", 0),
 }

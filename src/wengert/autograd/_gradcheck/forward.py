@@ -78,7 +78,7 @@ def jvp(problem: Problem, tangents: Sequence[Any]) -> list[np.ndarray]:
     for nr, (primal, tangent) in enumerate(_unpacked(problem, dict(zip(problem.where, tangents)))):
         shape, dtype = problem.shapes[nr]
         if tangent is None:
-            answer.append(np.zeros(int(np.prod(shape)), dtype if dtype.kind in "fcV" else "f8"))
+            answer.append(np.zeros(int(np.prod(shape)), dtype if dtype.kind in "fcVW" else "f8"))
             continue
         if problem.dtypes and primal.is_complex() != tangent.is_complex():
             raise GradcheckError("Forward AD gradient has dtype mismatch.")

@@ -178,12 +178,12 @@ class Problem:
             above = self.values(move.place)
         with move.by(-self.eps):
             below = self.values(move.place)
-        return [np.subtract(a, b, dtype=None if a.dtype.kind in "fcV" else "f8") / (2 * self.eps) for a, b in zip(above, below)]
+        return [np.subtract(a, b, dtype=None if a.dtype.kind in "fcVW" else "f8") / (2 * self.eps) for a, b in zip(above, below)]
 
     def numerical(self, x: Tensor, unit: Any = 1) -> list[np.ndarray]:
         """For every output, what moving each element of ``x`` by ``unit`` does: ``(elements of x, elements of the output)``."""
         tables = [
-            np.zeros((x.numel(), int(np.prod(shape))), dtype if dtype.kind in "fcV" else "f8") for shape, dtype in self.shapes
+            np.zeros((x.numel(), int(np.prod(shape))), dtype if dtype.kind in "fcVW" else "f8") for shape, dtype in self.shapes
         ]
         for move in moves(x, unit):
             k = int(np.ravel_multi_index(move.place, x._data.shape)) if move.place else 0

@@ -82,7 +82,7 @@ def ghost(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     """A read-only array of this shape and type over one element: NaN where the type has it, else 0."""
     memory = _NAN.get(dtype)
     if memory is None:
-        memory = _NAN[dtype] = np.full((), np.nan if dtype.kind in "fcV" else 0).astype(dtype).tobytes()
+        memory = _NAN[dtype] = np.full((), np.nan if dtype.kind in "fcVW" else 0).astype(dtype).tobytes()
     return np.ndarray(shape, dtype, memory, 0, (0,) * len(shape))
 
 
