@@ -155,7 +155,19 @@ def _one(x: Any, n: Any, dim: int) -> tuple[tuple[int, ...], list[int]]:
     if x.ndim == 0:
         raise no_dimensions(dim)
     d = axis(dim, x.ndim)
-    return (d,), [x.shape[d] if n is None or n == -1 else n]
+    if n == -1:
+        raise RuntimeError("Invalid number of data points (-1) specified")
+    return (d,), [x.shape[d] if n is None else n]
+
+
+def _check(name: str, norm: Any, kind: str, **given: Any) -> None:
+    """Arguments of PyTorch's types: whole numbers, or (``kind``) rows of them."""
+    if norm is not None and not isinstance(norm, str):
+        given["norm"], kind = norm, "str"
+    for what, value in given.items():
+        row = [value] if kind == "int" or not isinstance(value, (list, tuple)) else value
+        if what == "norm" or not all(hasattr(v, "__index__") for v in row):
+            raise TypeError(f"fft_{name}(): argument '{what}' must be {kind}, not {type(value).__name__}")
 
 
 @operator(grad=dict(input=lambda F, g: F.conj_now(g)), wirtinger=True, pointwise=True, node="ConjBackward0", places=())
@@ -175,9 +187,12 @@ def _complex(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forwar
 def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool) -> Any:
     """Real to half complex."""
     if F.is_complex(x):
-        raise RuntimeError(f"{name} expects a real input tensor, but got {dt.scalar_name(F.dtype_of(x))}")
+        several, kind = name[-1] in "2n", dt.scalar_name(F.dtype_of(x))
+        if several and not forward:
+            raise RuntimeError(f"Only supports floating-point dtypes, but found: {kind}")
+        raise RuntimeError(f"{name.replace('2', 'n')} expects a real{'-valued' if several else ''} input tensor, but got {kind}")
     if not dims:
-        raise RuntimeError(f"{name} must transform at least one axis")
+        raise RuntimeError(f"{name.replace('2', 'n')} must transform at least one axis")
     scale = _scale(norm, forward)
     x = _resized(F, _floating(F, x), dims, sizes)
     if forward:
@@ -189,7 +204,7 @@ def _half(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
 def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: bool, given: bool) -> Any:
     """Half complex to real; ``given``: the last size is the real one, otherwise it is that of the input."""
     if not dims:
-        raise RuntimeError(f"{name} must transform at least one axis")
+        raise RuntimeError(f"{name.replace('2', 'n')} must transform at least one axis")
     scale = _scale(norm, forward)
     size = sizes[-1] if given else 2 * (sizes[-1] - 1)
     if size < 1:
@@ -205,17 +220,24 @@ def _real(F: Any, name: str, x: Any, dims: Any, sizes: Any, norm: Any, forward: 
 # -- torch.fft --------------------------------------------------------------------------------------------------------
 
 
+def _last(sizes: Any) -> list[Any]:
+    return list(sizes)[-1:] if isinstance(sizes, (list, tuple)) else [sizes]
+
+
 def _forms(name: str, run: Any, text: str) -> None:
     """The forms of one transform: over one dimension, two, and any number of them."""
 
     def single(F, input, n=None, dim=-1, norm=None):
-        return run(F, name, input, *_one(input, n, dim), norm, n is not None and n != -1)
+        _check(name, norm, "int", dim=dim, **({} if n is None else {"n": n}))
+        return run(F, name, input, *_one(input, n, dim), norm, n is not None)
 
     def double(F, input, s=None, dim=(-2, -1), norm=None):
-        return run(F, name + "2", input, *_dims(input, s, dim), norm, s is not None and s[-1] != -1)
+        _check(name + "2", norm, "tuple of ints", dim=dim, **({} if s is None else {"s": s}))
+        return run(F, name + "2", input, *_dims(input, s, dim), norm, s is not None and _last(s) != [-1])
 
     def several(F, input, s=None, dim=None, norm=None):
-        return run(F, name + "n", input, *_dims(input, s, dim), norm, s is not None and list(s)[-1:] != [-1])
+        _check(name + "n", norm, "tuple of ints", **{k: v for k, v in (("s", s), ("dim", dim)) if v is not None})
+        return run(F, name + "n", input, *_dims(input, s, dim), norm, s is not None and _last(s) != [-1])
 
     single.__doc__ = f"{text} along ``dim``, cut or padded with zeros to ``n`` first. ``norm``: \"forward\", \"backward\", \"ortho\"."
     double.__doc__ = f"{text} over two dimensions, cut or padded with zeros to the sizes ``s`` first."
@@ -232,8 +254,16 @@ _forms("hfft", lambda F, name, x, d, s, norm, given: _real(F, name, x, d, s, nor
 _forms("ihfft", lambda F, name, x, d, s, norm, given: _half(F, name, x, d, s, norm, False), "The inverse of ``hfft``")
 
 
-def _frequencies(F: Any, values: Any, dtype: Any, requires_grad: bool) -> Any:
+def _frequencies(F: Any, name: str, n: Any, values: Any, dtype: Any, requires_grad: bool) -> Any:
+    if not hasattr(n, "__index__"):
+        raise TypeError(f"fft_{name}(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    if n < 0 and name == "fftfreq":
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     d = dt.default_float() if dtype is None else dtype.np if isinstance(dtype, dt.dtype) else dtype
+    if d.kind in "biu":
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if d.kind == "c":
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dt.scalar_name(d)}'")
     t = F.constant(values.astype(d))
     return t._require() if requires_grad else t
 
@@ -247,20 +277,20 @@ def fft_fftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_g
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     k = np.arange(n)
-    return _frequencies(F, np.where(k < (n + 1) // 2, k, k - n) / (n * d or 1), dtype, requires_grad)
+    return _frequencies(F, "fftfreq", n, np.where(k < (n + 1) // 2, k, k - n) / (n * d or 1), dtype, requires_grad)
 
 
 @composite
 def fft_rfftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of the ``n // 2 + 1`` results of ``rfft`` for ``n`` samples ``d`` apart."""
-    return _frequencies(F, np.arange(n // 2 + 1) / (n * d or 1), dtype, requires_grad)
+    return _frequencies(F, "rfftfreq", n, np.arange(n // 2 + 1) / (n * d or 1), dtype, requires_grad)
 
 
 def _shifted(F: Any, x: Any, dim: Any, sign: int) -> Any:
     dims = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if not dims:
         raise RuntimeError("`shifts` required")
-    return F.roll(x, tuple(sign * (x.shape[d] // 2) for d in dims), dims)
+    return F.roll(x, tuple(sign * (x.shape[axis(d, x.ndim)] // 2) for d in dims), dims)
 
 
 @composite

@@ -105,10 +105,12 @@ def cumprod(input: Array, dim, *, dtype=None):
 
 def _running(name: str, text: str) -> None:
     @operator(
-        grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape)),
+        grad=dict(input=lambda F, g, indices, input_shape, dim: F.scattered(g, dim, indices, input_shape) if 0 not in input_shape else g),
         outputs=("values", "indices"), nondifferentiable=("indices",), name=name,
     )
     def extreme(input: Array, dim):
+        if not input.size:  # then any dimension will do
+            return input.copy(), np.zeros(input.shape, np.int64)
         d = axis(dim, input.ndim)
         if not input.ndim:
             return input.copy(), np.zeros((), np.int64)

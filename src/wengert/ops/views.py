@@ -499,9 +499,11 @@ def copy(input: Array, src: Array, non_blocking=False):
 
 
 def _single(value: Any, d: Any) -> Any:
-    value = np.asarray(value)
+    of_tensor, value = isinstance(value, np.ndarray), np.asarray(value)
     if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    if of_tensor:  # whose value is copied, with what is lost in it
+        return converted(value.real if value.dtype.kind == "c" and d.kind != "c" else value, d)
     refuse_overflow(value.item(), d)
     return converted(value, d)
 
