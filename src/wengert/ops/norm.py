@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from .operator import family
 from .refusals import unsupported
@@ -196,6 +197,8 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
         mean, var = K.channel_moments(input)
         moments[:] = (mean, var)
         rstd = 1 / np.sqrt(var + var.dtype.type(eps))
+        if dt.is_half(input.dtype) and (weight is None or weight.dtype == input.dtype):  # PyTorch keeps them in it
+            mean, rstd = (K.cast(K.cast(v, input.dtype), v.dtype) for v in (mean, rstd))
     else:
         mean, rstd = fixed.arrays
     scale = rstd if weight is None else rstd * weight

@@ -471,7 +471,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in given):
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
-        mean, var = running_mean._data, running_var._data
+        mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (running_mean._data, running_var._data))
         fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
     moments: list[Any] = []
     out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments)
