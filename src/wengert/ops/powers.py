@@ -63,7 +63,7 @@ def _power(a: Any, b: Any) -> Any:
             return K.cube(a)
         size = K.absolute(a) ** b
         return K.copysign(size, a) if b % 2 else size
-    if a.dtype.kind == "V" and type(b) in (int, float) and b in (3, -2, -0.5):  # each step is rounded, in PyTorch
+    if type(b) in (int, float) and b in (3, -2, -0.5) and a.dtype.kind == "V":  # each step is rounded, in PyTorch
         return a * a * a if b == 3 else np.ones((), a.dtype) / (a * a) if b == -2 else K.cast(1 / np.sqrt(K.cast(a, np.dtype(np.float32))), a.dtype)
     return python.pow(a, b)
 
