@@ -794,3 +794,13 @@ def test_several_roots_have_a_row(torch):
         torch.autograd.backward([a, b], [torch.ones(3), torch.ones(3)])
     step = the(prof.function_events, "autograd::engine::evaluate_function: torch::autograd::GraphRoot")
     assert names(step.cpu_children) == ["torch::autograd::GraphRoot"]
+
+
+def test_the_working_step_has_the_arguments(torch):
+    x = torch.ones(3, 4)
+    with torch.autograd.profiler.profile(record_shapes=True) as prof:
+        x @ x.t()
+    assert the(prof.function_events, "aten::mm").input_shapes == [[3, 4], [4, 3]]
+    assert the(prof.function_events, "aten::matmul").overload_name == ""
+    with pytest.raises(AssertionError, match="No valid profiler activities found"):
+        torch.profiler.profile(activities=[])

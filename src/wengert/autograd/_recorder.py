@@ -155,7 +155,7 @@ class Recorder:
             step.start, step.end, step.stack, step.thread, step.thread_at_end = start, end, event.stack, event.thread, event.thread_at_end
             step.allocated = event.allocated
             if works:
-                step.bytes = around.bytes
+                step.bytes, step.inputs = around.bytes, around.inputs
                 if name in _COUNTED:
                     step.flops, event.flops = event.flops, 0
             self.events.append(step)

@@ -196,6 +196,7 @@ def _events(recorder: Recorder) -> list[FunctionEvent]:
                 e.thread,
                 (e.start - begin) / 1000,
                 (stop - begin) / 1000,
+                overload_name="",
                 fwd_thread=e.fwd_thread,
                 input_shapes=shapes,
                 stack=_lines(e, lines),
