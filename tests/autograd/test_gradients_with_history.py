@@ -145,3 +145,16 @@ def test_variance_without_degrees_of_freedom(torch):
     assert g.tolist() == [1.0, -1.0] and g.requires_grad
     _, g = gradient(torch, lambda x: x.var(correction=0), 0.7)
     assert g.item() == 0 and g.requires_grad
+
+
+def test_a_gradient_through_a_write_in_place_has_pytorchs_history(torch):
+    x = torch.ones(1, 3, 4, 4, requires_grad=True)
+    y = torch.nn.functional.threshold((x + 1).view_as(x), 0.0, 0.0, True)
+    (g,) = torch.autograd.grad(torch.sigmoid(y), x, torch.ones_like(x), create_graph=True)
+    penalty = g.sum()
+    penalty.backward()
+    node = penalty.grad_fn.next_functions[0][0]
+    assert node.name() == "torch::autograd::CopySlices"
+    assert [n.name() for n, _ in node.next_functions] == ["torch::autograd::CopyBackwards", "ThresholdBackwardBackward0"]
+    s = torch.sigmoid(torch.tensor(2.0))
+    assert torch.allclose(x.grad, (s * (1 - s) * (1 - 2 * s)).expand_as(x))

@@ -276,7 +276,12 @@ def _above(g: Any, x: Any, threshold: Any) -> Any:
     return g * ~(x <= threshold)
 
 
-@operator(grad=dict(input=lambda F, g, input, threshold: F.pieces(g, input, _above, (threshold,))), inplace=True,
+@composite(raw=_above, node="ThresholdBackwardBackward0", **_hidden)
+def threshold_grad(F, g, x, threshold):
+    return F.pieces(g, x, _above, (threshold,))
+
+
+@operator(grad=dict(input=lambda F, g, input, threshold: F.threshold_grad(g, input, threshold)), inplace=True,
           places=("torch",), inplace_node="ThresholdBackward1")
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""

@@ -537,12 +537,30 @@ class CopySlices(Node):
             else:
                 part.copy_(mine.broadcast_to(part.shape))
             return (whole, *grads[: self.at], *grads[self.at + 1 :])
+        m = modes()
+        plain = type(g) is type(g)._plain_class and not (m.levels or m.dispatch or (g._meta and g._meta.tangents))
+        if plain and self.place[2] >= 0 and _end(self.place) <= _end(self.layout):
+            return self._written(g)
         move, base, seen = RECORDED.through_memory, *(_in_elements(x, g._data.itemsize, self.place[2]) for x in (self.layout, self.place))
         grads = self.fn.recorded(move(g, base, seen, base))
         mine = grads[self.at]
         back = None if mine is None else move(RECORDED.conform(mine, seen[0], self.dtype), seen, base, base)
         written = RAW.through_memory(np.ones(seen[0], np.float32), seen, base, base) != 0
         whole = RECORDED.where(RECORDED.constant(written), g.new_zeros(()) if back is None else back, g)
+        return (whole, *grads[: self.at], *grads[self.at + 1 :])
+
+    def _written(self, g: Any) -> Any:
+        """The gradients by a write in place of their own, whose history is PyTorch's too."""
+        base, seen = (_in_elements(x, g._data.itemsize, min(0, self.place[2])) for x in (self.layout, self.place))  # type: ignore[index]
+        whole = g.new_empty_strided(base[0], base[1])
+        whole.copy_(g)
+        part = whole.as_strided(*seen)
+        grads = self.fn.recorded(part.clone())
+        if grads[self.at] is None:
+            part.zero_()
+        else:
+            mine = grads[self.at]
+            part.copy_(mine if mine.shape == part.shape else mine.broadcast_to(part.shape))
         return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
     def partial(self, g: Any, needs: Any) -> Any:
@@ -558,6 +576,12 @@ class CopySlices(Node):
             from .record import freed
 
             freed(self)
+
+
+def _end(layout: tuple[Any, ...]) -> int:
+    """How far a tensor of this layout reaches in memory."""
+    shape, strides, offset = layout
+    return -1 if 0 in shape else offset + sum((n - 1) * s for n, s in zip(shape, strides))
 
 
 def _in_elements(layout: tuple[Any, ...], item: int, least: int) -> tuple[Any, ...]:
