@@ -32,3 +32,17 @@ def test_refused(torch, reduce, text):
     sparse = importlib.import_module(f"{torch.__name__}.sparse")
     with pytest.raises(RuntimeError, match=text):
         sparse.mm(torch.tensor(ROWS).to_sparse_csr(), torch.tensor(DENSE), reduce)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("there", ["to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"])
+@pytest.mark.parametrize("here", ["to_dense", "to_sparse", "to_sparse_csr", "to_sparse_csc"])
+def test_the_gradient_of_a_conversion_has_the_layout_of_its_input(torch, here, there):
+    blocks = ((2,), (2,)) if there in ("to_sparse_bsr", "to_sparse_bsc") else ((), ())
+    if blocks[0] and here in ("to_sparse_csr", "to_sparse_csc"):
+        pytest.skip("PyTorch has no way back")
+    x = getattr(torch.rand(4, 4) + 1, here)().requires_grad_()
+    seed = torch.rand(4, 4) + 1
+    (g,) = torch.autograd.grad(getattr(x, there)(*blocks[0]), x, getattr(seed, there)(*blocks[1]))
+    assert g.layout == x.layout
+    assert torch.equal(g.to_dense(), seed)

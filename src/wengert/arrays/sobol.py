@@ -2,7 +2,7 @@
 
 The direction numbers are those of S. Joe and F. Y. Kuo, "Constructing Sobol' sequences with better two-dimensional projections",
 SIAM J. Sci. Comput. 30 (2008), for 21201 dimensions; ``joe_kuo.bin`` holds them (``tools/joe_kuo.py`` says how). The numbers are
-copyright (c) 2008, Frances Y. Kuo and Stephen Joe, under the BSD licence of three clauses.
+copyright (c) 2008, Frances Y. Kuo and Stephen Joe, under the BSD licence in ``LICENSE-joe-kuo``.
 """
 
 from __future__ import annotations

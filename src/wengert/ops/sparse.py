@@ -39,6 +39,12 @@ def sparse_taken(input: Array, indices: Array):
     return taken(input, indices)
 
 
+@operator(grad=dict(input=lambda F, g, indices, input_shape: F.sparse_made(g, indices, input_shape, False)))
+def sparse_rearranged(input: Array, indices: Array):
+    """``sparse_taken`` of a sparse array, whose gradient is sparse too."""
+    return taken(input, indices)
+
+
 def _values_gradient(F: Any, g: Any, indices: Any, first: Any, coalesced: bool, input_shape: Any) -> Any:
     """Entries of one place share their gradient, which belongs to the place: it is given once."""
     if first is None:

@@ -275,7 +275,8 @@ def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = 
         )
     pattern = pressed(coo._data, name, block)
     label = f"ToSparse{_SPELLED[name][6:]}Backward0"
-    return compressed_made(S.sparse_taken(coo, wrap(pattern.indices)), pattern, label)
+    take = S.sparse_taken if source == "Strided" else S.sparse_rearranged
+    return compressed_made(take(coo, wrap(pattern.indices)), pattern, label)
 
 
 def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any, wants: bool, check: bool) -> Any:

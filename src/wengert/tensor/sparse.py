@@ -262,6 +262,7 @@ def _recorded(op: Any) -> Callable[..., Any]:
 
 
 sparse_made, sparse_taken = _recorded(declared.sparse_made), _recorded(declared.sparse_taken)
+sparse_rearranged = _recorded(declared.sparse_rearranged)
 sparse_values, sparse_dense = _recorded(declared.sparse_values), _recorded(declared.sparse_dense)
 sparse_found, sparse_product = _recorded(declared.sparse_found), _recorded(declared.sparse_product)
 sparse_look_up, sparse_scattered = _recorded(declared.sparse_look_up), _recorded(declared.sparse_scattered)
