@@ -284,3 +284,17 @@ def test_whole_models():
 def allowing(kinds, model):
     with serialization.safe_globals(kinds):
         return again(model)
+
+
+def test_an_activation_that_a_layer_holds_is_named_but_never_called():
+    layer = torch.nn.TransformerEncoderLayer(4, 2, 8, activation="gelu")
+    assert again(layer, weights_only=False).activation is torch.nn.functional.gelu
+    with pytest.raises(pickle.UnpicklingError):
+        again(layer)
+
+    class Calls:
+        def __reduce__(self):
+            return torch.nn.functional.relu, (torch.ones(1),)
+
+    with pytest.raises(pickle.UnpicklingError):
+        again(Calls(), weights_only=False)

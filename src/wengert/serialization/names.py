@@ -101,6 +101,14 @@ def own_class(module: str, name: str) -> type | None:
     return found if isinstance(found, type) and issubclass(found, Module) and "." not in name else None
 
 
+def own_function(module: str, name: str) -> Any:
+    """The function of ``nn.functional`` that PyTorch knows as ``module.name``: an activation that a layer holds; None if there is none."""
+    if module not in ("torch.nn.functional", "torch._C._nn") or name.startswith("_"):
+        return None
+    found = _ours("wengert.nn.functional", name)
+    return found if callable(found) and not isinstance(found, type) else None
+
+
 def _ours(module: str, name: str) -> Any:
     """An object of this package, by the module and the name under which it was defined."""
     from importlib import import_module

@@ -13,7 +13,7 @@ from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
 from ..tensor.tensor import Parameter, Tensor
-from .names import BLOCKED, allowed_by_user, known, own_class
+from .names import BLOCKED, allowed_by_user, known, own_class, own_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +89,8 @@ class Unpickler(_Machine):
                 self.names[full] = found
                 self.allowed.add(id(found))
                 self.fillable.add(id(found))
+            else:
+                found = own_function(module, name)  # to be held, not called
         if found is None:
             full = full.removeprefix("builtins.")
             raise UnpicklingError(
