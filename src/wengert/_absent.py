@@ -7,6 +7,7 @@ used. Programs get the usual ``ImportError``, which many of them are ready for.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -66,6 +67,7 @@ AREAS: dict[str, str] = {
     "utils.data.datapipes": "there are no data pipes",
     "utils.mobile_optimizer": "programs are not exported",
 }
+_PACKAGE = os.path.dirname(__file__)
 _TESTS = re.compile(r"(.*[/\\])?(test_\w+|\w+_test)\.py")
 
 
@@ -81,7 +83,7 @@ def asked_by_tests() -> bool:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if "site-packages" in file:
+        if "site-packages" in file and not file.startswith(_PACKAGE):
             return False
         if _TESTS.fullmatch(file):
             return True

@@ -63,7 +63,7 @@ def cosh(input: Array):
     return K.cosh(input)
 
 
-@composite(places=(), raw=lambda g, result: K.tanh_grad(g, result))
+@composite(places=(), raw=lambda g, result: K.tanh_grad(g, result), node="TanhBackwardBackward0")
 def tanh_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``tanh``, from its result."""
     slope = 1 - result * result
@@ -101,7 +101,7 @@ def atanh(input: Array):
     return K.arctanh(input)
 
 
-@composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result))
+@composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0")
 def sigmoid_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``sigmoid``, from its result."""
     slope = result * (1 - result)
