@@ -551,7 +551,8 @@ class CopySlices(Node):
 
     def _written(self, g: Any) -> Any:
         """The gradients by a write in place of their own, whose history is PyTorch's too."""
-        base, seen = (_in_elements(x, g._data.itemsize, min(0, self.place[2])) for x in (self.layout, self.place))  # type: ignore[index]
+        assert self.place is not None
+        base, seen = (_in_elements(x, g._data.itemsize, 0) for x in (self.layout, self.place))
         whole = g.new_empty_strided(base[0], base[1])
         whole.copy_(g)
         part = whole.as_strided(*seen)
