@@ -177,7 +177,7 @@ def test_distributions_check_whole_batches(torch):
     found = torch.func.vmap(torch.func.grad(lambda x: normal(x, 1.0).log_prob(2 * x).sum()))(x)
     assert torch.allclose(found, -x)
     with pytest.raises(ValueError, match="to satisfy the constraint GreaterThan"):
-        torch.func.vmap(lambda x: normal(x, x - 2).log_prob(x))(x)
+        torch.func.vmap(lambda x: normal(x, x - 2, validate_args=True).log_prob(x))(x)
     assert torch.func.vmap(lambda x: torch._is_all_true(x > 1))(x).tolist() == [False, False]
     assert torch.func.vmap(lambda x: x if torch._is_any_true(x > 3) else -x)(x).tolist() == x.tolist()
 

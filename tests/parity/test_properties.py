@@ -156,6 +156,13 @@ def limits_of(name: str) -> Limits:
 OPERATORS = [name for name, op in TABLE.items() if op.places and differentiable(op) and any(p in ROOMS for p in op.places)]
 
 
+@pytest.fixture(autouse=True)
+def same_order_of_products():
+    """PyTorch's einsum looks for a better order than from left to right only where ``opt_einsum`` is installed."""
+    with wengert.backends.opt_einsum.flags(enabled=torch.backends.opt_einsum.is_available()):
+        yield
+
+
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name not in UNASKED])
 def test_random_calls(name):
     """Values, gradients and refusals are PyTorch's."""
