@@ -127,3 +127,11 @@ def test_modes_and_then_subclasses_see_properties(torch, overrides):
     with Mode():
         assert x.shape == (2,)
     assert order == [("mode", "torch.Tensor.shape.__get__"), ("class", "torch.Tensor.shape.__get__")]
+
+
+@pytest.mark.parametrize("text", ["2 ** x", "2 / x", "2 // x", "7 % x", "2 - x", "2 + x", "2 * x", "x ** 2"])
+def test_reflected_operators_keep_their_operands(torch, overrides, text):
+    x, log = torch.ones(2) * 3, []
+    expected = eval(text, {"x": x})
+    with logging_mode(overrides, log):
+        assert eval(text, {"x": x}).tolist() == expected.tolist()

@@ -45,6 +45,8 @@ def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bo
     if func is None:
         func = inplace_function(op.name) if inplace else (_public(op.name) if not op.places else None) or function(op.name)
     given, more = as_called(op, args)
+    if getattr(public, "reflected", False):
+        given = given[1::-1]
     return ask_mode(func, given, {**more, **kwargs}, m)
 
 

@@ -101,6 +101,8 @@ def _stub(op: Operator, kind: str, method: bool = False, public: Callable[..., A
     scope["_self"] = f
     if method:
         scope["_public"] = f if public is None else public
+        if kind == "reflected":
+            scope["_public"].reflected = True  # the operator's arguments are the method's turned around
     return f
 
 

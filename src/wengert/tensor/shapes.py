@@ -107,7 +107,9 @@ def _ordered(answer: Any, arrays: list[Any]) -> Any:
     """Ghosts of results that lie in the order of the arguments."""
     if type(answer) is tuple:
         return tuple(_ordered(v, arrays) for v in answer)
-    return Ghost.of(answer.shape, result_strides(answer.shape, arrays), 0, answer.dtype, "meta") if isinstance(answer, np.ndarray) else answer
+    if not isinstance(answer, (np.ndarray, np.generic)):
+        return answer
+    return Ghost.of(answer.shape, result_strides(answer.shape, arrays), 0, answer.dtype, "meta")
 
 
 def _run(op: Operator, opened: dict[str, Any]) -> Any:

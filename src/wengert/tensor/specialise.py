@@ -234,7 +234,7 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     test = [f"({p} is None or type({p}) in PLAIN)" if p in op.optional else f"type({p}) in PLAIN" for p in tensors]
     test += [f"{p} is None" for p in op.params if p == "dtype"]
     if not special and _renamable(op):
-        test.append(f"{_renamable(op)} is not UNSET")
+        test += [f"{p} is not UNSET" for p in _renamable(op)]
     add(f"    if {' and '.join(test)}:")
     add("        m = modes()")
     for p in tensors:
@@ -259,7 +259,7 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         add("            if not y.flags.c_contiguous: y = y.copy()")
     elif op.layout == "elementwise":
         whole = " and ".join(f"(_{p} is None or _{p}.flags.c_contiguous)" if p in op.optional else f"_{p}.flags.c_contiguous" for p in tensors)
-        add(f"            if not ({whole}): y = in_order_of(y, ({''.join(f'_{p}, ' for p in tensors)}))")
+        add(f"            if not (y.flags.c_contiguous and {whole}): y = in_order_of(y, ({''.join(f'_{p}, ' for p in tensors)}))")
     add("            out = new(Tensor); out._data = y; out._edge = out._meta = None")
     if op.view is True:
         add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
