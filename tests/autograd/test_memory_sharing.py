@@ -46,8 +46,9 @@ def test_fresh_memory_stands_out_where_results_shall_not_vary(torch, determinist
     assert torch.empty(2, dtype=torch.int64).tolist() == [2**63 - 1] * 2
     assert torch.empty(2, dtype=torch.bool).tolist() == [True, True]
     deterministic.fill_uninitialized_memory = False
-    assert torch.empty(2, dtype=torch.bool).shape == (2,)
     assert not deterministic.fill_uninitialized_memory
+    if torch.__name__ == "wengert":  # what memory holds that nobody fills cannot be told from outside
+        assert not importlib.import_module("wengert.arrays.fresh").fills
 
 
 @pytest.mark.parametrize(("mode", "warn", "told"), [(False, False, 0), (True, True, 1), (True, False, 2)])
