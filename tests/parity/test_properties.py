@@ -40,7 +40,7 @@ _SUMS = Limits(alike=True)
 # By family: how far NaN and infinities go in a factorisation, and which of the two comes of them in a sum, says only the order of the
 # steps.
 LIMITS = {
-    **dict.fromkeys(("linalg", "linalg_solve", "linalg_spectral", "linalg_norms"), _MATRICES),
+    **dict.fromkeys(("linalg", "linalg_solve", "linalg_spectral", "linalg_functions", "linalg_norms"), _MATRICES),
     # PyTorch's kernels of float32 skip the padding, that of float64 multiplies it; that of attention in four dimensions makes zeros of
     # NaN, the other does not.
     **dict.fromkeys(("conv", "attention"), _WINDOWS),

@@ -1,8 +1,7 @@
-"""Decompositions by orthogonal matrices: SVD, eigenvalues, QR, Householder reflections, and what is defined by them.
+"""Decompositions by orthogonal matrices: SVD, eigenvalues, QR, Householder reflections.
 
-The rules are the classical ones: Townsend 2016 (SVD), Giles 2008 (eigenvalues), Walter and Lehmann 2010 (QR), Golub and
-Pereyra 1973 (pseudoinverse), Higham 2008 (functions of matrices). They divide by differences of eigenvalues or singular
-values: where two are equal, the vectors have no derivative.
+The rules are the classical ones: Townsend 2016 (SVD), Giles 2008 (eigenvalues), Walter and Lehmann 2010 (QR). They
+divide by differences of eigenvalues or singular values: where two are equal, the vectors have no derivative.
 """
 
 from __future__ import annotations
@@ -12,11 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays import linalg as kernels
 from ..arrays.errors import LinAlgError
-from ..arrays.layouts import lay
-from .linalg_solve import check_matrix, check_sides, check_square, element, mH
-from .matmul import mT
+from .linalg_solve import check_matrix, check_square, element, mH
 from .operator import family
 
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ def _eye(F: Any, n: int, like: Any) -> Any:
     return F.constant(np.eye(n, dtype=np.empty(0, F.dtype_of(like)).real.dtype))
 
 
-def _untied(F: Any, x: Any) -> Any:
+def untied(F: Any, x: Any) -> Any:
     """Zeros in the shape of ``x`` that lead to it on the tape, as a constant result does in PyTorch."""
     return F.masked_fill(x, F.constant(np.ones((), bool)), 0)
 
@@ -99,14 +95,14 @@ def _svd_rule(F: Any, g: Any, U: Any, S: Any, Vh: Any) -> Any:
     return svd_back(F, gU, gS if gS is not None or gU is not None or gVh is not None else F.zeros(tuple(S.shape), F.dtype_of(S)), gVh, U, S, Vh)
 
 
-def _svd(A: Any, full: bool) -> Any:
+def svd(A: Any, full: bool) -> Any:
     """PyTorch's LAPACK refuses NaN, and finds NaN for the singular values of a matrix with infinities; others may never end."""
     if not np.isfinite(A).all():
         lost, bad = np.isnan(A).any((-2, -1)), np.isinf(A).any((-2, -1))
         if lost.any():
             where, _ = element(lost.astype(np.int32))
             raise LinAlgError(f"linalg.svd: {where}The algorithm failed to converge because the input matrix contained non-finite values.")
-        found = _svd(np.where(bad[..., None, None], 0, A), full)
+        found = svd(np.where(bad[..., None, None], 0, A), full)
         return tuple(np.where(bad.reshape(bad.shape + (1,) * (x.ndim - bad.ndim)), np.nan, x).astype(x.dtype) for x in found)
     try:
         return np.linalg.svd(A, full_matrices=full)
@@ -129,7 +125,7 @@ def linalg_svd(A: Array, full_matrices=True, *, driver=None):
     """
     check_matrix("linalg.svd", A)
     _no_driver(driver)
-    return tuple(_svd(A, full_matrices))
+    return tuple(svd(A, full_matrices))
 
 
 def _no_driver(driver: Any) -> None:
@@ -149,7 +145,7 @@ def linalg_svdvals(A: Array, *, driver=None):
     _no_driver(driver)
     if np.isfinite(A).all():
         return np.linalg.svd(A, compute_uv=False)
-    return _svd(A, False)[1]
+    return svd(A, False)[1]
 
 
 # -- eigenvalues ------------------------------------------------------------------------------------------------------
@@ -161,7 +157,7 @@ def _triangle_of(A: Any, UPLO: Any) -> Any:
     return UPLO.upper()
 
 
-def _eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
+def eigh(A: Any, UPLO: Any, vectors: bool) -> Any:
     check_square("linalg.eigh", A)
     UPLO = _triangle_of(A, UPLO)
     f, n = np.linalg.eigh if vectors else np.linalg.eigvalsh, A.shape[-1]
@@ -211,7 +207,7 @@ def linalg_eigh(A: Array, UPLO="L"):
     >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
-    return tuple(_eigh(A, UPLO, True))
+    return tuple(eigh(A, UPLO, True))
 
 
 def _eigvalsh_back(F: Any, g: Any, A: Any, UPLO: Any) -> Any:
@@ -222,7 +218,7 @@ def _eigvalsh_back(F: Any, g: Any, A: Any, UPLO: Any) -> Any:
 @operator(grad=dict(A=_eigvalsh_back), wirtinger=True, node="LinalgEighBackward0")
 def linalg_eigvalsh(A: Array, UPLO="L"):
     """The eigenvalues of Hermitian matrices in ascending order, ``(..., n, n) -> (..., n)``."""
-    return _eigh(A, UPLO, False)
+    return eigh(A, UPLO, False)
 
 
 def _eig_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
@@ -343,7 +339,7 @@ def linalg_householder_product(F, input, tau):
     kinds = [dt.scalar_name(F.dtype_of(x)) for x in (tau, input)]
     if kinds[0] != kinds[1]:
         raise RuntimeError(f"{name}: tau dtype {kinds[0]} does not match input dtype {kinds[1]}")
-    start = _untied(F, input) + F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
+    start = untied(F, input) + F.constant(np.eye(m, n, dtype=F.dtype_of(input)))
     return _reflect(F, input, tau, start, range(tau.shape[-1] - 1, -1, -1), False)
 
 
@@ -393,242 +389,3 @@ def ormqr(F, input, tau, other, left=True, transpose=False):
     if left:
         return _reflect(F, input, tau, other, forward if transpose else backward, transpose)
     return F.resolve_conj(mH(F, _reflect(F, input, tau, mH(F, other), backward if transpose else forward, not transpose)))
-
-
-# -- pseudoinverse and least squares ----------------------------------------------------------------------------------
-
-
-def pinv_back(F: Any, g: Any, P: Any, A: Any) -> Any:
-    """Of ``-P dA P + P P^H dA^H (1 - A P) + (1 - P A) dA^H P^H P`` (Golub and Pereyra), in the cheaper order."""
-    Ph, gh = mH(F, P), mH(F, g)
-    if A.shape[-2] <= A.shape[-1]:
-        K = F.matmul(gh, P)
-        KPh = F.matmul(K, Ph)
-        return -mH(F, F.matmul(P, K)) + KPh - F.matmul(F.matmul(A, P), KPh) + F.matmul(F.matmul(Ph, P), gh - F.matmul(K, A))
-    K = F.matmul(P, gh)
-    PhK = F.matmul(Ph, K)
-    return -mH(F, F.matmul(K, P)) + F.matmul(F.matmul(gh - F.matmul(A, K), P), Ph) + PhK - F.matmul(F.matmul(PhK, P), A)
-
-
-def tolerance(a: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """The thresholds below which a singular value counts as zero, as PyTorch defaults them."""
-    if rtol is None:
-        given = atol is not None and (not isinstance(atol, (int, float)) or atol > 0)
-        basic = max(a.shape[-2:]) * np.finfo(a.dtype).eps
-        rtol = np.where(np.asarray(atol) > 0, 0.0, basic) if given else basic
-    return np.asarray(0.0 if atol is None else atol), np.asarray(rtol)
-
-
-def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
-    if A.ndim < 2:
-        from ..arrays.dtypes import scalar_name
-
-        raise RuntimeError(
-            f"linalg.pinv({scalar_name(A.dtype)}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
-            "cfloat or cdouble types"
-        )
-    if not A.size:
-        return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
-    atol, rtol = tolerance(A, atol, rtol)
-    if hermitian:
-        check_square("linalg.pinv", A)
-        s, u = _eigh(A, "L", True)
-        vh = u.conj().mT
-        size = np.abs(s)
-    else:
-        u, s, vh = _svd(A, False)
-        size = s
-    limit = np.maximum(atol[..., None], rtol[..., None] * size.max(-1, keepdims=True))
-    small = ~(size > limit)
-    inverse = np.where(small, 0, 1 / np.where(small, 1, s)).astype(s.dtype)
-    return np.matmul(vh.conj().mT * inverse[..., None, :], u.conj().mT)
-
-
-@operator(grad=dict(A=lambda F, g, result, A: pinv_back(F, g, result, A)), wirtinger=True, node="LinalgPinvBackward0", places=())
-def pinv_within(A: Array, atol: Array | None = None, rtol: Array | None = None, hermitian=False):
-    """``linalg.pinv`` with tensors (or nothing) as thresholds."""
-    return _pinv(A, atol, rtol, hermitian)
-
-
-@composite
-def linalg_pinv(F, A, *args, atol=None, rtol=None, hermitian=False, rcond=None):
-    """The pseudoinverse; singular values up to ``max(atol, rtol * largest)`` count as zero. The third form: ``pinv(A, rcond)``.
-
-    ``rtol`` is ``max(m, n) * eps`` unless ``atol`` is given. ``hermitian``: the matrix is, and eigenvalues serve.
-    """
-    if args:
-        rtol, *more = args
-        hermitian = more[0] if more else hermitian
-    if rcond is not None:
-        rtol = rcond
-    limits = [F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
-    return F.pinv_within(A, *limits, hermitian)
-
-
-@legacy
-def pinverse(F, input, rcond=1e-15):
-    """``linalg.pinv`` with ``rcond`` as relative threshold."""
-    return F.linalg_pinv(input, rtol=rcond)
-
-
-def _lstsq_rule(F: Any, g: Any, needs: Any, A: Any, B: Any, solution: Any) -> Any:
-    g_solution, g_rest = g
-    vector = solution.ndim < A.ndim
-    if vector:
-        g_solution, B, solution = F.unsqueeze(g_solution, -1), F.unsqueeze(B, -1), F.unsqueeze(solution, -1)
-    P = F.linalg_pinv(A)
-    ga = pinv_back(F, F.matmul(g_solution, mH(F, B)), P, A) if needs[0] else None
-    gb = F.matmul(mH(F, P), g_solution) if needs[1] else None
-    if g_rest.shape[-1:] == B.shape[-1:] and g_rest.shape[-1:] != (0,):  # residuals |B - A X|^2, stationary in X
-        rest = (B - F.matmul(A, solution)) * (2 * F.unsqueeze(g_rest, -2))
-        ga = ga - F.matmul(rest, mH(F, solution)) if needs[0] else None
-        gb = gb + rest if needs[1] else None
-    return ga, F.squeeze(gb, -1) if vector and gb is not None else gb
-
-
-_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
-
-
-@operator(
-    grad=_lstsq_rule, wrt=("A", "B"), wirtinger=True, outputs=("solution", "residuals", "rank", "singular_values"),
-    nondifferentiable=("rank", "singular_values"),
-)
-def linalg_lstsq(A: Array, B: Array, rcond=None, *, driver=None):
-    """``(solution, residuals, rank, singular_values)``: ``X`` that makes ``|A @ X - B|`` least.
-
-    Shapes: ``(..., m, n)`` with ``(..., m, k)`` or ``(..., m)``. ``residuals`` is empty unless ``m > n``, the rank is full
-    and the driver is not "gelsy", the default; ``singular_values`` are those of the drivers "gelsd" and "gelss".
-    """
-    check_matrix("torch.linalg.lstsq", A, "input")
-    driver = "gelsy" if driver is None else driver
-    if driver not in _DRIVERS:
-        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
-    vector = B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
-    b = B[..., None] if vector else B
-    m, n = A.shape[-2:]
-    if b.shape[-2] != m:
-        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({'-1' if vector else '-2'})")
-    if A.dtype != B.dtype:
-        raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype")
-    rcond = max(m, n) * np.finfo(A.dtype).eps if rcond is None else float(rcond)
-    batch = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
-    nothing = np.zeros(0, A.real.dtype)
-    if A.size and b.size:
-        u, s, vh = _svd(A, False)
-        largest = s.max(-1, keepdims=True)
-        keep = s > rcond * largest if driver != "gels" else np.broadcast_to(largest > 0, s.shape)
-        scale = np.where(keep, 1 / np.where(keep, s, 1), 0).astype(s.dtype)
-        x = vh.conj().mT @ (scale[..., None] * (u.conj().mT @ b))
-        rank = keep.sum(-1)
-    else:
-        s, rank = np.zeros((*A.shape[:-2], min(m, n)), A.real.dtype), np.zeros(A.shape[:-2], np.int64)
-        x = np.zeros((*batch, n, b.shape[-1]), A.dtype)
-    rest = nothing
-    if m > n and not n and driver == "gels":
-        rest = np.zeros((*batch, b.shape[-1]), A.real.dtype)  # whatever ``B`` is
-    elif m > n and driver != "gelsy" and (driver == "gels" or (rank == n).all()):
-        rest = np.add.reduce(np.abs(b - A @ x) ** 2, -2)
-    if driver == "gels":
-        rank = nothing.astype(np.int64)
-    return x[..., 0] if vector else lay(x, "columns"), rest, rank, s if driver in ("gelsd", "gelss") else nothing.copy()
-
-
-@composite
-def linalg_matrix_rank(F, A, tol=None, *, atol=None, rtol=None, hermitian=False):
-    """How many singular values exceed ``max(atol, rtol * largest)``."""
-    if A.ndim < 2:
-        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
-    if isinstance(tol, bool):
-        tol, hermitian = None, tol
-    if tol is not None:
-        atol, rtol = tol, 0.0
-    limits = [F.constant(np.asarray(x)) if isinstance(x, (int, float)) else x for x in (atol, rtol)]
-    return F.rank_within(A, *limits, hermitian)
-
-
-@operator(places=())
-def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
-    """``linalg.matrix_rank`` with tensors (or nothing) as thresholds."""
-    if not A.size:
-        return np.zeros(A.shape[:-2], np.int64)
-    atol, rtol = tolerance(A, atol, rtol)
-    s = np.abs(_eigh(A, "L", False)) if hermitian else linalg_svdvals.forward(A)
-    limit = np.maximum(atol, rtol * s.max(-1))
-    return (s > limit[..., None]).sum(-1)
-
-
-# -- powers and exponentials ------------------------------------------------------------------------------------------
-
-
-def _exp_back(F: Any, g: Any, A: Any) -> Any:
-    """The exponential of ``[[X, g], [0, X]]`` has the derivative at ``X`` along ``g`` in its corner; ``X`` is ``A`` transposed."""
-    x, n = mT(A), A.shape[-1]
-    block = F.cat([F.cat([x, g], -1), F.cat([F.zeros(tuple(A.shape), F.dtype_of(g)), x], -1)], -2)
-    return F.basic_index(F.linalg_matrix_exp(block), (..., slice(None, n), slice(n, None)))
-
-
-@operator(grad=dict(A=_exp_back))
-def linalg_matrix_exp(A: Array):
-    """The exponential of square matrices."""
-    check_square("linalg.matrix_exp", A)
-    return kernels.matrix_exp(A)
-
-
-@legacy
-def matrix_exp(F, input):
-    """The exponential of square matrices."""
-    return F.linalg_matrix_exp(input)
-
-
-@composite
-def linalg_matrix_power(F, A, n):
-    """``A`` multiplied with itself ``n`` times, by repeated squaring; a negative ``n`` inverts first."""
-    if not isinstance(n, int):
-        raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
-    check_sides("linalg.matrix_power", A)
-    if n == 0:
-        return _untied(F, A) + F.constant(np.eye(A.shape[-1], dtype=F.dtype_of(A)))
-    if n < 0:
-        A, n = F.linalg_inv(A), -n
-    out = None
-    while True:
-        if n & 1:
-            out = A if out is None else F.matmul(out, A)
-        n >>= 1
-        if not n:
-            return F.clone(out) if out is A else out
-        A = F.matmul(A, A)
-
-
-@legacy
-def matrix_power(F, input, n):
-    """``linalg.matrix_power``."""
-    return F.linalg_matrix_power(input, n)
-
-
-# -- random projections -----------------------------------------------------------------------------------------------
-
-
-def _range(F: Any, A: Any, q: int, niter: int, draw: Any) -> Any:
-    """An orthonormal basis that nearly spans the range of ``A`` (Halko, Martinsson and Tropp 2009, algorithm 4.4)."""
-    Q = F.linalg_qr(F.matmul(A, draw(A.shape[-1], q)))[0]
-    for _ in range(niter):
-        Q = F.linalg_qr(F.matmul(mH(F, A), Q))[0]
-        Q = F.linalg_qr(F.matmul(A, Q))[0]
-    return Q
-
-
-@composite(places=())
-def low_rank(F, A, q, niter, M, draw):
-    """``(U, S, V)`` with ``A - M`` nearly ``U @ diag(S) @ V.mH``, from ``q`` random directions; ``draw(n, q)`` gives them."""
-    if A.shape[-2] < A.shape[-1]:
-        U, S, V = low_rank.define(F, mH(F, A), q, niter, None if M is None else mH(F, M), draw)
-        return V, S, U
-    if M is not None:
-        A = A - M
-    Q = _range(F, A, q, niter, draw)
-    U, S, Vh = F.linalg_svd(F.matmul(mH(F, Q), A), False)
-    return F.matmul(Q, U), S, mH(F, Vh)
-
-
-__all__ = ["nothing", "pinv_back", "svd_back"]

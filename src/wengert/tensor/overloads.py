@@ -24,6 +24,7 @@ def overload(*places: str) -> Any:
 
 _MODULES: tuple[str, ...] = (
     "overloads_pointwise",
+    "overloads_random",
     "overloads_functional",
     "overloads_reduce",
     "overloads_sorting",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
 _ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
-_MATRICES = {"linalg", "linalg_solve", "linalg_spectral"}
+_MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
 
 
 def choose(op: Operator) -> Rule:
