@@ -31,9 +31,10 @@ from .tensor.call import DISPATCHING
 from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
 from .tensor.dispatch import aten
 from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
-from .tensor.meta import AccumulateGrad, CopySlices
+from .tensor.meta import AccumulateGrad
 from .tensor.overrides import DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
+from .tensor.rewriting import CopySlices
 from .tensor.saved import SavedTensor
 from .utils._python_dispatch import _len_torch_dispatch_stack
 

@@ -11,9 +11,11 @@ from ..graph.modes import modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
 from ..tensor import call as operators
-from ..tensor.call import attach_view, check_writable, concerned, within
-from ..tensor.meta import INFERENCE_VERSION, edge_of, rebase, requires_grad
+from ..tensor.call import attach_view, concerned, within
+from ..tensor.meta import INFERENCE_VERSION, edge_of, requires_grad
+from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
+from ..tensor.writes import check_writable
 from ._function_names import INSIDE, NAMES, enter, two_faced
 from ._function_node import SavedTensor
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from ..graph.modes import modes
 from ..graph.node import Node
+from ..tensor.damage import FREED as HOW
+from ..tensor.damage import Detached, Replaced, history, refuse_detached
 from ..tensor.meta import edge_of, meta_of, requires_grad
-from ..tensor.record import FREED as HOW
-from ..tensor.record import Detached, Replaced, call_pack_hook, history, refuse_detached, stand_in
+from ..tensor.record import call_pack_hook, stand_in
 from ..tensor.saved import SavedNone, refuse_hooks
 from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.spaces import RAW, RECORDED

@@ -18,9 +18,10 @@ from ..graph.engine import below
 from ..graph.modes import RECORD, SILENT, Modes, change, modes, set_modes
 from ..graph.node import NodeHooks
 from ..tensor import Tensor
-from ..tensor.call import PLAIN, compute, write
+from ..tensor.call import PLAIN, compute
 from ..tensor.functions import function, inplace_function
 from ..tensor.record import OpNode
+from ..tensor.writes import write
 from ._recorder_names import ACCUMULATIONS, STEPS, event_name, inner, named, product_name
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from ..graph.engine import below, leads_to, reachable, run
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from . import call
 from . import tensor as tensor_module
-from .meta import CopySlices, Nowhere, edge_of, requires_grad
+from .meta import Nowhere, edge_of, requires_grad
+from .rewriting import CopySlices
 from .spaces import RAW, RECORDED, without_numbers
 from .tensor import Tensor as Tensor_
 from .types import preserve_format

@@ -15,13 +15,11 @@ from ..arrays import kernels as K
 from ..arrays.eight import converted
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.layouts import in_order_of
-from ..arrays.lazy import Lazy, address, plain, put, through
+from ..arrays.lazy import Lazy, plain, through
 from ..graph.modes import Modes, modes, set_modes
-from ..ops.operator import TABLE
-from ..ops.strided import look, memory_of, start_of
-from .errors import explain, warn_resized
-from .meta import INFERENCE_VERSION, Meta, View, creation_error, edge_of, rebase, requires_grad
-from .record import PACKED, pack_inputs, packed_result, record, rename
+from .errors import explain
+from .meta import INFERENCE_VERSION, Meta, View
+from .record import PACKED, pack_inputs, packed_result, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,9 +85,10 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if op.name == "view" and is_type(args[1]) and not m.dispatch:
         return seen_as(inputs["input"], raw, op, m)
     early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
-    own = DISPATCHING and _dispatching(args)
-    if out is not None and (m.dispatch or own or (DISPATCHING and _dispatching((out,)))):
+    own = dispatching(args)
+    if out is not None and (m.dispatch or own or dispatching((out,))):
         from .dispatch import dispatched_into
+        from .writes import refuse_recorded
 
         refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), inputs, m)
         return dispatched_into(op, args, out, m)
@@ -114,6 +113,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     else:
         arrays = [answer]
     if out is not None:
+        from .writes import into
+
         return into(op, arrays, out, inputs, m)
     source = inputs.get(op.params[0]) if op.view else None
     many = op.outputs is ...
@@ -181,10 +182,13 @@ def again(t: Any) -> Any:
     return found
 
 
-def _dispatching(args: tuple[Any, ...]) -> bool:
-    from .dispatch import dispatching
+def dispatching(args: tuple[Any, ...]) -> bool:
+    """Whether the class of a tensor among them has a ``__torch_dispatch__`` that is to be asked."""
+    if not DISPATCHING:
+        return False
+    from . import dispatch
 
-    return bool(dispatching(args))
+    return bool(dispatch.dispatching(args))
 
 
 def is_type(shape: Any) -> bool:
@@ -446,238 +450,3 @@ def overridden(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
     from .overrides import dispatch
 
     return dispatch(name, args, kwargs, public)
-
-
-# -- out= and in-place ------------------------------------------------------------------------------------------------
-
-
-def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: Modes) -> Any:
-    """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
-    targets = list(out) if isinstance(out, (tuple, list)) else [out]
-    flat = refuse_recorded(op, targets, inputs, m)
-    from .outs import check_memory, check_type
-
-    for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
-        check_type(op.name, a.dtype, t._data.dtype)
-        if overlapping(t._data):
-            raise RuntimeError(OVERLAP)
-        check_memory(op, t._data, [x._data for x in flat if x._vc is t._vc], a.nbytes)
-        check_normal(t, m)
-    for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
-        if m.mutation is not None:
-            m.mutation.before_write(t)
-        if t._data.shape != a.shape:
-            if t._data.size:
-                warn_resized(t._data.shape, a.shape)
-            t._data = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
-        if type(a) is Ghost is not type(t._data):
-            a._refuse()
-        if type(t._data) is not Ghost:
-            put(t._data, a)
-        bump(t)
-    return out
-
-
-def refuse_recorded(op: Any, targets: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:
-    """Refuse ``out=`` that is no tensor, or where a gradient would be asked for; gives the tensors among the inputs."""
-    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
-    for t in targets:
-        if not isinstance(t, Tensor_):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
-    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
-    return flat
-
-
-def bump(t: Tensor) -> None:
-    """Count one more write to the tensor's memory."""
-    if t._vc is not INFERENCE_VERSION:
-        t._vc[0] += 1
-
-
-def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
-    """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
-    m = modes()
-    if m.functions:
-        from .function_modes import asked
-
-        return asked(op, args, {}, m, inplace=True, public=public)
-    if m.inside is not None:
-        m.inside.check(args[0], op, args)
-    if mapping is not None and mapping.holds_batched(args):
-        return mapping.mapped_inplace(op, args)
-    for v in args:
-        if isinstance(v, Tensor_) and type(v) not in PLAIN:
-            answer = overridden(op.name + "_", args, {}, public)
-            if answer is not NotImplemented:
-                return answer
-            break
-    if m.observers:
-        call: Any = write
-        for observer in m.observers:
-            if hasattr(observer, "inplace"):
-                call = observer.inplace(call)
-        return call(op, args, m)
-    return write(op, args, m)
-
-
-def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The in-place form itself."""
-    if m.levels:
-        level = concerned(m, args)
-        if level is not None:
-            return within(m, level, level.write, op, args)
-    target = args[0]
-    inputs, raw = convert(op, args)
-    if META_DEVICE:
-        check_devices(op, inputs)
-    recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
-    recording = recording and target._data.dtype.kind in "fcVW"  # integers take the values alone
-    stale = m.grad and not recording and isinstance(target, Tensor_) and requires_grad(target)  # nothing depends on its old values any more
-    check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
-    a = target._data
-    for v in inputs.values():
-        if type(v) is not list and v is not target and v._vc is target._vc and op.name != "fill":  # its one number is read first
-            from .outs import check_memory
-
-            check_memory(op, a, [v._data])
-    if recording:
-        edge_of(target)  # a stale view that must not be written to is refused here, before the forward
-    own = DISPATCHING and _dispatching(args)
-    if m.dispatch or own:  # the modes do the writing, and the counting
-        y = a
-    else:
-        try:
-            y = forward(op, raw)
-        except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
-            raise explain(op, raw, e) from e
-        except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
-            if op.promote:
-                check_cast(raw[op.params[0]].dtype, a.dtype)
-            if op.scalars:
-                check_shape(np.broadcast_shapes(*(np.shape(raw[p]) for p in op.promoted)), a.shape)
-            raise
-    if op.aux:
-        for name, value in zip(op.aux, y[1:]):
-            raw[name] = value
-        y = y[0]
-    if y is not a and type(y) is not Ghost:
-        y = np.asarray(y)
-    check_cast(y.dtype, a.dtype)
-    check_shape(y.shape, a.shape)
-    node = None
-    if recording:
-        raw["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
-        first = op.params[0]
-        if first in op.saved:  # some rule needs the value that is about to be overwritten
-            raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
-        if own:
-            from .wrappers import record_write
-
-            node = record_write(op, inputs, raw, target, m)
-        else:
-            node = record(op, inputs, raw, (target,), m, first)
-    elif stale:
-        node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
-    if node is not None and op.inplace_node is not None:
-        rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], Tensor_) else "FillBackward2")
-    if m.dispatch or own:
-        from .dispatch import dispatched_inplace
-
-        dispatched_inplace(op, args, m)
-    elif type(a) is not Ghost:
-        if type(y) is Ghost:
-            y._refuse()
-        put(a, y, y != a if overlapping(a) else True)
-    if not m.below:  # where it is the call above that counts
-        bump(target)
-    if node is not None:
-        if own:
-            from .wrappers import keep_results
-
-            keep_results(op, node, [target], m)
-        else:
-            version_results(op, node, [target])
-        rebase(target, node)
-    return target
-
-
-def check_cast(result: np.dtype, target: np.dtype) -> None:
-    """Refuse to write what would lose its kind: fractions into integers, say."""
-    if not dt.can_cast(result, target):
-        raise RuntimeError(f"result type {dt.scalar_name(result)} can't be cast to the desired output type {dt.scalar_name(target)}")
-
-
-def check_shape(result: tuple[int, ...], target: tuple[int, ...]) -> None:
-    """Refuse to write a result of another shape."""
-    if result != target:
-        raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(result)}")
-
-
-OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-    "clone() the tensor before performing the operation."
-)
-# Writes that may go to an expanded tensor: where places share memory, all of them are meant.
-_IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "index_fill", "index_put", "tril", "triu"))
-
-
-def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
-    """Whether this write of an operator among ``_IDEMPOTENT`` may: not a number from a tensor, nor a copy but of the target itself."""
-    if op.name == "fill":
-        return not isinstance(args[1], Tensor_)
-    if op.name != "copy":
-        return True
-    target, source = args[0], args[1]
-    if source is target:
-        return True
-    a, b = target._data, getattr(source, "_data", None)
-    return type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides and address(a) == address(b)
-
-
-def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -> None:
-    """Refuse in-place writes that PyTorch refuses, before anything is changed.
-
-    ``shared``: the elements may share memory with each other.
-    """
-    if not isinstance(t, Tensor_):
-        raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
-    if m.mutation is not None:
-        m.mutation.before_write(t)
-    if not t._data.flags.writeable:
-        if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
-            t._data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._data)
-        else:
-            raise RuntimeError(
-                "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."
-            )
-    meta = t._meta
-    view = meta.view if meta is not None and recording else None
-    if view is not None:
-        if view.creation is not None:
-            raise RuntimeError(creation_error(view.creation, t))
-        if view.base._edge is None and requires_grad(t):
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if recording and t._edge is None and meta is not None and meta.requires_grad:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if not shared and overlapping(t._data):
-        raise RuntimeError(OVERLAP)
-    check_normal(t, m)
-
-
-def check_normal(t: Tensor, m: Modes) -> None:
-    """Refuse to change an inference tensor outside of inference mode."""
-    if t._vc is INFERENCE_VERSION and not m.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
-            " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
-
-
-def overlapping(a: np.ndarray) -> bool:
-    """Whether two elements share memory (an expanded array)."""
-    return 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape))

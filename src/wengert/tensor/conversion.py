@@ -10,7 +10,6 @@ from ..arrays import dtypes as dt
 from ..arrays.layouts import format_name, is_in_format, seems
 from ..arrays.lazy import window as plain_window
 from ..graph.modes import modes
-from .call import bump, check_writable
 from .dispatch import dispatching
 from .functions import function, inplace_function
 from .meta import requires_grad
@@ -20,6 +19,7 @@ from .spaces import RECORDED
 from .tensor import Tensor
 from .types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
 from .types import device as device_type
+from .writes import bump, check_writable
 
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,

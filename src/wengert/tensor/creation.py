@@ -21,6 +21,7 @@ from .meta import INFERENCE_VERSION, meta_of
 from .meta import requires_grad as is_recorded
 from .tensor import Tensor
 from .types import Size, on_cpu, placed, shape_of, sizes_given, strided
+from .writes import OVERLAP, bump, overlapping
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -453,13 +454,13 @@ def refuse_recorded(out: Tensor, name: str) -> None:
 def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = False) -> Tensor:
     """``array``, which the function ``name`` made, written into ``out``, which takes its shape."""
     refuse_recorded(out, name)
-    if call.overlapping(out._data):
-        raise RuntimeError(call.OVERLAP)
+    if overlapping(out._data):
+        raise RuntimeError(OVERLAP)
     if out._data.shape == array.shape:
         out._data[...] = array
     else:
         out._data = array.astype(out._data.dtype)
-    call.bump(out)
+    bump(out)
     return out._require() if requires_grad else out
 
 

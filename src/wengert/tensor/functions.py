@@ -249,8 +249,8 @@ def _observed(name: str, define: Any, observers: Any) -> Any:
 
 def _write(answer: Any, out: Any, name: str) -> Any:
     """``out=`` of a composite."""
-    from .call import into
     from .meta import requires_grad
+    from .writes import into
 
     results, targets = (list(answer), list(out)) if isinstance(out, (tuple, list)) else ([answer], [out])
     if any(requires_grad(t) for t in (*results, *targets)):

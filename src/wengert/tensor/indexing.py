@@ -21,6 +21,7 @@ from .functions import function, inplace_function
 from .meta import requires_grad
 from .overrides import ask, owners_of
 from .tensor import Tensor
+from .writes import OVERLAP, overlapping
 
 _NO_MASK = (
     "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask. "
@@ -170,8 +171,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inside = modes().inside
         if inside is not None:
             inside.check(target, "fill_.Tensor" if target._data.ndim else "copy_")
-        if type(target) is not call.Batched_ and call.overlapping(target._data):  # unlike fill_
-            raise RuntimeError(call.OVERLAP)
+        if type(target) is not call.Batched_ and overlapping(target._data):  # unlike fill_
+            raise RuntimeError(OVERLAP)
         inplace_function("fill")(target, filler)
 
 

@@ -13,7 +13,6 @@ from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
 from . import call as operators
 from . import types
-from .call import bump, check_normal, check_writable
 from .functions import function
 from .meta import requires_grad
 from .overloads import METHODS, overload
@@ -21,6 +20,7 @@ from .overloads_shape import as_strided
 from .record import rename
 from .tensor import Tensor
 from .types import shape_of, sizes_given
+from .writes import bump, check_normal, check_writable
 
 _narrow = function("narrow")
 _NODES = {

@@ -360,7 +360,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 
 def _filled(t: Tensor, draw: Any, node: str) -> Tensor:
     """Check first, so that a refused write draws nothing; then fill in the order of memory. ``node``: PyTorch's name for it."""
-    from .call import check_writable
+    from .writes import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._data

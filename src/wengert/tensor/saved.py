@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .damage import FREED, Packed, check_versions, freed, modified
 from .meta import edge_of, requires_grad
-from .record import FREED, OpNode, Packed, call_pack_hook, check_versions, freed, modified, node_class, pack, rename, unchanged
+from .record import OpNode, call_pack_hook, node_class, pack, rename, unchanged
 from .saved_names import names, shown_value
 from .spaces import RAW
 from .tensor import Tensor

@@ -386,7 +386,7 @@ def _kept(node: Any, name: str, tensor: Any) -> Any:
     if tensor is None:
         raise AttributeError(f"'{name}' of '{node.name()}' is no longer there: its gradient does not need it")
     if any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved for part in node.parts):
-        from .record import freed
+        from .damage import freed
 
         freed(node)
     return tensor

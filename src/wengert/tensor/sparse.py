@@ -16,7 +16,7 @@ from ..arrays.sparse import Coo
 from ..arrays.stand_ins import unsupported
 from ..graph.modes import modes
 from ..ops import sparse as declared
-from .call import check_writable, convert, positional
+from .call import convert, positional
 from .creation import as_tensor
 from .functions import FUNCTIONS, function, inplace_function
 from .meta import INFERENCE_VERSION, new_version, requires_grad
@@ -24,6 +24,7 @@ from .record import record
 from .spaces import RAW
 from .tensor import Tensor, wrap
 from .types import shape_of, sparse_coo, strided
+from .writes import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

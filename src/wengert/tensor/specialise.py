@@ -17,14 +17,16 @@ from ..arrays.layouts import in_order_of
 from ..graph import anomaly
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
-from .call import PLAIN, UNSET, attach_view, general, inplace, looks_at
+from .call import PLAIN, UNSET, attach_view, general, looks_at
+from .damage import freed, modified
 from .errors import explain
 from .meta import INFERENCE_VERSION, edge_among, edge_of
-from .record import OpNode, freed, make_class, modified, node_class, renamed
+from .record import OpNode, make_class, node_class, renamed
 from .shortcut import native, shortcut
 from .shortcut import watch as watch_shortcuts
 from .spaces import RAW
 from .spellings import OTHER_NAMES
+from .writes import inplace
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator

@@ -23,9 +23,11 @@ from ..arrays.lazy import address, marks, seen
 from ..graph.modes import Modes, modes, set_modes
 from ..graph.node import Node
 from . import call
-from .meta import CopySlices, Meta, edge_of, meta_of, new_version, requires_grad
+from .meta import Meta, edge_of, meta_of, new_version, requires_grad
+from .rewriting import CopySlices
 from .spaces import RAW, RECORDED
 from .storage import window as look
+from .writes import inplace, overlapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,7 +100,7 @@ class Level:
         """
         if type(t) is call.Batched_:
             b = batching()
-            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=call.overlapping(t.value._data)), t.level)
+            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._data)), t.level)
         result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
         if not modes().inference:
             if repeated:
@@ -220,7 +222,7 @@ class Level:
             self.attach(before, RECORDED.clone(tangent) if modes().grad else tangent)
         new = self.tangent(self.run(op, (before, *args[1:]), None))
         former = _history(target)
-        done = call.inplace(op, args)
+        done = inplace(op, args)
         edge = _history(target)
         if edge is not None and edge is not former:
             node: Any = edge[0].fn if type(edge[0]) is CopySlices else edge[0]

@@ -14,9 +14,9 @@ from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
+from .damage import detached, replaced
 from .exchange import Exchange
 from .meta import INFERENCE_VERSION, edge_of, meta_of, new_version, refresh, requires_grad, retain
-from .record import detached, replaced
 from .types import CPU, Size, strided
 
 if TYPE_CHECKING:
