@@ -17,10 +17,10 @@ import numpy as np
 from ..graph.modes import change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from . import call as general_path
+from . import writes
 from .call import convert, keywords, positional
 from .functions import function, inplace_function
 from .spaces import RAW
-from .writes import bump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -317,7 +317,7 @@ def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> 
     ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
     for t in out if isinstance(out, (tuple, list)) else (out,):
         if type(t) in general_path.DISPATCHING:
-            bump(t)
+            writes.bump(t)
     return out
 
 
@@ -484,7 +484,7 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
     given = op.defaults | dict(zip(op.params, args)) | kwargs
     row = tuple(given[p] for p in op.params)
     if inplace:
-        return inplace(op, row)
+        return writes.inplace(op, row)
     if not op.aux or out is not None:
         return general_path.general(op, row, out)
     m = modes()  # with the values that only its gradient needs, which PyTorch's operators give too
