@@ -134,9 +134,10 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "get_device_module": ("accelerator", "get_device_module"),
     "compile": ("compiler", "compile"),
     **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
-    "UntypedStorage": ("tensor.storage", "UntypedStorage"), "Storage": ("tensor.storage", "FloatStorage"),
-    "TypedStorage": ("tensor.storage", "TypedStorage"),
-    **{f"{n}Storage": ("tensor.storage", f"{n}Storage") for n in ("Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")},
+    "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.typed_storage", "TypedStorage"),
+    "Storage": ("tensor.typed_storage", "FloatStorage"),
+    **{f"{n}Storage": ("tensor.typed_storage", f"{n}Storage") for n in (
+        "Float", "Double", "Half", "BFloat16", "ComplexFloat", "ComplexDouble", "Long", "Int", "Short", "Char", "Byte", "Bool")},
     **{n: ("_lowlevel", n) for n in _LOWLEVEL},
 }  # fmt: skip
 

@@ -124,7 +124,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether ``obj`` is a storage."""
-    return type(obj).__name__.endswith("Storage")
+    return type(obj).__name__ in ("TypedStorage", "UntypedStorage")
 
 
 @overridable

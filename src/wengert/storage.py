@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .tensor.storage import TypedStorage, UntypedStorage
+from .tensor.storage import UntypedStorage
+from .tensor.typed_storage import TypedStorage
 
 __all__ = ["TypedStorage", "UntypedStorage"]

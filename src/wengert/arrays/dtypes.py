@@ -232,6 +232,12 @@ SCALAR_NAMES = {
 }  # fmt: skip
 
 
+def c_name(d: np.dtype) -> str:
+    """The name of the type in C++, which some of PyTorch's messages use."""
+    name = scalar_name(d).lower()
+    return {"long": "long int", "byte": "unsigned char", "char": "signed char", "short": "short int"}.get(name, name)
+
+
 def scalar_name(d: np.dtype) -> str:
     """``Float`` for float32, ``Long`` for int64: the names in PyTorch's messages."""
     return _spell(d)
@@ -254,6 +260,11 @@ def of_python(value: object) -> np.dtype | None:
         if isinstance(value, base):
             return answer
     return default_complex() if isinstance(value, complex) else None
+
+
+def number(value: Any) -> Any:
+    """A NumPy number as the Python number that PyTorch takes an argument for: its size counts no more, and a truth value is a float."""
+    return float(value) if type(value) is np.bool_ else value.item()
 
 
 def is_half(d: np.dtype) -> bool:

@@ -282,6 +282,7 @@ def _inside(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
 
 def _clamped(input: Any, min: Any, max: Any) -> Any:
     """NaN bounds make everything NaN; where the bounds cross, ``max`` wins."""
+    min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))  # NumPy's numbers would widen the result
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if input.dtype.kind != "f" or type(min) is np.ndarray or type(max) is np.ndarray:

@@ -106,6 +106,8 @@ def pow(input: Array, exponent: Array):
 @composite
 def float_power(F, input, exponent):
     """``input ** exponent`` in float64, or in complex128 where either is complex."""
+    if isinstance(exponent, np.generic):
+        exponent = exponent.item()
     if not (hasattr(input, "dtype") or hasattr(exponent, "dtype")):
         raise TypeError(f"float_power(): argument 'exponent' (position 2) must be Tensor, not {type(exponent).__name__}")
     wide = dt.C128 if any(_is_complex(F, x) for x in (input, exponent)) else dt.F64

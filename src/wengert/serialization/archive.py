@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tensor.storage import UntypedStorage
+from ..tensor.typed_storage import TypedStorage
 from . import endianness
 from .container import ALIGNMENT, Reader, Writer
 from .pickler import Storages, dumps
@@ -78,18 +79,18 @@ class StorageReader:
 
     def __init__(self, archive: Reader, restore: Callable[[Any, str], Any], mapped: Any = None) -> None:
         self.archive, self.restore, self.mapped = archive, restore, mapped
-        self.loaded: dict[str, UntypedStorage] = {}
+        self.loaded: dict[str, TypedStorage] = {}
         order = archive.read("byteorder", endianness.default())
         if order not in (b"little", b"big"):
             raise ValueError(f"Unknown endianness type: {order.decode()}")
         self.swap = order.decode() != sys.byteorder
 
-    def __call__(self, identifier: tuple[Any, ...]) -> UntypedStorage:
+    def __call__(self, identifier: tuple[Any, ...]) -> TypedStorage:
         kind, key, location, numel = storage_identifier(identifier)
         storage = self.loaded.get(key)
         if storage is None:
-            storage = self.restore(UntypedStorage(self._array(f"data/{key}", kind.dtype, numel)), location)
-            self.loaded[key] = storage
+            memory = self.restore(UntypedStorage(self._array(f"data/{key}", kind.dtype, numel)), location)
+            storage = self.loaded[key] = TypedStorage(wrap_storage=memory, dtype=kind.dtype)
         return storage
 
     def _array(self, name: str, dtype: Any, numel: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..tensor.storage import UntypedStorage
+from ..tensor.typed_storage import TypedStorage
 from . import endianness
 from .archive import storage_identifier
 from .pickler import Storages, dumps
@@ -62,19 +63,19 @@ def load_legacy(file: Any, restore: Callable[[Any, str], Any], encoding: str, ow
     facts = plain()
     swap = bool(facts.get("little_endian", True)) is not (sys.byteorder == "little")
     arrays: dict[str, np.ndarray] = {}
-    loaded: dict[Any, UntypedStorage] = {}
+    loaded: dict[Any, TypedStorage] = {}
 
-    def load_storage(identifier: tuple[Any, ...]) -> UntypedStorage:
+    def load_storage(identifier: tuple[Any, ...]) -> TypedStorage:
         kind, key, location, numel = storage_identifier(identifier)
         view = identifier[5] if len(identifier) > 5 else None
         if key not in arrays:
             arrays[key] = np.empty(numel, kind.dtype.np)
-            loaded[key] = restore(UntypedStorage(arrays[key]), location)
+            loaded[key] = TypedStorage(wrap_storage=restore(UntypedStorage(arrays[key]), location), dtype=kind.dtype)
         if view is None:
             return loaded[key]
         name, offset, size = view
         if name not in loaded:
-            loaded[name] = UntypedStorage(arrays[key][offset : offset + size])
+            loaded[name] = TypedStorage(wrap_storage=UntypedStorage(arrays[key][offset : offset + size]), dtype=kind.dtype)
         return loaded[name]
 
     obj = Unpickler(file, load_storage, encoding=encoding, own_classes=own_classes).load()

@@ -11,6 +11,7 @@ from ..arrays import dtypes as dt
 from ..tensor import types
 from ..tensor.storage import UntypedStorage
 from ..tensor.tensor import Parameter, Tensor
+from ..tensor.typed_storage import TypedStorage
 from . import rebuild
 from .names import STORAGE_TYPES, UNTYPED, StorageType, known, torch_name
 
@@ -73,6 +74,9 @@ class Pickler(_Writer):
         kind = type(obj)
         if kind is _StorageOf:
             storage, dtype = obj.storage, obj.dtype
+            written = STORAGE_TYPES.get(dtype, UNTYPED)
+        elif kind is TypedStorage:
+            storage, dtype = obj.untyped(), obj.dtype
             written = STORAGE_TYPES.get(dtype, UNTYPED)
         elif kind is UntypedStorage:
             storage, dtype, written = obj, dt.uint8, UNTYPED

@@ -12,6 +12,7 @@ from ..arrays import lazy
 from ..tensor import types
 from ..tensor.storage import UntypedStorage, look_at, window
 from ..tensor.tensor import Parameter, Tensor, wrap
+from ..tensor.typed_storage import TypedStorage
 
 
 def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tuple[int, ...], dt.dtype, bool]:
@@ -26,7 +27,7 @@ def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tupl
 
 
 def from_parts(
-    storage: UntypedStorage,
+    storage: UntypedStorage | TypedStorage,
     offset: int,
     size: tuple[int, ...],
     stride: tuple[int, ...],
@@ -34,6 +35,8 @@ def from_parts(
     requires_grad: bool = False,
 ) -> Tensor:
     """The tensor that :func:`to_parts` took apart; its memory is the storage's."""
+    if type(storage) is TypedStorage:
+        storage = storage.untyped()
     if type(storage) is not UntypedStorage:
         raise RuntimeError(f"a tensor is rebuilt from a storage, got {type(storage).__name__}")
     if storage.meta:

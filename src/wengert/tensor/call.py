@@ -321,7 +321,7 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                     raise must_be(op, p, i, v, "Tensor")
                 raw[p] = None
             elif ((op.scalars and type(op.scalars) is str) or p in op.scalars) and dt.of_python(v) is not None:
-                raw[p] = v
+                raw[p] = dt.number(v) if isinstance(v, np.generic) else v
             elif v is UNSET:
                 raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
             else:
@@ -337,7 +337,7 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
         elif type(v) in (list, tuple) and any(isinstance(x, Tensor_) for x in v):
             raw[p] = tuple(x.item() if isinstance(x, Tensor_) else x for x in v)
         else:
-            raw[p] = v
+            raw[p] = dt.number(v) if isinstance(v, np.generic) else v
     if not inputs and op.scalars == "one":
         raise must_be(op, op.tensors[0], 0, raw[op.tensors[0]], "Tensor")
     if op.promote:

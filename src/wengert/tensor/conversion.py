@@ -117,13 +117,15 @@ class LegacyType:
     def __ror__(self, other: Any) -> Any:
         return Union[other, self]  # noqa: UP007
 
-    def __call__(self, *args: Any) -> Tensor:
-        from .creation import array_of, finish
-        from .types import shape_of
+    def __call__(self, *args: Any, device: Any = None, **wrong: Any) -> Tensor:
+        from .creation import finish, legacy
 
-        if len(args) == 1 and not isinstance(args[0], int):
-            return finish(array_of(args[0], self.dtype.np))
-        return finish(np.empty(shape_of(args) if args else (0,), self.dtype.np))
+        if wrong:
+            raise TypeError(
+                "new() received an invalid combination of arguments - got "
+                f"({', '.join([type(a).__name__ for a in args] + [f'{k}={type(v).__name__}' for k, v in wrong.items()])})"
+            )
+        return finish(legacy(args, self.dtype.np, device))
 
     def __instancecheck__(self, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is self.dtype
@@ -212,6 +214,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     tensor([1., 3.])
     """
     from .storage import look_at, row_major, window
+    from .typed_storage import TypedStorage
 
     m = modes()
     if m.inside is not None:
@@ -222,12 +225,15 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))
     check_writable(self, recording, m, shared=True)
     if given is not None and given._data.dtype != self._data.dtype:
-        raise RuntimeError(f"Could not set tensor of type {_words(given._data.dtype)} to a tensor of type {_words(self._data.dtype)}")
+        raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._data.dtype)} to a tensor of type {dt.c_name(self._data.dtype)}")
     if source is None:
         array = np.empty(0, self._data.dtype)
     elif given is not None and size is None:
         array = plain_window(given._data)
     else:
+        if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
+            ours, theirs = dt.c_name(self._data.dtype), dt.scalar_name(source.dtype.np)
+            raise RuntimeError(f"Expected a Storage of type {ours} or an UntypedStorage, but got type {theirs} for argument 1 'storage'")
         storage = window(given._data)[0] if given is not None else source.untyped()
         item = self._data.itemsize
         shape = (storage.nbytes() // item,) if size is None else tuple(size)
@@ -244,15 +250,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     return self
 
 
-def _words(kind: np.dtype) -> str:
-    name = dt.scalar_name(kind).lower()
-    return {"long": "long int", "int": "int", "bool": "bool", "byte": "unsigned char", "char": "signed char", "short": "short int"}.get(name, name)
-
-
 def storage(self: Tensor) -> Any:
     """The memory that the tensor looks at, as elements of its type."""
     from ..arrays.errors import warn_once
-    from .storage import TypedStorage
+    from .typed_storage import TypedStorage
 
     warn_once(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only matter to "
@@ -277,9 +278,9 @@ def untyped_storage(self: Tensor) -> Any:
 
 def storage_type(self: Tensor) -> Any:
     """The class of the old typed storage of this type."""
-    from . import storage as storages
+    from .typed_storage import LEGACY_STORAGES, TypedStorage
 
-    return getattr(storages, f"{dt.scalar_name(self._data.dtype)}Storage", storages.TypedStorage)
+    return LEGACY_STORAGES.get(f"{dt.scalar_name(self._data.dtype)}Storage", TypedStorage)
 
 
 def apply_(self: Tensor, callable: Any) -> Tensor:

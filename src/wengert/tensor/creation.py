@@ -15,12 +15,14 @@ from ..arrays.eight import converted
 from ..arrays.errors import refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_strides, layout_like, strides_for
+from ..arrays.lazy import plain
 from ..graph.modes import modes, no_grad
 from . import call
 from .meta import INFERENCE_VERSION, meta_of
 from .meta import requires_grad as is_recorded
 from .tensor import Tensor
 from .types import Size, on_cpu, placed, shape_of, sizes_given, strided
+from .types import device as device_type
 from .writes import OVERLAP, bump, overlapping
 
 if TYPE_CHECKING:
@@ -97,7 +99,9 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
     if found.dtype.kind in "US":
         raise _text_among(data, first)
     if dtype is None:
-        if isinstance(first, (np.ndarray, Tensor)):
+        if isinstance(first, np.generic):
+            dtype = _common(data)
+        elif isinstance(first, (np.ndarray, Tensor)):
             dtype = dt.of(found.dtype).np if not isinstance(first, Tensor) else first._data.dtype
         elif found.dtype.kind == "f":
             dtype = dt.default_float()
@@ -108,6 +112,20 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
         else:
             dtype = found.dtype if found.dtype.kind == "b" else dt.I64
     return found if found.dtype == dtype else converted(found, dtype)
+
+
+def _common(data: Any) -> np.dtype:
+    """The type to which all numbers of nested sequences promote, where NumPy's are among them: those have types of their own."""
+    found: Any = None
+    stack = [data]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            stack.extend(x)
+            continue
+        d: Any = dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._data.dtype if isinstance(x, Tensor) else dt.of_python(x)
+        found = d if found is None else dt.promote(found, d)
+    return found
 
 
 def _filled(value: Any, d: np.dtype) -> np.ndarray:
@@ -260,8 +278,28 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A 1-d tensor on the memory of a Python buffer."""
-    array = np.frombuffer(buffer, np_dtype(dtype), count, offset)
+    """A 1-d tensor on the memory of a Python buffer.
+
+    Raises ``ValueError`` where the buffer does not hold ``count`` elements from byte ``offset`` on, or none at all.
+    """
+    try:
+        total = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    kind = np_dtype(dtype)
+    item = kind.itemsize
+    if not total or not count:
+        raise ValueError(f"both buffer length ({total}) and count ({count}) must not be 0")
+    if not 0 <= offset < total:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({total} bytes) minus 1")
+    if count > 0 and offset + count * item > total:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) "
+            f"must not be greater than actual buffer length ({total} bytes)"
+        )
+    if count < 0 and (total - offset) % item:
+        raise ValueError(f"buffer length ({total - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({item})")
+    array = np.frombuffer(buffer, kind, count, offset)
     if not array.flags.writeable:
         warn_once(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying "
@@ -344,6 +382,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
 
     def sized(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
               requires_grad: bool = False, names: Any = None, memory_format: Any = None) -> Tensor:  # fmt: skip
+        if not sizes and size is None:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         where = None if device is None else placed(device)
         if layout is not None and layout is not strided:
             return _nothing_stored(name, sizes_given(name, sizes, size), layout, dtype, requires_grad)
@@ -374,8 +414,10 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
 
     def new(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
             requires_grad: bool = False) -> Tensor:  # fmt: skip
-        shape = sizes_given(name, sizes, size)
-        _check_sizes(shape, name)
+        if not sizes and size is None:
+            raise TypeError(f'new_{name}() missing 1 required positional arguments: "size"')
+        shape = sizes_given("new_" + name, sizes, size)
+        _check_sizes(shape, "")
         if placed(device, self) is not None:
             return finish(unmade(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
         return finish(make(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
@@ -478,7 +520,9 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     if dt.of_python(value) is None:
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
-    shape = shape_of((size,))
+    if isinstance(value, np.generic):
+        value = dt.number(value)
+    shape = shape_of((size,), "full")
     _check_sizes(shape, "")
     if out is not None:
         d = out_type(out, dtype, dt.default_float())
@@ -508,6 +552,8 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 @_by_example
 def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
     """A tensor of the type of this one filled with ``fill_value``."""
+    if isinstance(size, int):
+        raise TypeError("new_full(): argument 'size' (position 1) must be tuple of ints, not int")
     d = dt.of(np_dtype(dtype, self._data.dtype))
     return full(size, fill_value, dtype=d, device=placed(device, self), requires_grad=requires_grad)
 
@@ -524,12 +570,60 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a tensor."""
-    data = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer, Size)) else None
-    if data is None:
-        return new_empty(self, *(args or (0,)), device=device)
-    if isinstance(data, Tensor) and data._data.dtype != self._data.dtype:
-        raise TypeError(f"expected a tensor of type {dt.scalar_name(self._data.dtype)} (got {dt.scalar_name(data._data.dtype)})")
-    return finish(array_of(data, self._data.dtype), False, placed(device, self))
+    return finish(legacy(args, self._data.dtype, device, self.device.type), False, placed(device, self))
+
+
+def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = "cpu", exact: bool = True) -> np.ndarray:
+    """The array that constructors of old make: of the sizes, the sequence, the array, the storage or the tensor in ``args``.
+
+    With ``exact`` a tensor or storage must have the type ``d``.
+    """
+    if device is not None and (named := device_type(device).type) != where:
+        raise RuntimeError(f"legacy constructor expects device type: {where} but device type: {named} was passed")
+    first = args[0] if args else 0
+    if (isinstance(first, (int, np.integer)) and not isinstance(first, bool)) or isinstance(first, Size):
+        for at, n in enumerate(args[1:], 2):
+            if not hasattr(n, "__index__"):
+                wrong = f"type must be tuple of ints,but got {type(n).__name__}"
+                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error \"{wrong}\"")
+        shape = shape_of(args or (0,), "new")
+        _check_sizes(shape, "")
+        return fresh.empty(shape, d)
+    if isinstance(first, Tensor):
+        if exact and first._data.dtype != d:
+            raise TypeError(f"expected {_options(d)} (got {_options(first._data.dtype)})")
+        return plain(first._data)
+    if isinstance(first, (float, complex, bool, np.generic)) or first is None:
+        raise TypeError(f"new(): data must be a sequence (got {_full_name(first)})")
+    if type(first).__name__ in ("TypedStorage", "UntypedStorage"):
+        return _of_storage(first, d)
+    return array_of(first, d)
+
+
+def _full_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _options(d: np.dtype) -> str:
+    """What PyTorch calls a tensor of this type in such complaints."""
+    return (
+        f"TensorOptions(dtype={dt.c_name(d)}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+        "memory_format=(nullopt))"
+    )
+
+
+def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
+    """The elements of a storage, which must have the type ``d`` if it has one; its memory is shared."""
+    from .storage import look_at
+
+    if type(storage).__name__ == "TypedStorage" and storage.dtype.np != d:
+        name = dt.scalar_name(storage.dtype.np)
+        raise RuntimeError(
+            f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type {name} for argument 1 'storage'"
+        )
+    memory = storage.untyped()
+    return look_at(memory, 0, (memory.nbytes() // d.itemsize,), (1,), dt.of(d))
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

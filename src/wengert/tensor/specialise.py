@@ -42,7 +42,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
-        respelled=_respelled, former=_former, foreign=_foreign, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type),
+        respelled=_respelled, former=_former, foreign=_foreign, equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type),
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
@@ -90,6 +90,15 @@ anomaly.listeners.append(_watch)
 def _foreign(v: Any) -> bool:
     """Whether an operand is neither a number nor something that overrides operators."""
     return dt.of_python(v) is None and not hasattr(type(v), "__torch_function__")
+
+
+def _equal(tensor: Any, other: Any) -> Any:
+    """``tensor == other`` for an operand that is no tensor: PyTorch compares arrays, but leaves all other operators to NumPy."""
+    if type(other) is not np.ndarray or other.dtype.kind not in "biufc":
+        return NotImplemented
+    from .creation import from_numpy
+
+    return tensor == from_numpy(other)
 
 
 def _stranger(op: Operator, v: Any) -> Exception:
@@ -213,7 +222,8 @@ def source(op: Operator, kind: str = "call") -> str:
     if special:
         me, other = op.params[:2] if kind == "dunder" else op.params[1::-1]
         add(f"    if not isinstance({me}, Tensor): raise stranger(op, {me})")
-        add(f"    if not isinstance({other}, Tensor) and foreign({other}): return NotImplemented")
+        answer = f"equal({me}, {other})" if op.name == "eq" else "NotImplemented"
+        add(f"    if not isinstance({other}, Tensor) and foreign({other}): return {answer}")
     add(f"    return general(op, {args})")
     return "\n".join(lines)
 

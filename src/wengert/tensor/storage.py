@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.lazy import address
+from .types import CPU, META, placed
 
 
 class UntypedStorage:
@@ -21,11 +22,12 @@ class UntypedStorage:
 
     __slots__ = ("__weakref__", "array", "meta")
 
-    def __init__(self, array: Any = 0, device: Any = None) -> None:
+    def __init__(self, array: Any = 0, *, device: Any = None) -> None:
         if not isinstance(array, np.ndarray):  # a number of bytes, or the bytes
-            array = np.zeros(array, np.uint8) if isinstance(array, int) else np.asarray(array, np.uint8)
+            array = np.zeros(array, np.uint8) if isinstance(array, int) else _bytes(array)
         self.array = array
-        self.meta = False  # whether tensors that look at it are on the device without numbers
+        # whether tensors that look at it are on the device without numbers
+        self.meta = device is not None and placed(device) is not None
 
     @property
     def _cdata(self) -> int:
@@ -39,9 +41,16 @@ class UntypedStorage:
     @property
     def device(self) -> Any:
         """Where the memory is."""
-        from .types import CPU, META
-
         return META if self.meta else CPU
+
+    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+
+    def get_device(self) -> None:
+        """The number of the device: None, as it has none on the CPU."""
+
+    def element_size(self) -> int:
+        """1: the elements are bytes."""
+        return 1
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -74,8 +83,55 @@ class UntypedStorage:
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
         """Write the bytes of another storage of the same size."""
         if source.nbytes() != self.nbytes():
-            raise RuntimeError("size does not match")
+            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes")
         self.bytes()[...] = source.bytes()
+        return self
+
+    def resizable(self) -> bool:
+        """Whether :meth:`resize_` works."""
+        return True
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Make the storage ``size`` bytes long; tensors that look at it keep the memory that they have."""
+        kept = np.zeros(size, np.uint8)
+        kept[: self.nbytes()] = self.bytes()[:size]
+        self.array = kept if size % self.array.itemsize else kept.view(self.array.dtype)
+        return self
+
+    def byteswap(self, dtype: dt.dtype) -> None:
+        """Turn the order of the bytes in every element of ``dtype`` around."""
+        parts = self.array.view(dtype.to_real().np if dtype.is_complex else dtype.np)
+        parts.byteswap(inplace=True)
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str, count: int = -1, offset: int = 0, *, dtype: dt.dtype = dt.uint8) -> UntypedStorage:
+        """A copy of the bytes of ``buffer`` from ``offset`` on: ``count`` elements of ``dtype``.
+
+        ``byte_order`` says how they lie there: ``"little"``, ``"big"`` or ``"native"``. Raises ``ValueError`` where the sizes do not fit.
+        """
+        memory = np.frombuffer(buffer, np.uint8)
+        item = dtype.itemsize
+        if count < 0 and (memory.size - offset) % item:
+            raise ValueError(f"buffer size ({memory.size}) must be a multiple of element size ({item})")
+        if count < 0:
+            count = (memory.size - offset) // item
+        if offset + count * item > memory.size:
+            raise ValueError(f"buffer has only {memory.size - offset} elements after offset {offset}, but specified a size of {count}")
+        found = cls(memory[offset : offset + count * item].copy())
+        if byte_order not in ("little", "native"):
+            found.byteswap(dtype)
+        return found
+
+    def new(self) -> UntypedStorage:
+        """An empty storage of the same kind."""
+        return type(self)(0)
+
+    def share_memory_(self) -> UntypedStorage:
+        """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
+        return self
+
+    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
+        """Accepted for compatibility: host memory needs no pinning on the CPU."""
         return self
 
     def clone(self) -> UntypedStorage:
@@ -105,7 +161,12 @@ class UntypedStorage:
         return iter(self.tolist())
 
     def __getitem__(self, key: Any) -> Any:
-        found = self.bytes()[key]
+        memory = self.bytes()
+        if not isinstance(key, (int, slice)):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(key).__name__}")
+        if isinstance(key, int) and not -memory.size <= key < memory.size:
+            raise IndexError(f"index {key} out of range for storage of size {memory.size}")
+        found = memory[key]
         return UntypedStorage(found) if isinstance(key, slice) else int(found)
 
     def cpu(self) -> UntypedStorage:
@@ -126,145 +187,25 @@ class UntypedStorage:
         return restored, (plain, self.dtype.name)
 
     def __repr__(self) -> str:
-        rows = "".join(f" {b}\n" for b in self.tolist())
-        return f"{rows}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        rows = "..." if self.meta else " " + "\n ".join(map(str, self.tolist()))
+        return f"{rows}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+
+def _bytes(given: Any) -> np.ndarray:
+    """The integers of a sequence, each modulo 256."""
+    if not hasattr(given, "__len__"):
+        raise TypeError(f"torch.UntypedStorage(): argument 'sequence' must be int or a sequence of ints, not {type(given).__name__}")
+    for item in given:
+        if not isinstance(item, (int, np.integer)):
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(given).__name__}), "
+                f"but one of the items was of type {type(item).__name__} instead of int"
+            )
+    return np.array([int(item) & 255 for item in given], np.uint8)
 
 
 UntypedStorage.__module__ = "torch.storage"
 
-
-class TypedStorage:
-    """A storage whose elements have a type: the old view of a tensor's memory.
-
-    >>> import wengert as torch
-    >>> torch.tensor([1.0, 2.0]).storage().tolist()
-    [1.0, 2.0]
-    """
-
-    _fixed: dt.dtype | None = None
-    __slots__ = ("_dtype", "_storage")
-
-    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: dt.dtype | None = None, device: Any = None) -> None:
-        kind = self._fixed or dtype or (dt.of(dt.default_float()) if wrap_storage is None else wrap_storage.dtype)
-        if wrap_storage is None:
-            given = args[0] if args else 0
-            wrap_storage = UntypedStorage(np.empty(given, kind.np) if isinstance(given, int) else np.array(given, kind.np).reshape(-1))
-        self._storage, self._dtype = wrap_storage, kind
-
-    @property
-    def _array(self) -> np.ndarray:
-        array = self._storage.array
-        return array if array.dtype == self._dtype.np else array.view(self._dtype.np)
-
-    @property
-    def dtype(self) -> dt.dtype:
-        """The type of the elements."""
-        return self._dtype
-
-    @property
-    def device(self) -> Any:
-        """Where the memory is."""
-        return self._storage.device
-
-    def untyped(self) -> UntypedStorage:
-        """The bytes."""
-        return self._storage
-
-    def __len__(self) -> int:
-        return self._array.size
-
-    size = _size = __len__
-
-    def nbytes(self) -> int:
-        """The number of bytes."""
-        return self._storage.nbytes()
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes()
-
-    def element_size(self) -> int:
-        """Bytes per element."""
-        return self._dtype.np.itemsize
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return self._storage.data_ptr()
-
-    def tolist(self) -> list[Any]:
-        """The elements as Python numbers."""
-        return self._array.tolist()
-
-    def __iter__(self) -> Any:
-        return iter(self.tolist())
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._array[self._place(key)].item()
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._array[key if isinstance(key, slice) else self._place(key)] = value
-
-    def _place(self, key: Any) -> int:
-        if not isinstance(key, int):
-            raise RuntimeError(f"can't index a <class 'torch.storage.TypedStorage'> with {type(key)}")
-        if not -len(self) <= key < len(self):
-            raise IndexError(f"index {key} out of range for storage of size {len(self)}")
-        return key
-
-    def fill_(self, value: Any) -> TypedStorage:
-        """Write one value everywhere."""
-        self._array[...] = value
-        return self
-
-    def copy_(self, source: Any, non_blocking: bool = False) -> TypedStorage:
-        """Write the elements of another storage, converted."""
-        self._array[...] = source._array
-        return self
-
-    def clone(self) -> TypedStorage:
-        """A copy."""
-        return TypedStorage(wrap_storage=self._storage.clone(), dtype=self._dtype)
-
-    def type(self) -> str:
-        """The name of the type, such as ``"torch.FloatStorage"``."""
-        return f"torch.{dt.scalar_name(self._dtype.np)}Storage"
-
-    def is_shared(self) -> bool:
-        """Whether other processes see the memory."""
-        return self._storage.is_shared()
-
-    def is_pinned(self, device: Any = None) -> bool:
-        """Whether the memory is page-locked."""
-        return False
-
-    def cpu(self) -> TypedStorage:
-        """The storage itself: it is on the CPU."""
-        return self
-
-    def __repr__(self) -> str:
-        rows = "".join(f" {v}\n" for v in self.tolist())
-        return f"{rows}[torch.storage.TypedStorage(dtype={self._dtype}, device={self.device}) of size {len(self)}]"
-
-
-def _converted(name: str) -> Any:
-    def convert(self: TypedStorage) -> TypedStorage:
-        kind = dt.by_name(name)
-        return TypedStorage(wrap_storage=UntypedStorage(self._array.astype(kind.np)), dtype=kind)
-
-    convert.__doc__ = f"The elements as {name}."
-    return convert
-
-
-for _method, _name in (
-    ("float", "float32"), ("double", "float64"), ("half", "float16"), ("long", "int64"), ("int", "int32"), ("short", "int16"), ("char", "int8"),
-    ("byte", "uint8"), ("bool", "bool"),
-):  # fmt: skip
-    setattr(TypedStorage, _method, _converted(_name))
-    globals()[f"{_method.capitalize()}Storage"] = type(
-        f"{_method.capitalize()}Storage", (TypedStorage,), {"__slots__": (), "_fixed": dt.by_name(_name), "__module__": "torch"}
-    )
-TypedStorage.__module__ = "torch.storage"
 
 _in_use: WeakValueDictionary[Any, UntypedStorage] = WeakValueDictionary()
 

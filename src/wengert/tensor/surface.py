@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays.errors import warn_once
 from ..ops import load
 from ..ops.operator import TABLE, Operator
@@ -109,6 +111,8 @@ def _number_over(divided: Any) -> Any:
     reciprocal, times = function("reciprocal"), function("mul")
 
     def quotient(self: Any, other: Any) -> Any:
+        if isinstance(other, np.ndarray):  # NumPy multiplies, as by any other tensor
+            return reciprocal(self) * other
         return times(reciprocal(self), other) if isinstance(other, (int, float, complex, Tensor)) else divided(self, other)
 
     quotient.__name__ = "__rdiv__"
@@ -123,10 +127,17 @@ def _reverse(self: Any) -> Any:
             "release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions "
             "of a tensor."
         )
+    _zero_dimensional(self, "T", "This function is the identity in these cases.")
     return function("numpy_T")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
 
 
+def _zero_dimensional(self: Any, name: str, advice: str) -> None:
+    if not self._data.ndim:
+        warn_once(f"Tensor.{name} is deprecated on 0-D tensors. {advice}")
+
+
 def _matrix(self: Any, name: str = "mT") -> Any:
+    _zero_dimensional(self, name, "This function is the identity in these cases." if name == "mT" else "Consider using x.conj().")
     if not self._data.ndim:
         return function("alias")(self)
     if self._data.ndim < 2:
@@ -138,6 +149,7 @@ def _adjoint(self: Any) -> Any:
     if self._data.ndim not in (0, 2):
         batches = " For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else ""
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor.{batches}")
+    _zero_dimensional(self, "H", "Consider using x.conj().")
     return _adjoint_batch(self) if self._data.ndim else self.conj()
 
 

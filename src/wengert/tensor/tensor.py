@@ -44,27 +44,20 @@ class Tensor(Exchange):
     _plain_class: Any = None
     _dispatches = False  # whether the class has a ``__torch_dispatch__``
 
-    def __new__(cls, *args: Any, device: Any = None) -> Any:
-        if not args:
-            return cls._from(np.empty(0, dt.default_float()))
-        first = args[0]
-        if isinstance(first, (int, np.integer)) and not isinstance(first, bool):
-            return cls._from(np.empty(tuple(int(n) for n in args), dt.default_float()))
-        if isinstance(first, Size):
-            return cls._from(np.empty(tuple(first), dt.default_float()))
-        if isinstance(first, Tensor):
-            _refuse_python(cls, first)
-            seen = _alias(first)
+    def __new__(cls, *args: Any, device: Any = None, **named: Any) -> Any:
+        if named:
+            args = (*args, *(Size(v) if k == "size" else v for k, v in named.items() if k in ("size", "data", "other")))
+        if args and isinstance(args[0], Tensor):
+            _refuse_python(cls, args[0])
+            seen = _alias(args[0])
             if type(seen) is cls:
                 return seen
             t = object.__new__(cls)
             t._data, t._edge, t._meta, t._vc = seen._data, seen._edge, seen._meta, seen._vc
             return t
-        from .creation import array_of
+        from .creation import legacy
 
-        if isinstance(first, (float, complex)) or first is None:
-            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-        return cls._from(array_of(first, dt.default_float()))
+        return cls._from(legacy(args, dt.default_float(), device))
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

@@ -1,0 +1,103 @@
+"""What PyTorch's own tests of everyday behaviour ask, expression by expression: both libraries give the same, or refuse alike."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import os
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert
+
+if os.environ.get("WENGERT_REQUIRE_PARITY") == "1":
+    import torch
+else:
+    torch = pytest.importorskip("torch")
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+
+
+def outcome(text: str, L: Any) -> str:
+    L.manual_seed(0)
+    scope = {"torch": L, "T": L.tensor, "F": L.nn.functional, "nn": L.nn, "np": np, "math": math, "io": io, "copy": copy, "pickle": pickle}
+    try:
+        exec("\n".join(text.split("; ")[:-1]), scope)
+        found = eval(text.split("; ")[-1], scope)
+    except Exception as e:
+        return f"{type(e).__name__}: {str(e).splitlines()[0][:90]}"
+    return f"{_types(found)} {found}".replace("wengert", "torch")
+
+
+def _types(x: Any) -> Any:
+    """The type of every tensor and number among the results."""
+    if isinstance(x, (list, tuple)):
+        return [_types(v) for v in x]
+    return f"{x.dtype} {x.stride()}" if isinstance(x, (torch.Tensor, wengert.Tensor)) else type(x).__name__
+
+
+STORAGES = [
+    "torch.UntypedStorage(10)[11]", "torch.UntypedStorage([1, 2, 300])", "torch.UntypedStorage('a')", "torch.UntypedStorage([1, 2, 3])",
+    "s = torch.UntypedStorage(4); s[0] = 255; s[1:3] = 7; s[3] = 0; s.tolist()",
+    "s = torch.UntypedStorage([1, 2]); s.resize_(3); (len(s), s.tolist()[:2], s.element_size(), s.get_device(), s.is_cuda)",
+    "torch.UntypedStorage.from_buffer(bytes(range(8)), 'big', dtype=torch.int32).tolist()",
+    "torch.UntypedStorage.from_buffer(bytes(range(8)), 'little', 1, 4, dtype=torch.int32).tolist()",
+    "torch.ShortStorage.from_buffer(bytes(range(8)), 'big')", "torch.UntypedStorage.from_buffer(bytes(7), 'little', dtype=torch.int32)",
+    "torch.LongStorage([1, 2, 3])", "torch.ComplexFloatStorage([1, 2j]).tolist()", "torch.TypedStorage(dtype=torch.int32)",
+    "torch.BFloat16Storage([1, 2]).float()", "torch.FloatStorage([1, 2]).complex_double().tolist()", "torch.Storage is torch.FloatStorage",
+    "torch.TypedStorage(3, dtype=torch.int32, device='meta')", "torch.TypedStorage(wrap_storage=torch.UntypedStorage(8))",
+    "torch.TypedStorage(3, wrap_storage=torch.UntypedStorage(8), dtype=torch.float32)", "torch.TypedStorage(1, 2)",
+    "torch.FloatStorage(wrap_storage=torch.FloatStorage(2))", "torch.FloatStorage(device='cpu')", "torch.FloatStorage(1, 2, 3)",
+    "torch.FloatStorage('x')", "torch.FloatStorage(4).copy_(torch.LongStorage([1, 2, 3, 4]))", "s = torch.FloatStorage(2); s.resize_(4); s.size()",
+    "s = torch.FloatStorage(2); s[5] = 1", "torch.FloatStorage(2)[5]", "torch.FloatStorage(2)['a']", "torch.FloatStorage(0)",
+    "s = torch.FloatStorage([1, 2]); b = io.BytesIO(); torch.save({'a': s}, b); b.seek(0); torch.load(b)",
+    "copy.deepcopy(torch.FloatStorage([1, 2]))", "pickle.loads(pickle.dumps(torch.LongStorage([1, 2])))",
+    "isinstance(torch.TypedStorage(1, dtype=torch.float), torch.FloatStorage)", "isinstance(torch.FloatStorage(1), torch.DoubleStorage)",
+    "torch.FloatTensor(torch.LongStorage([1, 2]))", "torch.LongTensor(torch.LongStorage([1, 2]))", "T([]).set_(torch.LongStorage([1, 2, 3]))",
+    "T([]).set_(torch.FloatStorage([1, 2, 3]).untyped(), 1, (2,))",
+]  # fmt: skip
+
+OLD_CONSTRUCTORS = [
+    "torch.Tensor(2, device='cuda')", "torch.FloatTensor(torch.ones(2, dtype=torch.long))", "torch.FloatTensor([1, 2], device='meta')",
+    "torch.Tensor(2, None)", "torch.Tensor(-1)", "torch.FloatTensor(-2, 3)", "torch.Tensor(np.float32(2))", "torch.Tensor(2.5)",
+    "torch.Tensor(None)", "torch.Tensor(other=torch.ones(3))", "torch.Tensor(data=[1, 2])", "torch.Tensor(size=(1, 2)).shape",
+    "torch.Tensor(torch.Size([2, 3])).shape", "torch.IntTensor([1.5, 2])", "torch.BoolTensor([1, 0, 2])", "T([1.0]).new(T([2]))",
+    "T([1.0]).new(device='cuda')", "T([1]).new([2, 3])", "T([1.0]).new(2, 3).shape", "T([1.0]).new_full(2, 3)", "T([1.0]).new_zeros()",
+    "T([1.0]).new_zeros(2.5)", "T([1.0]).new_zeros(-1)", "torch.zeros(2.5)", "torch.ones((2, 2.5))", "torch.ones('a')", "torch.zeros()",
+    "torch.empty((2, None))", "torch.ones(True)", "torch.zeros((T(2), 3)).shape", "torch.full(('a',), 1)",
+]  # fmt: skip
+
+NUMPY = [
+    "T([1, 2]) * np.float64(2)", "np.float64(2) * T([1, 2])", "T([1, 2], dtype=torch.uint8) + np.int32(3)", "T([True]) + np.int8(3)",
+    "T([1, 2]) + np.bool_(True)", "T([1.0]) + np.complex128(2j)", "T([1.0], dtype=torch.half) * np.float32(2)", "T([1, 2]) ** np.float32(2)",
+    "torch.where(T([True, False]), T([1.0, 2.0]), np.float64(3))", "torch.where(T([True, False]), T([1, 2]), np.float64(3))",
+    "torch.full((1,), np.int32(3))", "torch.full((1,), np.float64(3))", "T([np.float64(2)])", "T([np.int32(2), np.int32(3)])",
+    "T([[np.float32(2), 3.0]])", "T([np.int8(2), 3])", "T([np.int8(2), np.float64(3)])", "T(np.float64(2))", "torch.as_tensor([np.uint8(2)])",
+    "torch.add(T([1.0]), T([2.0]), alpha=np.float64(3))", "torch.clamp(T([1.0, 9.0]), np.float64(2), np.int64(5))",
+    "T([1.0, 2.0]) == np.array([1.0, 3.0])", "np.array([1, 3]) == T([1, 2])", "T([1.0, 2.0]) == np.ones(3)", "T([1.0]) == np.array(['a'])",
+    "np.array([1.0, 3.0]) / T([1.0, 2.0])", "np.array([1, 3]) / T([1, 2])", "T([1.0]) != np.array([1.0])", "T([1.0]) < np.array([1.0])",
+    "torch.frombuffer(bytearray(b'abcde'), dtype=torch.int16)", "torch.frombuffer(bytearray(b'abcd'), dtype=torch.int16, count=3)",
+    "torch.frombuffer(bytearray(b'abcd'), dtype=torch.int16, offset=1)", "torch.frombuffer(bytearray(b'abcd'), dtype=torch.int16, offset=5)",
+    "torch.frombuffer(bytearray(b''), dtype=torch.uint8)", "torch.frombuffer(bytearray(b'abcd'), dtype=torch.uint8, count=0)",
+    "torch.frombuffer([1, 2], dtype=torch.uint8)", "torch.frombuffer(bytearray(b'abcdef'), dtype=torch.int16, count=1, offset=2)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [*STORAGES, *OLD_CONSTRUCTORS, *NUMPY])
+def test_same(text: str) -> None:
+    assert outcome(text, wengert) == outcome(text, torch)
+
+
+@pytest.mark.parametrize("name", ["T", "mT", "H", "mH"])
+def test_transposes_without_dimensions_warn(name: str) -> None:
+    for L in (torch, wengert):
+        L.set_warn_always(True)
+        try:
+            with pytest.warns(UserWarning, match=f"Tensor.{name} is deprecated on 0-D tensors"):
+                getattr(L.tensor(1.0), name)
+        finally:
+            L.set_warn_always(False)
