@@ -84,8 +84,16 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         check_devices(op, inputs)
     if op.name == "view" and is_type(args[1]) and not m.dispatch:
         return seen_as(inputs["input"], raw, op, m)
-    early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
     own = dispatching(args)
+    if out is None and (m.dispatch or own):  # what PyTorch makes of others is made of them here, above the tape
+        from .lowering import COMPOSED
+
+        parts = COMPOSED.get(op.name)
+        if parts is not None:
+            answer = composed(parts, args)
+            if answer is not NotImplemented:
+                return answer
+    early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
     if out is not None and (m.dispatch or own or dispatching((out,))):
         from .dispatch import dispatched_into
         from .writes import refuse_recorded
@@ -158,6 +166,8 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             if node is not None:
                 for i, t in enumerate(live):
                     t._edge = (node, i)
+                if given is not None:
+                    node.__dict__["seen"] = {p: seen(v) for p, v in zip(op.params, args)}
                 if not own:
                     version_results(op, node, results)
                     if given is not None and m.packing is None:
@@ -171,6 +181,14 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     return named(op, results)
 
 
+def composed(parts: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """``parts(*args)``, seen as PyTorch's own code."""
+    from .spaces import within_operators
+
+    with within_operators():
+        return parts(*args)
+
+
 def again(t: Any) -> Any:
     """The same tensor as another object, without history; of a class that dispatches it stays one of that class."""
     if type(t) in DISPATCHING:
@@ -180,6 +198,14 @@ def again(t: Any) -> Any:
     found = fresh(t._data, modes())
     found._vc = t._vc
     return found
+
+
+def seen(v: Any) -> Any:
+    """What a formula may ask about an argument afterwards: shape and strides of a tensor, a number itself."""
+    if isinstance(v, Tensor_):
+        a = v._data
+        return a.shape, tuple(s // a.itemsize for s in a.strides)
+    return v if v is None or isinstance(v, (int, float)) else ...
 
 
 def dispatching(args: tuple[Any, ...]) -> bool:

@@ -20,7 +20,7 @@ from . import call as general_path
 from . import writes
 from .call import convert, keywords, positional
 from .functions import function, inplace_function
-from .spaces import RAW
+from .spaces import RAW, calling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -232,9 +232,14 @@ _OURS = {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum
 _BY_OVERLOAD = {(theirs, overload): ours for ours, (theirs, overload) in reversed(_NAMES.items()) if type(overload) is str}
 
 
+_OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # a number from Python is a tensor to PyTorch, one in its own code stays a number
+
+
 def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverload:
     """PyTorch's operator for this call of ours."""
     name, overload = _NAMES.get(op.name, (op.name, "default"))
+    if calling.within and op.name in _OF_NUMBERS and not isinstance(args[1], general_path.Tensor_):
+        overload = "Scalar"
     if inplace and op.name == "pow":
         overload = "Tensor" if isinstance(args[1], general_path.Tensor_) else "Scalar"
     made: OpOverload = getattr(getattr(aten, name + "_" if inplace else name), overload if type(overload) is str else overload(args))
@@ -282,13 +287,14 @@ def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     from .lowering import LOWER
 
     lower = LOWER.get(op.name)
+    answer = NotImplemented
     if lower is not None:
         set_modes(_below_tape(m, m.dispatch))
         try:
             answer = lower(*args)
         finally:
             set_modes(m)
-    else:
+    if answer is NotImplemented:
         answer = run(op, args, m, False)
         check_result(answer, op.outputs is ... or len(op.outputs) > 1 or bool(op.aux))
     if op.outputs is ... or len(op.outputs) > 1 or op.aux:
@@ -335,11 +341,30 @@ def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
 
 def run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
     """Ask the innermost mode of ``m``, with the outer ones in force: what it calls reaches them."""
+    if op.name == "where":  # numbers become tensors
+        args = (args[0], *_lifted(*args[1:]))
     func = named(op, args, inplace)
     row, kwargs = as_called(op, args)
     if op.name in _ARRANGED:
         row = _ARRANGED[op.name][0](*row)
     return ask(func, op, inplace, row, kwargs, m)
+
+
+def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
+    """The two choices of ``where`` as tensors: a number as one of the type of both."""
+    from ..arrays import dtypes as dt
+    from .creation import scalar_tensor
+
+    kind = None
+    row = []
+    for x in (a, b):
+        if not isinstance(x, general_path.Tensor_):
+            if kind is None:
+                found = dt.result([v._data if isinstance(v, general_path.Tensor_) else v for v in (a, b)])
+                kind = dt.of(dt.default_float() if found is None else found)
+            x = scalar_tensor(x, dtype=kind)
+        row.append(x)
+    return row[0], row[1]
 
 
 def _listed(x: Any, dim: Any, *rest: Any) -> tuple[Any, ...]:
@@ -350,6 +375,10 @@ def _listed(x: Any, dim: Any, *rest: Any) -> tuple[Any, ...]:
 _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
     **{n: (lambda x, dim, *rest: (x, dim, False), lambda x, dim, *_: (x, dim)) for n in ("softmax", "log_softmax")},
     **{n: (_listed, lambda *args: args) for n in ("sum_dim", "mean_dim")},
+    "basic_index": (
+        lambda x, key: (x, len(key) - 1, key[-1].start, key[-1].stop, *(() if key[-1].step in (None, 1) else (key[-1].step,))),
+        lambda x, dim=0, start=0, end=None, step=1: (x, (*[slice(None)] * dim, slice(start, end, step))),
+    ),
     "index": (lambda x, indices, *_: (x, indices), lambda *args: args),
 }  # fmt: skip
 
@@ -362,8 +391,9 @@ def ask(
     ``called``: its name in messages.
     """
     classes = dispatching((*args, *kwargs.values())) if general_path.DISPATCHING else ()
-    calls = _asked.calls
+    calls, within = _asked.calls, calling.within
     calls.append((func, op, inplace))
+    calling.within = False
     handlers: list[Any] = []
     if m.dispatch:
         handlers.append(m.dispatch[-1])
@@ -380,6 +410,7 @@ def ask(
             set_modes(_below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
     finally:
         calls.pop()
+        calling.within = within
         set_modes(m)
     tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
     raise TypeError(
@@ -496,6 +527,9 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
     return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic)) else v for v in values)
 
 
+SAVES_INPUT = frozenset(("erfinv", "relu6"))  # of which PyTorch keeps the argument, not the result
+
+
 def detached(t: Any, m: Modes) -> Any:
     """``t.detach()``, seen by the modes."""
     found = ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
@@ -507,7 +541,7 @@ def detached(t: Any, m: Modes) -> Any:
 def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
     """Tell the modes about the results that ``node`` saves: PyTorch detaches them for it."""
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
-        if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
+        if name in op.saved and name not in op.nondifferentiable and node.saved[3 * op.saved.index(name)] is not None and op.name not in SAVES_INPUT:
             detached(t, m)
 
 

@@ -19,8 +19,8 @@ from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
 from . import call as call_module
 from .call import DISPATCHING, KNOWN, PLAIN
-from .record import rename, told
-from .spaces import RECORDED, within
+from .record import WATCHED, rename, told
+from .spaces import RECORDED, within, within_operators
 from .spellings import OTHER_NAMES, renamed
 from .whole import enclose
 
@@ -158,6 +158,9 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
             from .shapes import whole_without
 
             answer = whole_without(run, args, kwargs)
+        elif WATCHED:
+            with within_operators():
+                answer = run(RECORDED, *args, **kwargs)
         else:
             answer = run(RECORDED, *args, **kwargs)
         if layout is not None:

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 
 
 def _linear(x: Any, w: Any, b: Any = None) -> Any:
-    w = w.t() if w.dim() == 2 else w
     if b is None or x.dim() < 2 or w.dim() < 2:
-        y = _matmul(x, w)
+        y = _matmul(x, w.t() if w.dim() == 2 else w)
         return y if b is None else y + b
     flat = x if x.dim() == 2 else x.reshape(_count(x.shape[:-1]), x.shape[-1])
-    y = function("addmm")(b, flat, w)
-    return y if x.dim() == 2 else y.reshape(*x.shape[:-1], w.shape[-1])
+    y = function("addmm")(b, flat, w.t())
+    return y if x.dim() == 2 else y.reshape(*x.shape[:-1], w.shape[0])
 
 
 def _matmul(x: Any, y: Any) -> Any:
@@ -37,12 +36,12 @@ def _matmul(x: Any, y: Any) -> Any:
         return function("mv")(x, y) if b == 1 else function("mm")(x, y) if a == 2 else function("mm")(x.unsqueeze(0), y).squeeze(0)
     if a > 2 and b <= 2:  # one factor for all: a single product
         flat = x.reshape(_count(x.shape[:-1]), x.shape[-1])
-        return _matmul(flat, y).reshape(*x.shape[:-1], *y.shape[1:])
+        return function("unsafe_view")(_matmul(flat, y), (*x.shape[:-1], *y.shape[1:]))
     x = x.unsqueeze(0) if a == 1 else x
     batch = np.broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
     left = x.expand(*batch, *x.shape[-2:]).reshape(_count(batch), *x.shape[-2:])
     right = y.expand(*batch, *y.shape[-2:]).reshape(_count(batch), *y.shape[-2:])
-    z = function("bmm")(left, right).reshape(*batch, x.shape[-2], y.shape[-1])
+    z = function("unsafe_view")(function("bmm")(left, right), (*batch, x.shape[-2], y.shape[-1]))
     return z.squeeze(-2) if a == 1 else z
 
 
@@ -56,6 +55,8 @@ def _count(shape: Any) -> int:
 
 def _index(x: Any, key: tuple[Any, ...]) -> Any:
     """``x[key]`` of integers, slices, None and Ellipsis in the steps that PyTorch takes: one for each part that does something."""
+    if _is_step(key):
+        return NotImplemented
     dim = 0
     for i, k in enumerate(key):
         if k is Ellipsis:
@@ -74,22 +75,28 @@ def _index(x: Any, key: tuple[Any, ...]) -> Any:
 
 def _cut(x: Any, dim: int, start: Any, end: Any, step: Any) -> Any:
     start, end = 0 if start is None else start, 9223372036854775807 if end is None else end
-    return _asked(aten.slice.Tensor, _slice, x, dim, start, end, *(() if step in (None, 1) else (step,)))
+    return function("basic_index")(x, (*[slice(None)] * dim, slice(start, end, step)))
+
+
+def _is_step(key: tuple[Any, ...]) -> bool:
+    """Whether this subscript is one step: a slice of one dimension, with both ends."""
+    last = key[-1] if key else None
+    return type(last) is slice and last.start is not None and last.stop is not None and all(k == slice(None) for k in key[:-1])
 
 
 def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    return function("basic_index")(x, (*[slice(None)] * (dim % max(x.dim(), 1)), slice(start, end, step), ...))
+    return _cut(x, dim % max(x.dim(), 1), start, end, step)
 
 
 def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
-    return _cut(x, dim, start, start + length, None)
+    return _cut(x, dim % max(x.dim(), 1), start, start + length, None)
 
 
 def _reshape(x: Any, shape: Any = ()) -> Any:
     shape = resolve_shape(shape, x.numel())
     if as_view(window(x._data), shape) is not None:
         return function("view")(x, shape)
-    return _asked(aten._unsafe_view.default, function("view"), x.clone(memory_format=contiguous_format), list(shape))
+    return function("unsafe_view")(x.clone(memory_format=contiguous_format), tuple(shape))
 
 
 def _asked(func: Any, run: Any, *args: Any) -> Any:
@@ -136,10 +143,18 @@ def _scatter(g: Any, shape: Any, key: tuple[Any, ...]) -> Any:
     return g
 
 
-LOWER: dict[str, Callable[..., Any]] = {
+def _cross_entropy(x: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    return function("nll")(function("log_softmax")(x, 1), target, weight, reduction, ignore_index)
+
+
+#: Made of others above the tape, so that it is those which are recorded.
+COMPOSED: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
-    "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite, "sum_to": _sum_to, "basic_scatter": _scatter,
+    "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
+    "cross_entropy_index": _cross_entropy,
 }  # fmt: skip
+#: Made of others below the tape.
+LOWER: dict[str, Callable[..., Any]] = {**COMPOSED, "sum_to": _sum_to, "basic_scatter": _scatter}
 
 #: Rules in one kernel, which PyTorch has as operators.
 BACKWARD: dict[str, str] = {

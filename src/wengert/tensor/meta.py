@@ -403,9 +403,11 @@ class AccumulateGrad(Node):
             return self._told(meta)
         while True:
             old = meta.grad
+            m = modes()
+            watched = bool(m.dispatch) or g._dispatches
             if old is None:
-                new = g.detach() if type(g)._dispatches and self._takes(g) else self._first(g)
-            elif (old._dispatches or g._dispatches) and not modes().grad and not old.is_sparse:
+                new = g.detach() if watched and self._takes(g) else self._first(g)
+            elif (watched or old._dispatches) and not m.grad and not old.is_sparse:
                 new = old
                 old.add_(g)
             else:
@@ -420,23 +422,29 @@ class AccumulateGrad(Node):
 
     def _takes(self, g: Any) -> bool:
         """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is laid out as the leaf."""
-        return not modes().grad and alone(g) and g._data.strides == self.variable._data.strides
+        return not modes().grad and alone(g) and (g._data.strides == self.variable._data.strides or not _dense(self.variable._data))
 
     def _first(self, g: Any) -> Any:
         """A copy of the first gradient, laid out as the leaf is."""
         array = self.variable._data
         if type(g._data) is not np.ndarray or type(g) is not self.variable._plain_class or self.dtype is None or not _dense(array):
-            if type(g)._dispatches and not modes().grad and _dense(array) and g._data.strides != array.strides:
-                steps = [s // array.itemsize for s in array.strides]
-                return g.new_empty_strided(array.shape, steps).copy_(g)  # their class lays it out
+            if type(g)._dispatches and not modes().grad and _dense(array):
+                return self._laid(g)  # their class lays it out
             new = g.clone()
             if new._data.strides != array.strides and type(new._data) is type(array) is np.ndarray and not _laid_out_as(new._data, array):
                 new._data = _copied(new._data, array)
             return new
-        new = RECORDED.copy(RAW.wrap(array), g) if modes().grad else g.detach()  # either is still the memory of g
+        m = modes()
+        if m.dispatch and not m.grad:
+            return self._laid(g)
+        new = RECORDED.copy(RAW.wrap(array), g) if m.grad else g.detach()  # either is still the memory of g
         new._data = _copied(new._data, array)
         new._vc = new_version()
         return new
+
+    def _laid(self, g: Any) -> Any:
+        array = self.variable._data
+        return g.new_empty_strided(array.shape, [s // array.itemsize for s in array.strides]).copy_(g)
 
 
 def _add_in_place(a: np.ndarray, g: Any) -> None:

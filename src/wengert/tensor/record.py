@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 PACKED = "<packed>"  # among the values of a call: what the hooks have taken before the forward ran
+WATCHED: list[bool] = []  # whether there ever was a dispatch mode, or a tensor that dispatches, to see what rules do
 _UNVERSIONED = [0]  # the version counter of what nobody can write to
 
 
@@ -177,14 +178,15 @@ class OpNode(Node):
 
     # -- gradients ------------------------------------------------------------------------------------------------
 
-    def _gradients(self, space: Any, g: Any, needs: Any) -> Any:
+    def _gradients(self, space: Any, g: Any, needs: Any, values: Any = None) -> Any:
         op = self.op
         if type(g) is list:
             if len(g) == 1:
                 g = g[0]
             elif not op.undefined:
                 g = [space.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
-        values = self._values(space)
+        if values is None:
+            values = self._values(space)
         if space.watches:  # a profiler sees what the rule does
             g, values = space.watch(g), {name: space.watch(value) for name, value in values.items()}
         if op.joint is not None:
@@ -220,6 +222,10 @@ class OpNode(Node):
         return self._gradients(RAW, g, needs)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
+        if WATCHED:
+            from .seen_rules import gradients
+
+            return gradients(self, g, self.wanted if needs is None else needs)
         return self._gradients(RECORDED, g, self.wanted if needs is None else needs)
 
 

@@ -78,7 +78,7 @@ class CopySlices(Node):
                 part.copy_(mine.broadcast_to(part.shape))
             return (whole, *grads[: self.at], *grads[self.at + 1 :])
         m = modes()
-        plain = type(g) is type(g)._plain_class and not (m.levels or m.dispatch or (g._meta and g._meta.tangents))
+        plain = type(g) is type(g)._plain_class and not (m.levels or (g._meta and g._meta.tangents))
         if plain and self.place[2] >= 0 and _end(self.place) <= _end(self.layout):
             return self._written(g)
         move, base, seen = RECORDED.through_memory, *(_in_elements(x, g._data.itemsize, self.place[2]) for x in (self.layout, self.place))

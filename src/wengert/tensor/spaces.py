@@ -7,6 +7,7 @@ against either. Beside the operators each has the handful of things that the eng
 from __future__ import annotations
 
 import sys
+import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -169,6 +170,25 @@ class RawSpace:
 
 without_numbers: ContextVar[bool] = ContextVar("wengert_without_numbers", default=False)  # whether a walk is one of shapes
 within: ContextVar[bool] = ContextVar("wengert_within", default=False)  # whether operators are called by a composite, which has constants
+
+
+class _Calling(threading.local):
+    within = False  # whether a gradient rule or a composite calls operators: in PyTorch, code in C++, which tells numbers from tensors
+
+
+calling = _Calling()
+
+
+class within_operators:
+    """Inside, operators are called as PyTorch's own code calls them."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before, calling.within = calling.within, True
+
+    def __exit__(self, *exc: object) -> None:
+        calling.within = self.before
 
 
 class RecordedSpace:

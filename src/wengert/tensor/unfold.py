@@ -67,7 +67,7 @@ class Product(OpNode):
     def _edge_to(self, name: str, index: int = 0) -> Any:
         return self.__dict__["_own"][self.op.wrt.index(name)] if name in self.op.wrt else None
 
-    def _gradients(self, space: Any, g: Any, needs: Any) -> Any:
+    def _gradients(self, space: Any, g: Any, needs: Any, values: Any = None) -> Any:
         full, own = self.__dict__["_full"], self.__dict__["_own"]
         biased = len(needs) == len(own)
         grads = list(super()._gradients(space, g if full is None else space.reshape(g, full), needs if biased else (False, *needs)))

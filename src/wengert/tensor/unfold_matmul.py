@@ -38,7 +38,7 @@ class Core(OpNode):
     def _edge_to(self, name: str, index: int = 0) -> Any:
         return self.__dict__["_own"][self.op.wrt.index(name)] if name in self.op.wrt else None
 
-    def _gradients(self, space: Any, g: Any, needs: Any) -> Any:
+    def _gradients(self, space: Any, g: Any, needs: Any, values: Any = None) -> Any:
         facts = self.__dict__
         order, full = facts["_order"], facts["_full"]
         if facts["_turned"]:

@@ -15,7 +15,7 @@ from typing import Any
 from ..arrays.random import generator
 from ..graph.modes import modes
 from . import call as general_path
-from . import conversion, creation, random, ranges
+from . import conversion, creation, random, ranges, record
 from .overloads import METHODS
 from .tensor import Tensor
 
@@ -112,6 +112,7 @@ def watch_forever() -> None:
     global _forever
     if not _forever:
         _forever = True
+        record.WATCHED.append(True)
         watch_creation()
 
 

@@ -154,6 +154,10 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             node = record_write(op, inputs, raw, target, m)
         else:
             node = record(op, inputs, raw, (target,), m, first)
+            if m.dispatch and first in op.saved and node is not None and node.saved[3 * op.saved.index(first)] is not None:
+                from .dispatch import ask, aten
+
+                ask(aten.clone.default, call.Tensor_.clone, False, (target,), {}, m)
     elif stale:
         node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
     if node is not None and op.inplace_node is not None:
@@ -175,6 +179,12 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             keep_results(op, node, [target], m)
         else:
             version_results(op, node, [target])
+            if m.dispatch:
+                from .dispatch import saved_results
+
+                saved_results(op, node, [target], m)
+        if m.dispatch or own:
+            node.__dict__["seen"] = {p: call.seen(v) for p, v in zip(op.params, args)}
         rebase(target, node)
     return target
 

@@ -94,6 +94,16 @@ def _conv(x: Any, w: Any, *args: Any, out_val: Any = None, **kwargs: Any) -> int
     return conv_flop_count(x.shape, w.shape, out_val.shape)
 
 
+@register_flop_formula(aten.convolution_backward, get_raw=True)
+def _conv_backward(g: Any, x: Any, w: Any, *args: Any, out_val: Any = None, **kwargs: Any) -> int:
+    transposed, mask, count = args[4], args[-1], 0
+    if mask[0]:
+        count += conv_flop_count(g.shape, w.shape, out_val[0].shape, not transposed)
+    if mask[1]:
+        count += _conv_weight(*((g, x) if transposed else (x, g)), out_val=out_val[1])
+    return count
+
+
 @register_flop_formula(aten.convolution_backward.input, get_raw=True)
 def _conv_input(g: Any, w: Any, *args: Any, out_val: Any = None, **kwargs: Any) -> int:
     return conv_flop_count(g.shape, w.shape, out_val.shape, transposed=True)

@@ -1,0 +1,138 @@
+"""Gradient rules as those see them who watch below the tape: in the steps and under the names of PyTorch's.
+
+Where a mode or a tensor that dispatches is to see a backward, a node asks here. Most rules are the ones of the table; where PyTorch's formula takes
+other steps to the same gradient, it stands in
+``seen_formulas``, of the values that the node saves anyway; where PyTorch has one operator for it, ``AS_ONE``
+has its name and arguments, and what it computes is the rule on arrays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..graph.modes import modes
+from .dispatch import SAVES_INPUT, ask, aten, detached
+from .record import OpNode
+from .seen_formulas import RULES
+from .spaces import RAW, RECORDED, within_operators
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def gradients(node: OpNode, g: Any, needs: Any) -> Any:
+    """The gradients of ``node`` in recorded operators."""
+    m = modes()
+    if not (m.dispatch or "keeps_tensors" in node.__dict__):
+        return node._gradients(RECORDED, g, needs)
+    if type(node)._gradients is not OpNode._gradients:  # a part of what was one step
+        with within_operators():
+            return node._gradients(RECORDED, g, needs)
+    op = node.op
+    values = node._values(RECORDED)
+    for name in op.outputs if op.outputs is not ... else ():  # a result comes out of the node's keeping as another tensor
+        if values.get(name) is not None and not values[name]._dispatches and name not in op.nondifferentiable and op.name not in SAVES_INPUT:
+            taken = detached(values[name], m)
+            if not m.grad and not m.levels:
+                values[name] = taken
+    with within_operators():
+        found = None if m.grad or m.levels else RULES.get(op.name) or AS_ONE.get(op.name)
+        if found is None or (op.joint is not None and not callable(found)):
+            return node._gradients(RECORDED, g, needs, values)
+        if type(g) is list and len(g) == 1:
+            g = g[0]
+        values.update(seen=node.__dict__.get("seen", {}), shapes=node.shape, dtypes=node.dtype)
+        answer = found(g, values, needs) if callable(found) else _by(found, node, g, values, needs)
+        return node._gradients(RECORDED, g, needs, values) if answer is None else answer
+
+
+def _by(rules: Any, node: OpNode, g: Any, values: Any, needs: Any) -> Any:
+    """The gradients one by one, in the order of PyTorch's names of the arguments; those without a formula by the rule of the table."""
+    op, found = node.op, {}
+    for i, p in sorted(enumerate(op.wrt), key=_their_name):
+        if not needs[i]:
+            continue
+        formula = rules.get(p)
+        if type(formula) is tuple:
+            formula = None if g is None else _one(node, p, *formula)
+        answer = NotImplemented if formula is None else formula(g, values)
+        if answer is NotImplemented:
+            rule, names = op.rules[i]
+            answer = rule(RECORDED, g, *[values[n] for n in names])
+        found[p] = answer
+    return [found.get(p) for p in op.wrt]
+
+
+def _their_name(place: tuple[int, str]) -> str:
+    return "self" if place[1] == "input" else place[1]
+
+
+# -- one operator for a rule --------------------------------------------------------------------------------------------
+
+_OF_LOSS = ("g", "input", "target", "reduction")
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+
+# our operator -> by argument: PyTorch's operator, and what it is called with: names of values, and constants behind "="
+AS_ONE: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+    "mse_loss": {"input": ("mse_loss_backward", _OF_LOSS), "target": ("mse_loss_backward", ("g", "target", "input", "reduction"))},
+    "smooth_l1": {"input": ("smooth_l1_loss_backward", (*_OF_LOSS, "beta")),
+                  "target": ("smooth_l1_loss_backward", ("g", "target", "input", "reduction", "beta"))},
+    "huber": {"input": ("huber_loss_backward", (*_OF_LOSS, "delta")),
+              "target": ("huber_loss_backward", ("g", "target", "input", "reduction", "delta"))},
+    "softshrink": {"input": ("softshrink_backward", ("g", "input", "lambd"))},
+    "hardshrink": {"input": ("hardshrink_backward", ("g", "input", "lambd"))},
+    "threshold": {"input": ("threshold_backward", ("g", "input", "threshold"))},
+    "relu6": {"input": ("hardtanh_backward", ("g", "result", "=0.0", "=6.0"))},
+    "glu": {"input": ("glu_backward", ("g", "input", "dim"))},
+    "nll": {"input": ("nll_loss_backward", ("g", "input", "target", "weight", "reduction", "ignore_index"))},
+    "logit": {"input": ("logit_backward", ("g", "input", "eps"))},
+    "unfold": {"input": ("unfold_backward", ("g", "input_shape", "dimension", "size", "step"))},
+    "embedding_rows": {"weight": ("embedding_dense_backward", ("g", "indices", "rows", "padding_idx", "by_frequency"))},
+    "embedding_take": {"input": ("embedding_dense_backward", ("g", "indices", "rows", "padding_idx", "by_frequency"))},
+    "max_pool_windows": {"input": ("max_pool2d_with_indices_backward",
+                                   ("g", "input", "kernel", "stride", "padding", "dilation", "ceil_mode", "indices"))},
+    "adaptive_max_windows": {"input": ("adaptive_max_pool2d_backward", ("g", "input", "indices"))},
+    "avg_pool_windows": {"input": ("avg_pool2d_backward", ("g", "input", "kernel", "stride", "padding", "ceil_mode", "include", "override"))},
+}  # fmt: skip
+
+
+def _one(node: OpNode, param: str, name: str, spec: tuple[str, ...]) -> Callable[..., Any]:
+    rule, names = node.op.rules[node.op.wrt.index(param)]
+
+    def call(g: Any, v: dict[str, Any]) -> Any:
+        given = {"g": g, **v}
+        if "rows" in spec:
+            given["rows"] = (v["weight_shape"] if "weight_shape" in v else v["input_shape"])[0]
+        if "input" in spec and "input" not in v:  # no number of it is looked at
+            given["input"] = RAW.wrap(np.broadcast_to(np.zeros((), g._data.dtype), v["input_shape"]))
+        row = [_shown(n, given) for n in spec]
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            known = {**given, **dict(zip(spec, args))}
+            for n in ("reduction", "padding_idx"):  # as we have them
+                if n in spec:
+                    known[n] = given[n]
+            return RAW.wrap(rule(RAW, *(_raw(known[n]) for n in ("g", *names))))
+
+        return ask(getattr(aten, name).default, run, False, tuple(row), {}, modes())
+
+    return call
+
+
+def _shown(name: str, values: dict[str, Any]) -> Any:
+    if name.startswith("="):
+        return float(name[1:])
+    value = values[name]
+    if name == "reduction":
+        return _REDUCTIONS.get(value, value)
+    if name == "padding_idx" and value is None:
+        return -1
+    return list(value) if type(value) is tuple and all(type(n) is int for n in value) else value
+
+
+def _raw(value: Any) -> Any:
+    if type(value) is list:
+        return tuple(map(_raw, value))
+    return RAW.unwrap(value) if hasattr(value, "_data") else value
