@@ -20,6 +20,7 @@ import warnings as _warnings
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
+from . import _by_hand as _by_hand
 from ._settings import *  # noqa: F403
 from ._version import __version__
 from .arrays import dtypes as _dtypes

@@ -81,6 +81,44 @@ def test_torch_and_its_submodules_are_ours(run):
     assert run(program) == "torch wengert.nn.functional True"
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_alias_made_by_hand(tmp_path, write, when):
+    program = """
+        import sys
+        import wengert
+        if "after" in sys.argv:
+            import wengert.nn.functional
+        sys.modules["torch"] = wengert
+
+        import torch, torch.nn as nn, torch.nn.functional as F
+        import torch.autograd.forward_ad as fwAD
+        from torch.optim.adamw import AdamW
+        from torch.testing._internal.common_utils import TestCase
+        from torch.utils.checkpoint import checkpoint
+
+        assert torch is wengert and nn is wengert.nn and F is wengert.nn.functional and AdamW is wengert.optim.AdamW
+        assert not {"torch.arrays", "torch.tensor", "torch.ops.operator"} & set(sys.modules)
+        try:
+            import torch.nothing
+        except ModuleNotFoundError as error:
+            assert error.name == "torch.nothing"
+        x = wengert.ones(2, requires_grad=True)
+        with fwAD.dual_level():
+            y = fwAD.make_dual(x, x + 1) * 3
+            print(fwAD.unpack_dual(y).tangent.tolist(), checkpoint(nn.Linear(2, 1), x, use_reentrant=False).shape)
+        print(torch.__name__, torch.__version__)
+    """
+    done = call(PYTHON, write("program.py", program), when, cwd=tmp_path)
+    assert done.stdout.splitlines() == ["[6.0, 6.0] torch.Size([1])", "torch 2.13.0+wengert"] and not done.stderr, done.stderr
+
+
+def test_the_real_torch_is_left_alone(tmp_path, write):
+    write("torch/__init__.py", "name = 'real'")
+    write("torch/nn.py", "name = 'real.nn'")
+    program = "import wengert, torch, torch.nn; print(torch.name, torch.nn.name, wengert.nn is torch.nn, wengert.__name__)"
+    assert outcome(call(PYTHON, write("program.py", program), cwd=tmp_path)) == (0, "real real.nn False wengert\n", "")
+
+
 def test_files_that_pytorch_cuts_otherwise(run):
     program = """
         from torch.nn.parameter import Parameter

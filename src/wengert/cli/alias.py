@@ -62,11 +62,11 @@ def install() -> None:
     Calling it again does nothing.
 
     Raises:
-        ImportError: another ``torch`` has been imported already.
+        ImportError: PyTorch's ``torch`` has been imported already.
     """
     if installed():
         return
-    if THEIRS in sys.modules:
+    if sys.modules.get(THEIRS, ours := import_module(OURS)) is not ours:
         raise ImportError(f"{THEIRS} is imported already; the alias has to be installed before that", name=THEIRS)
     _present_as(THEIRS, "version")
     sys.meta_path.insert(0, TorchFinder())
