@@ -82,7 +82,7 @@ def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any,
 
 def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> tuple[Any, Any, Any]:
     """``group_norm``, and the mean and one over the standard deviation of each group: ``(output, mean, rstd)``."""
-    return (F.group_norm(input, group, weight, bias, eps), *_statistics(input.reshape(N, group, -1), eps))
+    return (F.group_norm(input, group, weight, bias, eps), *_statistics(input.reshape(N, group, C // group * HxW), eps))
 
 
 def native_batch_norm(

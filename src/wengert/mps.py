@@ -10,6 +10,11 @@ def device_count() -> int:
     return 0
 
 
+def is_available() -> bool:
+    """False."""
+    return False
+
+
 def manual_seed(seed: int) -> None:
     """Does nothing: there is no generator to seed. ``seed`` must be an integer."""
     int(seed)

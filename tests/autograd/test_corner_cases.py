@@ -77,3 +77,28 @@ def test_types_that_meet_where_nothing_is_summed(torch):
     a, b = torch.ones(1, 3), torch.full((1, 3), 2.0, dtype=torch.float64)
     assert torch.einsum("ij,ij->j", a, b).dtype == torch.float64
     assert torch.cdist(torch.zeros(2, 0), torch.zeros(3, 0, dtype=torch.float64)).tolist() == [[0.0] * 3] * 2
+
+
+def test_polygamma_in_place_remembers_what_was_there(torch):
+    for n in range(3):
+        x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
+        y = x.clone()
+        assert y.polygamma_(n) is y
+        y.sum().backward()
+        torch.testing.assert_close(x.grad, torch.polygamma(n + 1, x.detach()))
+
+
+def test_group_statistics_of_no_examples(torch):
+    shapes = [tuple(t.shape) for t in torch.native_group_norm(torch.rand(0, 4, 3), None, None, 0, 4, 3, 2, 1e-5)]
+    assert shapes == [(0, 4, 3), (0, 2), (0, 2)]
+
+
+def test_a_strided_copy_has_somewhere_to_go(torch):
+    out = torch.empty(0)
+    assert torch.as_strided_copy(torch.arange(4.0), (2, 2), (1, 2), out=out) is out
+    assert out.tolist() == [[0.0, 2.0], [1.0, 3.0]]
+
+
+def test_distances_of_samples_are_where_the_samples_are(torch):
+    with pytest.raises(RuntimeError, match="expected each tensor to be on the same device, but got devices cpu and meta"):
+        torch.gradient(torch.rand(3, 3), spacing=[torch.tensor([1, 2, 4]), torch.empty(3, device="meta")], dim=(0, 1))

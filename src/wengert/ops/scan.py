@@ -327,6 +327,10 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if F.dtype_of(input) == np.uint8:
         raise RuntimeError("torch.gradient does not support uint8 input.")
+    places = [v.device for v in (input, *gaps) if hasattr(v, "device")]
+    for place in places[1:]:
+        if place != places[0]:
+            raise RuntimeError(f"torch.gradient expected each tensor to be on the same device, but got devices {places[0]} and {place}!")
     if F.dtype_of(input).kind == "b" and not (edge_order == 2 and any(hasattr(gap, "shape") for gap in gaps)):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."

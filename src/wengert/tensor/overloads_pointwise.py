@@ -223,7 +223,7 @@ def _polygamma(self: Any, n: int) -> Any:
 
 def _polygamma_in_place(self: Any, n: int) -> Any:
     """``polygamma`` in place."""
-    return self.copy_(function("polygamma")(n, self))
+    return self.copy_(function("polygamma")(n, self.clone()))  # the gradient asks for what was here
 
 
 def _float_power_in_place(self: Any, exponent: Any) -> Any:

@@ -204,8 +204,10 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 
 @overload("torch")
-def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | None = None, *, out: Any = None) -> Any:
     """``as_strided`` as a copy."""
+    if out is not None:
+        return function("alias_copy")(as_strided(input.detach(), size, stride, storage_offset), out=out)
     return as_one("AsStridedBackward0_copy", (input,), lambda: as_strided(input, size, stride, storage_offset).clone())
 
 
