@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from ..graph import anomaly
-from ..graph.modes import modes, set_modes, transforms
+from ..graph.modes import map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
 from ..tensor import call as operators
@@ -31,6 +31,10 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -
     m = modes()
     if not separate and transforms.get()[0] and not cls.__module__.startswith(_OURS):
         raise RuntimeError(NO_SETUP)
+    if map_levels.get() and transforms.get()[0] and not cls.__module__.startswith(_OURS):
+        from ._function_mapped import check_rule
+
+        check_rule(cls)
     if operators.mapping is not None and operators.mapping.holds_batched(args):
         from ._function_mapped import mapped
 

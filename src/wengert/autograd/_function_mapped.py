@@ -38,10 +38,8 @@ class _Below:
         map_levels.set(self.before)
 
 
-def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
-    """``cls.apply(*args)`` where some argument is batched."""
-    if not separate:
-        raise RuntimeError(NO_SETUP)
+def check_rule(cls: Any) -> bool:
+    """Whether ``cls`` has a ``vmap`` of its own; one that has neither that nor a rule made from its parts, or both, is refused."""
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
         raise RuntimeError(
@@ -53,6 +51,14 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap staticmethod or "
             f"set generate_vmap_rule=True. {_MORE}"
         )
+    return own
+
+
+def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+    """``cls.apply(*args)`` where some argument is batched."""
+    if not separate:
+        raise RuntimeError(NO_SETUP)
+    own = check_rule(cls)
     level = max((x.level for x in _leaves(args) if type(x) is Batched), key=lambda x: x.number)
     args = tuple(settled(x, level) for x in args)
     if own:  # which is shown the arguments of the map as they were given, with the batch where it was

@@ -13,9 +13,9 @@ from ..graph.engine import below
 from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, transforming
 from ..tensor import Tensor, batching
 from ..tensor.backward import grad as _grad
-from ..tensor.captured import Inside
+from ..tensor.captured import Inside, pulling, sealed
 from ..tensor.creation import ones_like, zeros_like
-from ..tensor.meta import INFERENCE_VERSION, AccumulateGrad, edge_of, new_version
+from ..tensor.meta import INFERENCE_VERSION, edge_of, new_version
 from . import trees
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ class Level:
 
     def __init__(self) -> None:
         self.recording = is_grad_enabled()  # whether somebody outside may differentiate the output
-        self.own: set[int] = set()
         self.maps = [m for m in map_levels.get() if not m.directions]
         self.inside = Inside()
+        self.own = self.inside.own
         self.inputs: list[Tensor] = []
 
     def enter(self, tree: Any) -> Any:
@@ -63,10 +63,7 @@ class Level:
         """
         if not (self.recording if recording is None else recording):
             return False
-        plain = [batching.plain(t) for t in tensors if isinstance(t, Tensor)]
-        edges = [edge_of(t) for t in plain if t.requires_grad]
-        nodes = below([e for e in edges if e is not None])
-        return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own for n in nodes)
+        return self.inside.foreign(_history(tensors))
 
     def leave(self, tree: Any, recording: bool | None = None) -> Any:
         """Answers as the caller gets them: without what is inside this level's history only."""
@@ -88,10 +85,20 @@ class Level:
         if create_graph is None:
             recording = self.recording if recording is None else recording
             create_graph = recording and (self.foreign(outputs, True) or any(v is not None and v.requires_grad for v in vectors))
+            # the user's code finds gradients enabled in a backward: PyTorch's transforms record all of theirs
+            create_graph = create_graph or any(n.as_returned or n.hooks for n in _history(outputs))
         roots = [batching.lowered(o, maps) for o, _ in pairs]
         seeds = [ones_like(r.detach()) if v is None else batching.lowered(v, maps) for r, (_, v) in zip(roots, pairs)]
-        found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
+        with pulling(self.inside):
+            found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
         return [batching.raised(zeros_like(x.detach()) if g is None else g, maps) for g, x in zip(found, self.inputs)]
+
+
+def _history(tensors: Iterable[Any]) -> Any:
+    """The nodes that the tensors, below all maps, come from."""
+    plain = [batching.plain(t) for t in tensors if isinstance(t, Tensor)]
+    edges = [edge_of(t) for t in plain if t.requires_grad]
+    return below([e for e in edges if e is not None])
 
 
 def unrecorded(t: Tensor) -> Tensor:
@@ -135,7 +142,7 @@ def entered(level: Level, args: tuple[Any, ...], numbers: tuple[int, ...], kwarg
     return row
 
 
-def given(inside: Inside, args: Iterable[Any], kwargs: dict[str, Any] | None) -> None:
+def given(inside: Inside, args: Iterable[Any], kwargs: dict[str, Any] | None = None) -> None:
     """The function gets these arguments as they are."""
     for x in (*args, *(kwargs or {}).values()):
         for t in trees.leaves(x):
@@ -258,7 +265,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                 raise TypeError(f"gradients can be either Tensors or None, but got {type(v).__name__}")
         recording = is_grad_enabled()  # here and now: the output may have been computed under no_grad
         found = level.pull(outputs, vectors, retain_graph, create_graph, recording)
-        return trees.filled(tuple(given), found if create_graph else [level.leave(g, recording) for g in found])
+        return trees.filled(tuple(given), [level.leave(g, recording) for g in found])
 
     output = level.leave(inside)
     return (output, pull, level.leave(aux)) if has_aux else (output, pull)
@@ -284,7 +291,15 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The tensor of the whole batch below the one that a mapped function sees; any other tensor itself. For looking, not for computing."""
-    if not isinstance(tensor, batching.Batched):
-        return tensor
-    return debug_unwrap(tensor.value) if recurse else tensor.value
+    """What is below the tensor that a transformed function sees: the whole batch, the tensor without history; any other tensor itself.
+
+    ``recurse``: below all transforms, or only the innermost. For looking, not for computing.
+    """
+    if recurse:
+        found = batching.plain(tensor)
+        return found.detach() if isinstance(found, Tensor) and sealed(found) else found
+    inside = modes().inside
+    level = tensor.level if isinstance(tensor, batching.Batched) else None
+    if inside is not None and inside.permits(tensor) and (level is None or inside.number > level.depth):
+        return tensor.detach()
+    return tensor.value if isinstance(tensor, batching.Batched) else tensor

@@ -45,22 +45,22 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 tensors, "
             f"tangents also must be. Got primals with structure {trees.shape(primals)} and tangents with structure {trees.shape(tangents)}"
         )
-    inside, pushed, aux = _pushed(func, primals, tuple(range(len(primals))), trees.leaves(tangents), strict, has_aux, _JVP, {})
+    inside, pushed, aux = _pushed(func, primals, tuple(range(len(primals))), trees.leaves(tangents), strict, has_aux, _JVP)
     answer = (inside, trees.filled(inside, pushed))
     return (*answer, aux) if has_aux else answer
 
 
 def _pushed(
-    func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directions: list[Any], strict: bool, has_aux: bool, api: str, kwargs: Any
+    func: Any, args: tuple[Any, ...], numbers: tuple[int, ...], directions: list[Any], strict: bool, has_aux: bool, api: str
 ) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
-    with transforming(), Inside() as inside, tangents.Level() as level:
+    with transforming(), tangents.Level() as level, Inside(level) as inside:
         row = list(args)
         for n in numbers:
             row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), inside), row[n])
-        given(inside, (x for n, x in enumerate(args) if n not in numbers), kwargs)
-        answer, aux = split_aux(func(*row, **kwargs), has_aux, api)
+        given(inside, (x for n, x in enumerate(args) if n not in numbers))
+        answer, aux = split_aux(func(*row), has_aux, api)
         found = []
         for o in tensors_of(answer, _JVP):
             tangent = level.tangent(o)
@@ -113,7 +113,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     with transforming(), enable_grad():
         given = entered(level, primals, tuple(range(len(primals))))
         inside = func(*given)
-        outputs = tensors_of(inside, "linearize(f, *primals)")
+        leaves = trees.leaves(inside)
+        outputs = [o for o in leaves if isinstance(o, Tensor)]  # any others are what they are, whichever way one goes
         roots = [batching.lowered(o, maps) for o in outputs if o.requires_grad]
         seeds = [zeros_like(r.detach())._require() for r in roots]
         level.own.update(map(id, seeds))
@@ -138,10 +139,12 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             graph = level.recording and (level.foreign(outputs) or level.foreign(vectors))
             found = _grad([r for r, _ in live], seeds, [t for _, t in live], True, graph, allow_unused=True)
         supply = iter(found)
-        pushed = [next(supply) if o.requires_grad else None for o in outputs]
-        return trees.filled(
-            inside, [zeros_like(o.detach()) if t is None else level.leave(batching.raised(t, maps)) for o, t in zip(outputs, pushed)]
-        )
+
+        def pushed(o: Any) -> Any:
+            t = next(supply) if isinstance(o, Tensor) and o.requires_grad else None
+            return level.leave(batching.raised(t, maps)) if t is not None else zeros_like(o.detach()) if isinstance(o, Tensor) else o
+
+        return trees.filled(inside, [pushed(o) for o in leaves])
 
     return level.leave(inside), push
 
@@ -182,13 +185,13 @@ def jacrev(
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any) -> Any:
         _refuse_complex("jacrev", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
         level = Level()
         with transforming(True), level.inside, enable_grad():
-            given = entered(level, args, numbers, kwargs)
-            inside, aux = split_aux(func(*given, **kwargs), has_aux, "vjp(f, *primals)")
+            given = entered(level, args, numbers)
+            inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
             outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))
             _refuse_complex("jacrev", "outputs", outputs)
             argument = tuple(given[n] for n in numbers)
@@ -219,7 +222,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
             [3., 2.]])
     """
 
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any) -> Any:
         _refuse_complex("jacfwd", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
         argument = tuple(args[n] for n in numbers)
@@ -228,7 +231,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         seen: list[Any] = []
 
         def push(*directions: Any) -> Any:
-            inside, pushed, aux = _pushed(func, args, numbers, list(directions), False, has_aux, _JVP, kwargs)
+            inside, pushed, aux = _pushed(func, args, numbers, list(directions), False, has_aux, _JVP)
             _refuse_complex("jacfwd", "outputs", trees.leaves(inside))
             seen[:] = [inside, aux]
             return tuple(pushed), aux

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.ghost import shown
 from ..graph.node import next_sequence
-from ..tensor import PLACES, Tensor
+from ..tensor import PLACES, Tensor, call
 from ..tensor.functions import function
 from ..tensor.whole import enclose
 
@@ -144,6 +144,9 @@ def embedding_bag(
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Sums, means or maxima of bags of rows of ``weight``: ``(bags, d)``."""
+    if type(input) is call.Batched_ or type(offsets) is call.Batched_:  # their numbers are looked at
+        given = (input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+        return call.mapping.each_example(embedding_bag, given, {})  # type: ignore[no-any-return]
     if not weight.is_floating_point() and input.is_floating_point():
         import warnings
 

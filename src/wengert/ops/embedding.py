@@ -60,6 +60,7 @@ def embedding_take(input: Array, indices: Array, padding_idx, by_frequency):
         )
     ),
     node="EmbeddingBackward0",
+    linear=True,
 )
 def embedding_rows(weight: Array, indices: Array, padding_idx, by_frequency):
     if weight.ndim != 2:

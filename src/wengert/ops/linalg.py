@@ -220,7 +220,7 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     if n == 0:
         return F.sum(x * float("nan")) * float("nan") if x.shape[0] == 1 else F.constant(np.full((x.shape[0],) * 2, np.nan, F.dtype_of(x)))
     total = n if w is None else F.sum(w)
-    if w is not None and bool(total == 0):
+    if w is not None and F.every(total == 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (F.sum(x, 1) if w is None else F.sum(x * w, 1)) / total
     scale: Any

@@ -330,7 +330,7 @@ def nonzero(input: Array):
     return np.argwhere(input)
 
 
-@composite
+@composite(by_example=True)
 def argwhere(F, input):
     """The places of all elements that are not zero, one a row: ``(count, ndim)``, int64."""
     return F.nonzero(input)

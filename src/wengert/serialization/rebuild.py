@@ -10,6 +10,7 @@ from typing import Any
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..tensor import types
+from ..tensor.captured import refuse_storage
 from ..tensor.storage import UntypedStorage, look_at, window
 from ..tensor.tensor import Parameter, Tensor, wrap
 from ..tensor.typed_storage import TypedStorage
@@ -17,6 +18,7 @@ from ..tensor.typed_storage import TypedStorage
 
 def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tuple[int, ...], dt.dtype, bool]:
     """A tensor as ``(storage, offset, size, stride, dtype, requires_grad)``."""
+    refuse_storage(tensor)
     if tensor._backward_hooks:
         from ..utils.hooks import warn_if_has_hooks
 

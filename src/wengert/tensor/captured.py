@@ -6,31 +6,37 @@ while the function runs carry its ``Inside`` beside their version, in the list t
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ..graph.engine import below
 from ..graph.modes import map_levels, modes, set_modes, transforms
+from ..graph.node import Node, next_sequence
 from . import call
 from .meta import AccumulateGrad, edge_of, requires_grad
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from ..graph.node import Edge
     from ..ops.operator import Operator
     from .tensor import Tensor
 
 
 class Inside:
     """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of the maps around it,
-    ``number`` that of all transforms, itself included.
+    ``number`` that of all transforms, itself included. ``level``: that of forward mode which it is for, if it is. ``own``: the leaves
+    (by id) that the derivative is with respect to.
     """
 
-    __slots__ = ("depth", "inference", "inputs", "number", "parent")
+    __slots__ = ("depth", "inference", "inputs", "level", "number", "own", "parent")
 
-    def __init__(self) -> None:
+    def __init__(self, level: Any = None) -> None:
         self.parent: Inside | None = None
+        self.level = level
         self.depth = self.number = 0
         self.inference = False
+        self.own: set[int] = set()
         self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
 
     def __enter__(self) -> Inside:
@@ -61,15 +67,37 @@ class Inside:
     def permits(self, t: Any) -> bool:
         """Whether ``t`` may be written to."""
         t = _plain(t)
-        version = t._vc
-        if type(version) is not list:  # an inference tensor tells nothing
+        if type(t._vc) is not list:  # an inference tensor tells nothing
             return True
-        made = version[1] if len(version) > 1 else None
-        while made is not None:
-            if made is self:
+        return self.made(t) or self._given(t)
+
+    def made(self, t: Tensor) -> bool:
+        """Whether ``t`` was made by the function, perhaps inside of a further derivative."""
+        version = t._vc
+        maker: Any = version[1] if type(version) is list and len(version) > 1 else None
+        while maker is not None:
+            if maker is self:
                 return True
-            made = made.parent
-        return self._given(t)
+            maker = maker.parent
+        return False
+
+    def home(self, t: Any) -> Inside | None:
+        """The innermost run, of this one and those around it, that ``t`` belongs to: made there, or an argument of it."""
+        inside: Inside | None = self
+        while inside is not None and not inside.permits(t):
+            inside = inside.parent
+        return inside
+
+    def foreign(self, nodes: Iterable[Any]) -> bool:
+        """Whether some of the nodes belongs to a leaf that neither this derivative nor the function has made."""
+        return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own and not self.made(n.variable) for n in nodes)
+
+    def cut(self, t: Tensor) -> Edge | None:
+        """The history of ``t`` for those outside alone: what this run's own derivative does not go through."""
+        edge = edge_of(t)
+        if self.level is not None or edge is None:
+            return edge
+        return (Cut(self, t, edge), 0) if self.foreign(below([edge])) else None
 
     def _given(self, t: Any) -> bool:
         """Whether ``t`` is an argument of the function, or a view of one."""
@@ -111,6 +139,60 @@ class Inside:
     def _mapped(self, args: Any) -> bool:
         """Whether a map inside of this run does the operator, and asks again for what is below."""
         return any(type(v) is call.Batched_ and v.level.number > self.depth for v in args)
+
+
+class Cut(Node):
+    """A tensor that was detached where a function was differentiated: its history goes on for all derivatives but that one."""
+
+    __slots__ = ()
+
+    def __init__(self, inside: Inside, t: Tensor, edge: Edge) -> None:
+        self.hooks, self.saved, self.edges = None, (), (edge,)
+        self.shape, self.dtype, self.seq = t._data.shape, t._data.dtype, next_sequence()
+        self.__dict__["inside"] = inside
+
+    def raw(self, g: Any) -> Any:
+        return (None,) if _pulling.get() is self.__dict__["inside"] else (g,)
+
+    def recorded(self, g: Any, needs: Any = None) -> Any:
+        return self.raw(g)
+
+
+class pulling:
+    """Inside, gradients are computed for the derivative whose run ``inside`` was."""
+
+    def __init__(self, inside: Inside) -> None:
+        self.inside = inside
+
+    def __enter__(self) -> None:
+        self.token = _pulling.set(self.inside)
+
+    def __exit__(self, *exc: object) -> None:
+        _pulling.reset(self.token)
+
+
+_pulling: ContextVar[Inside | None] = ContextVar("wengert_pulling", default=None)
+
+
+def sealed(t: Any) -> bool:
+    """Whether the numbers of ``t`` are out of reach: a function that is differentiated made it, or was given it."""
+    inside = modes().inside
+    return inside is not None and inside.home(t) is not None
+
+
+def refuse_pointer(t: Any) -> None:
+    """Refuse to show the memory of a tensor of a function that is differentiated."""
+    if sealed(t):
+        raise RuntimeError(NO_POINTER)
+
+
+def refuse_storage(t: Any) -> None:
+    """Refuse to hand out, copy or store the memory of a tensor of a function that is differentiated."""
+    if sealed(t):
+        raise NotImplementedError("Cannot access storage of TensorWrapper")
+
+
+NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 def shown(t: Any, text: Callable[[Any], str]) -> str:

@@ -10,6 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.layouts import format_name, is_in_format, seems
 from ..arrays.lazy import window as plain_window
 from ..graph.modes import modes
+from .captured import refuse_storage
 from .dispatch import dispatching
 from .functions import function, inplace_function
 from .meta import requires_grad
@@ -271,6 +272,7 @@ def untyped_storage(self: Tensor) -> Any:
     """
     from .storage import window
 
+    refuse_storage(self)
     found = window(self._data)[0]
     found.meta = self.is_meta
     return found
@@ -314,6 +316,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 
 def share_memory_(self: Tensor) -> Tensor:
     """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
+    refuse_storage(self)
     return self
 
 

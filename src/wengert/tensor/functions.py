@@ -7,6 +7,7 @@ for operators that a program never calls.
 
 from __future__ import annotations
 
+from functools import wraps
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 
 def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
-    define = op.define if not op.by_example else _by_example(op.define)
+    define = op.define if not op.by_example else by_example(op.define)
     public, node, whole, layout, raw = bool(op.places), op.node, op.whole, op.layout, op.raw
     code = getattr(op.define, "__code__", None)
     params = () if code is None else code.co_varnames[1 : code.co_argcount]
@@ -229,9 +230,10 @@ def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> N
         told(first, **facts)
 
 
-def _by_example(define: Callable[..., Any]) -> Callable[..., Any]:
+def by_example(define: Callable[..., Any]) -> Callable[..., Any]:
     """``define``, which looks at the numbers of its arguments, for a mapped function: called for one example after the other."""
 
+    @wraps(define)
     def each(*args: Any, **kwargs: Any) -> Any:
         from . import call
 

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
+from .captured import refuse_pointer
 from .meta import INFERENCE_VERSION
 from .types import CPU, META, Size, contiguous_format, device, strided
 
@@ -125,6 +126,7 @@ class Geometry(Methods):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
+        refuse_pointer(self)
         return address(self._data) if self._data.size and type(self._data) is not Ghost else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:

@@ -360,16 +360,18 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
     if size == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     rows = input.reshape(1, n * c, *input.shape[2:])
+    looked_at = [None if r is None or r._opaque or type(r) is call.Batched_ else r._data for r in (running_mean, running_var)]
     means = [
-        None if r is None else r.repeat(n) if r._opaque else type(input)._wrap(np.tile(r._data, n)) for r in (running_mean, running_var)
+        None if r is None else r.repeat(n) if a is None else type(input)._wrap(np.tile(a, n))
+        for r, a in zip((running_mean, running_var), looked_at)
     ]
     out = batch_norm(rows, *means, None, None, True, momentum, eps).reshape(input.shape)
-    for running, repeated in zip((running_mean, running_var), means):
+    for running, repeated, a in zip((running_mean, running_var), means, looked_at):
         if running is not None and repeated is not None:
-            if running._opaque:
+            if a is None:
                 running.copy_(repeated.reshape(n, c).mean(0))
                 continue
-            running._data[...] = repeated._data.reshape(n, c).mean(0)
+            a[...] = repeated._data.reshape(n, c).mean(0)
             running._vc[0] += 1
     shape = (1, -1) + (1,) * (input.ndim - 2)
     if weight is not None:
@@ -409,16 +411,28 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     return function("embedding_rows")(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
 
 
-def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> None:
+def _below(t: Any) -> Any:
+    """The tensor of the whole batch, where a mapped function sees one example."""
+    while type(t) is call.Batched_:
+        t = t.value
+    return t
+
+
+def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> Any:
+    """Scale the rows that are looked up down to the norm, in place."""
     inside = modes().inside
     if inside is not None:
         inside.check(weight, "embedding_renorm_")
+    if type(weight) is call.Batched_:
+        call.mapping.each_example(_renormalise, (weight, input, max_norm, norm_type), {})
+        return weight
     w = weight._data
-    for i in np.unique(input._data):
+    for i in np.unique(_below(input)._data):
         norm = np.linalg.norm(w[i], norm_type)
         if norm > max_norm:
             w[i] *= max_norm / (float(norm) + 1e-7)
     weight._vc[0] += 1
+    return weight
 
 
 @overload("functional")

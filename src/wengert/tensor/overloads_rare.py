@@ -8,10 +8,12 @@ import numpy as np
 
 from ..ops.reduce import axes_of
 from .creation import finish
+from .functions import by_example
 from .overloads import METHODS, overload
 
 
 @overload("torch", "Tensor")
+@by_example
 def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:
     """The exclusive or of the 64 bits of the elements, numbers taken as int64 or float64, over ``dim`` or all; uint64.
 

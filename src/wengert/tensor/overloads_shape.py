@@ -7,7 +7,7 @@ from typing import Any
 from ..arrays.errors import warn_once
 from ..ops.arrange import common_shape
 from ..ops.strided import geometry
-from .functions import function, inplace_function
+from .functions import by_example, function, inplace_function
 from .overloads import overload
 from .record import told
 from .tensor import Tensor
@@ -107,6 +107,7 @@ def _scatter_reduce(find: Any) -> Any:
 
 
 def _index_reduce(find: Any) -> Any:
+    @by_example
     def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
         """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
         warn_once("index_reduce() is in beta and the API may change at any time.")

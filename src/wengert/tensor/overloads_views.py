@@ -13,7 +13,7 @@ from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
 from . import call as operators
 from . import types
-from .functions import function
+from .functions import by_example, function
 from .meta import requires_grad
 from .overloads import METHODS, overload
 from .overloads_shape import as_strided
@@ -211,6 +211,7 @@ def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any:
 
 
 @overload("Tensor")
+@by_example
 def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
     """The first ``size`` places of what is not zero, a row each; rows of ``fill_value`` where there are fewer."""
     if size < 0:

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.errors import refuse_overflow
 from .creation import finish, np_dtype, out_type, write_out
+from .functions import by_example
 from .tensor import Tensor
 from .types import placed
 
@@ -93,6 +94,7 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
 range_.__name__ = range_.__qualname__ = "range"
 
 
+@by_example
 def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
@@ -100,6 +102,7 @@ def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = 
     return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None, where)
 
 
+@by_example
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``base`` to the powers ``linspace(start, end, steps)``."""

@@ -93,6 +93,11 @@ class Level:
         meta.tangents[self] = tangent
         self.holders.append(weakref.ref(meta))
 
+    def forget(self, t: Tensor) -> None:
+        """Let ``t`` carry nothing at this level."""
+        if self.tangent(t) is not None:
+            self.attach(t, None)
+
     def dual(self, t: Any, tangent: Tensor, repeated: bool = False) -> Tensor:
         """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other.
 
@@ -366,7 +371,10 @@ class Level:
         if op.name == "copy":
             return [total]
         if own:
-            wide = dt.result([total._data, *(x._data for x, t in zip(tensors, tangents) if x is not None and t is None)])
+            others = [x._data for x, t in zip(tensors, tangents) if x is not None and t is None]
+            if op.name in ("mul", "div") and None in tangents and total._data.dtype.kind != "c":
+                others = [answer._data]  # PyTorch's formula adds the product with a tangent of zeros, also that of a number
+            wide = dt.result([total._data, *others])
             return [total if wide is None or total._data.dtype == wide else RECORDED.cast(total, wide)]
         return [RECORDED.conform(total, shape, dtype)]
 

@@ -14,6 +14,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
+from .captured import refuse_storage, sealed
 from .damage import detached, replaced
 from .exchange import Exchange
 from .meta import INFERENCE_VERSION, edge_of, meta_of, new_version, refresh, requires_grad, retain
@@ -266,13 +267,18 @@ class Tensor(Exchange):
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta = self._data, None, None
         inside = modes().inside
-        t._vc = INFERENCE_VERSION if self._vc is INFERENCE_VERSION else [0] if inside is None or not inside.permits(self) else [0, inside]
+        home = None if inside is None else inside.home(self)
+        t._vc = INFERENCE_VERSION if self._vc is INFERENCE_VERSION else [0] if home is None else [0, home]
+        if home is not None:
+            t._edge = home.cut(self)
         return t
 
     @data.setter
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if transforms.get()[0] and sealed(self):
+            raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
         if requires_grad(self) and new._data.dtype.kind not in "fcVW":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if new.is_sparse is not self.is_sparse:
@@ -418,7 +424,10 @@ class Tensor(Exchange):
         return t
 
     def detach_(self) -> Any:
-        """Take this tensor out of its graph; in inference mode, where graphs are out of sight, nothing happens."""
+        """Take this tensor out of its graph; in inference mode, where graphs are out of sight, nothing happens.
+
+        Where ``torch.func`` differentiates a function, out of that of the innermost derivative alone.
+        """
         inside = modes().inside
         if inside is not None:
             inside.check(self, "detach_")
@@ -430,21 +439,30 @@ class Tensor(Exchange):
                 "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
                 "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
             )
+        if inside is not None and inside.level is not None:
+            inside.level.forget(self)
+            return self
         hooks = self._backward_hooks
+        outside = None if inside is None else inside.cut(self)
         if self._edge is not None:
             detached(self)
-        self._edge = None
+        self._edge = outside
         if hooks is not None:
             meta_of(self).hooks = hooks
         if self._meta is not None:
             self._meta.requires_grad = self._meta.retained = False
-            self._meta.accumulator = self._meta.tangents = None
+            self._meta.accumulator = None
+            if inside is None:  # all that there are belong to derivatives further out
+                self._meta.tangents = None
         return self
 
     # -- copies ---------------------------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if self._edge is not None:
+            inside = modes().inside
+            if inside is not None and id(self) in inside.inputs:  # a leaf at this level
+                refuse_storage(self)
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
                 "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
@@ -452,11 +470,13 @@ class Tensor(Exchange):
             )
         if id(self) in memo:
             return memo[id(self)]
+        refuse_storage(self)
         from .copying import deep_copy
 
         return deep_copy(self, memo)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
+        refuse_storage(self)
         from ..serialization.plain import reduce_tensor  # a door to the room above, opened only to pickle
 
         return reduce_tensor(self)

@@ -17,7 +17,7 @@ from ..functions import function
 from ..overrides import disabled
 from ..show import written
 from ..tensor import Tensor
-from ..types import contiguous_format
+from ..types import contiguous_format, sizes_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -259,6 +259,20 @@ class Batched(Tensor):
 
     def detach(self) -> Any:
         return wrapped(self.value.detach(), self.level)
+
+    def detach_(self) -> Any:
+        """Take the value out of the graph of the innermost derivative; refused where a map is further in."""
+        inside = modes().inside
+        if inside is None or inside.depth < self.level.number:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead. Inside of a mapped function a tensor is part of its batch.")
+        self.value.detach_()
+        return self
+
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
+        """Other sizes, for the memory of the whole batch."""
+        self.value.resize_((self.level.size, *sizes_given("resize_", sizes, size)), memory_format=memory_format)
+        self._data = ghost(self.value._data.shape[1:], self._data.dtype)
+        return self
 
     def register_hook(self, hook: Any) -> Any:
         """Call ``hook`` with the gradient of this tensor, batched as it is."""

@@ -52,6 +52,11 @@ def _indices(call: Call) -> tuple[list[Any], int, bool]:
     for k in given:
         if getattr(k, "level", None) is level:
             v = k.value
+            if v._data.dtype.kind == "b":
+                raise RuntimeError(
+                    "vmap: We do not support batching operators that can support dynamic shape. "
+                    "Attempting to batch over indexing with a boolean mask."
+                )
             rows.append(_f("reshape", v, (call.size, *[1] * (wide - k._data.ndim), *v.shape[1:])))
             some = True
         else:
@@ -194,9 +199,10 @@ def put(call: Call) -> Any:
 def masked_select(call: Call) -> Any:
     """With one mask for all, every example has as many elements; otherwise PyTorch's refusal."""
     if "mask" in call.batched:
-        from .rules import dynamic
-
-        return dynamic(call)
+        raise RuntimeError(
+            "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would "
+            "return a different shaped Tensor. Please voice your support in https://github.com/pytorch/functorch/issues/256"
+        )
     shape = np.broadcast_shapes(call.shape("input"), call.shape("mask"))
     mask = _f("expand", call["mask"], shape)
     x = _f("expand", call.aligned("input", len(shape)), (call.size, *shape))

@@ -1,0 +1,87 @@
+"""Operators that look at numbers, mapped: each example has its own."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def same(torch, found, expected):
+    torch.testing.assert_close(found, expected)
+
+
+def by_hand(torch, f, *args):
+    return torch.stack([f(*row) for row in zip(*args)])
+
+
+@pytest.fixture
+def some(torch):
+    torch.manual_seed(3)
+    return torch
+
+
+CASES = {
+    "linspace": lambda torch: (lambda a, b: torch.linspace(a, b, 5), (torch.tensor([0.0, 1.0]), torch.tensor([2.0, 5.0]))),
+    "logspace": lambda torch: (lambda a: torch.logspace(a, 3, 4, base=2), (torch.tensor([0.0, 1.0]),)),
+    "nonzero_static": lambda torch: (lambda x: torch.nonzero_static(x, size=3), (torch.tensor([[1.0, 0, 2], [0, 0, 1]]),)),
+    "argwhere": lambda torch: (torch.argwhere, (torch.tensor([[1.0, 0, 2], [0, 3, 1]]),)),
+    "index_reduce": lambda torch: (
+        lambda x, i, s: torch.index_reduce(x, 0, i, s, "prod"),
+        (torch.rand(2, 3, 2), torch.tensor([[0, 1], [1, 2]]), torch.rand(2, 2, 2)),
+    ),
+    "embedding_bag, offsets": lambda torch: (
+        lambda i, w, o: torch.nn.functional.embedding_bag(i, w, offsets=o, mode="mean"),
+        (torch.tensor([[0, 1, 2, 0], [1, 2, 2, 2]]), torch.rand(2, 3, 2), torch.tensor([[0, 2], [0, 3]])),
+    ),
+    "embedding_bag, rows": lambda torch: (
+        lambda i, w: torch.nn.functional.embedding_bag(i, w, mode="sum"),
+        (torch.tensor([[[0, 1], [1, 2]], [[1, 1], [2, 2]]]), torch.rand(2, 3, 2)),
+    ),
+    "resize_": lambda torch: (lambda x: x.clone().resize_(2, 2), (torch.arange(8.0).view(2, 4),)),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", CASES)
+def test_each_example_has_its_own_numbers(some, case):
+    f, args = CASES[case](some)
+    same(some, some.vmap(f)(*args), by_hand(some, f, *args))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_rows_are_renormalised_in_each_table(some):
+    tables = some.rand(2, 3, 2) * 3
+    expected, before = tables.clone(), tables[:, 1].clone()
+    index = some.tensor([0, 2, 0])
+
+    def look_up(w):
+        return some.nn.functional.embedding(index, w, max_norm=1.0)
+
+    rows = by_hand(some, look_up, expected)
+    same(some, some.vmap(look_up)(tables), rows)
+    same(some, tables, expected)
+    assert rows.norm(dim=-1).max() < 1.0001 and tables[:, 1].equal(before)
+
+
+def test_instance_norm_keeps_statistics_of_each_example(some):
+    x, mean, var = some.rand(2, 3, 4, 5), some.zeros(2, 4), some.ones(2, 4)
+    expected = some.zeros(2, 4), some.ones(2, 4)
+    f = some.nn.functional.instance_norm
+    same(some, some.vmap(f)(x, mean, var), by_hand(some, f, x, *expected))
+    same(some, (mean, var), expected)
+    whole = some.zeros(2, 4), some.ones(2, 4)
+    some.vmap(lambda m, v: f(x[0], m, v))(*whole)
+    same(some, (whole[0][0], whole[0][1]), (expected[0][0], expected[0][0]))
+
+
+def test_covariance_with_weights_in_a_mapped_gradient(some):
+    x, w = some.rand(2, 2, 3), some.tensor([0.25, 0.5, 1.0])
+    f = some.func.grad(lambda x, w: some.cov(x, aweights=w).sum())
+    same(some, some.vmap(f, in_dims=(0, None))(x, w), some.stack([f(x[0], w), f(x[1], w)]))
+
+
+def test_masks_of_each_example_are_refused(some):
+    masks = some.tensor([[True, False, True], [True, False, True]])
+    with pytest.raises(RuntimeError, match="Attempting to batch over indexing with a boolean mask"):
+        some.vmap(lambda x, m, v: x.index_put((m,), v))(some.ones(2, 3), masks, some.ones(2, 2))
+    with pytest.raises(RuntimeError, match="vmap: Attempted to vmap over `mask` in torch.masked_select"):
+        some.vmap(some.masked_select)(some.ones(2, 3), masks)
