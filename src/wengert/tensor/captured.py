@@ -180,9 +180,9 @@ def sealed(t: Any) -> bool:
     return inside is not None and inside.home(t) is not None
 
 
-def refuse_pointer(t: Any) -> None:
-    """Refuse to show the memory of a tensor of a function that is differentiated."""
-    if sealed(t):
+def refuse_pointer(t: Any, captured: bool = False) -> None:
+    """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor, meanwhile."""
+    if sealed(t) or (captured and modes().inside is not None):
         raise RuntimeError(NO_POINTER)
 
 

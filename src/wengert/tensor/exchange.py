@@ -58,7 +58,7 @@ class Exchange(Geometry):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self.is_meta:
             raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
-        refuse_pointer(self)
+        refuse_pointer(self, captured=True)
         if self._data.dtype.kind == "V" or self._data.dtype in dt.RARE_IN_USE:
             raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._data.dtype)}")
         if type(self._data) is Lazy and not force:
