@@ -87,7 +87,46 @@ NUMPY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*STORAGES, *OLD_CONSTRUCTORS, *NUMPY])
+CREATION = [
+    "T([300], dtype=torch.int8)", "T(300, dtype=torch.uint8)", "T([-255, 255], dtype=torch.uint8)", "T([-256], dtype=torch.uint8)", "T(2**63)",
+    "T([2**63])", "T([2**70], dtype=torch.float)", "T([2**63], dtype=torch.uint64)", "T(float('nan'), dtype=torch.long)",
+    "T([1.5, 1e20], dtype=torch.long)", "T([1j], dtype=torch.float)", "T(1j, dtype=torch.long)", "T(1e39)", "T([T(1), T(2.0)])",
+    "T([T([1.0]), T([3])])", "T([T([1, 2]), T([3, 4])])", "T([T([1.0, 2.0])])", "T([T(300)], dtype=torch.uint8)",
+    "T(np.array([300]), dtype=torch.uint8)", "torch.as_tensor([300], dtype=torch.uint8)", "torch.asarray(b'abcd', dtype=torch.uint8)",
+    "torch.asarray([1, 2], copy=False)", "torch.asarray(T([1.0]), dtype=torch.int, copy=False)", "torch.asarray(T([1]), requires_grad=True)",
+    "torch.range(0, float('nan'))", "torch.linspace(0, 1j, 3, dtype=torch.float)", "torch.linspace(0, 1, 7, dtype=torch.bfloat16)",
+    "torch.linspace(-1, 2, 9, dtype=torch.half)", "torch.zeros(2, layout='strided')", "torch.zeros(2, requires_grad=1)",
+    "torch.empty((2, 3), memory_format=torch.preserve_format)", "torch.triu_indices(3, 3, dtype=torch.float)",
+    "torch.normal(T([1.0, 2.0]), T([1.0, 2.0, 3.0]))", "torch.normal(0.0, T([1j]))",
+]  # fmt: skip
+
+PLACES = [
+    "torch.zeros(()).index_add_(0, T([0]), torch.ones(1))", "torch.zeros(3, 3).index_fill_(0, T([0.0, 2.0]), 5)",
+    "torch.zeros(3, 3).index_fill_(0, T([[0]]), 5)", "torch.zeros(3).index_fill_(0, T([0]), 1j)", "torch.empty(0).take(T([0]))",
+    "torch.ones(3).masked_fill(T([1, 0, 1]), 9)", "torch.diff(torch.ones(2, 3), prepend=torch.ones(3, 3))", "torch.empty(2, 0).unique(dim=0)",
+    "torch.empty(0, 0).unique(dim=0)", "T([1j]).unique()", "T([1j]).topk(1)", "torch.topk(torch.ones(3), 1.5)",
+    "torch.searchsorted(T([1.0, float('nan')]), T([float('nan'), 0.5, 3.0]))",
+    "torch.searchsorted(T([1.0, 2.0, float('nan')]), T([1.5]), right=True)", "torch.searchsorted(T(1), T([1]))",
+    "torch.searchsorted(T([1, 3]), T([3]), sorter=T([0, 5]))", "torch.ones(3).repeat_interleave(T([1.0, 2.0, 3.0]))",
+    "torch.ones(3).repeat_interleave(T([[1, 2, 3]]))", "torch.ones(2, 2).repeat_interleave(T([1, 2]), 0, output_size=5)",
+    "torch.broadcast_shapes((-1,), (3,))", "torch.broadcast_shapes((2.0,))", "torch.ones(5).as_strided((-2,), (1,))",
+    "torch.ones(5).as_strided((2,), (1,), -1)", "torch.ones(3).clamp(1j)", "torch.tensordot(torch.ones(2, 3), torch.ones(3, 2), -1)",
+]  # fmt: skip
+
+REDUCED = [
+    "torch.sum(T([1.5, 2.0]), 0, out=torch.empty((), dtype=torch.long))", "torch.prod(T([1.5, 2.0]), 0, out=torch.empty((), dtype=torch.int))",
+    "torch.cumsum(T([1.5, 2.0]), 0, out=torch.empty(2, dtype=torch.long))",
+    "torch.max(torch.ones(2, 3), 0, out=(torch.empty(0), torch.empty(0, dtype=torch.long))).values",
+    "torch.sort(T([2.0, 1.0]), out=(torch.empty(0), torch.empty(0, dtype=torch.long))).indices", "torch.all(torch.ones(2), 0, out=torch.empty(0))",
+    "torch.any(torch.ones(2), 0, out=torch.empty((), dtype=torch.uint8))", "torch.nonzero(T([1, 0]), out=torch.empty(0))",
+    "torch.quantile(torch.ones(4), 0.5, out=torch.empty(0, dtype=torch.double))",
+    "torch.logsumexp(torch.ones(3), 0, out=torch.empty((), dtype=torch.long))", "T([True]).median()", "T([[True]]).trace()",
+    "torch.ones(2, 3).aminmax(dim=(0, 1))", "torch.histogram(torch.ones(4), 2, range=(3.0, 1.0))",
+    "torch.histogram(torch.ones(4), 2, weight=torch.ones(3))", "torch.histogram(torch.ones(4), T([0, 1]))",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [*STORAGES, *OLD_CONSTRUCTORS, *NUMPY, *CREATION, *PLACES, *REDUCED])
 def test_same(text: str) -> None:
     assert outcome(text, wengert) == outcome(text, torch)
 

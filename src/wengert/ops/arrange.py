@@ -306,7 +306,7 @@ def _counts(repeats: Any) -> Any:
     """How often each element is repeated, as an array of places."""
     n = np.asarray(repeats)
     if n.dtype.name not in ("int64", "int32"):
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{dt.scalar_name(n.dtype)}'")
     if n.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if n.size and n.min() < 0:
@@ -329,6 +329,8 @@ def repeat_interleave_each(F, input, repeats, dim=None):
         axis(dim, 0)
         input, dim = F.reshape(input, (1,)), 0
     d, shape = axis(dim, input.ndim), tuple(input.shape)
+    if not isinstance(repeats, int) and repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if not isinstance(repeats, int) and (not repeats.ndim or tuple(repeats.shape) == (1,)):
         repeats = int(repeats)
     if isinstance(repeats, int):
@@ -441,7 +443,9 @@ def trace(input: Array):
     """The sum of the diagonal of a matrix."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    d = dt.I64 if input.dtype.kind in "biu" else None
+    if input.dtype == bool:
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+    d = dt.I64 if input.dtype.kind in "iu" else None
     return np.add.reduce(np.diagonal(input), None, d)
 
 

@@ -136,6 +136,8 @@ def aminmax(input: Array, *, dim=None, keepdim=False):
     (tensor(1), tensor(3))
     """
     ordered("aminmax_cpu", input.dtype)
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(f"aminmax(): argument 'dim' must be int, not {type(dim).__name__}")
     if dim is None and not input.size:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
     nonempty("aminmax", input, dim, "aminmax")

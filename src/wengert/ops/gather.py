@@ -374,6 +374,8 @@ def _flat(name: str, input: Any, index: Any) -> Any:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {dt.scalar_name(index.dtype)}")
     if index.size and not (-input.size <= index.min() and index.max() < input.size):
         bad = index[(index < -input.size) | (index >= input.size)].flat[0]
+        if name == "take" and not input.size:
+            raise IndexError("take(): tried to take from an empty tensor")
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {input.size} elements.")
     return index
 

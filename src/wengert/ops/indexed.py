@@ -99,6 +99,11 @@ def _source(input: Any, d: int, index: Any, source: Any) -> Any:
     if n != index.size:
         raise RuntimeError(f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim): ({n}), for dim: {d}")
     if not input.ndim:
+        if source.ndim:
+            raise RuntimeError(
+                "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = [] "
+                f"source.shape = {list(source.shape)}"
+            )
         return source.reshape(1)
     rest, have = (a.shape[:d] + a.shape[d + 1 :] for a in (input, source))
     if rest != have:
@@ -195,8 +200,15 @@ def _slices_set(input: Any, d: int, index: Any, value: Any) -> Any:
 
 
 def _filled(input: Any, dim: Any, index: Any, value: Any) -> Any:
+    if index.dtype.char not in "lqi":
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    value = np.asarray(value)
+    if value.dtype.kind == "c" and input.dtype.kind not in "cW":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     d, index = _vector("", input, dim, index, negative=True)
-    return _slices_set(input, d, index, np.asarray(value).astype(input.dtype))
+    return _slices_set(input, d, index, value.astype(input.dtype))
 
 
 @operator(grad=dict(input=lambda F, g, dim, index: F.index_fill(g, dim, index, 0)), inplace=True, places=())
@@ -222,7 +234,10 @@ def index_fill_tensor(input: Array, dim, index: Array, value: Array):
 # -- masks -------------------------------------------------------------------------------------------------------------
 
 
-_C_NAMES = {"uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long", "int32": "int"}
+_C_NAMES = {
+    "uint8": "unsigned char", "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
+    "int8": "signed char",
+}  # fmt: skip
 
 
 def _boolean(mask: Any) -> None:
@@ -239,6 +254,8 @@ def masked_fill(input: Array, mask: Array, value):
     tensor([0., 2.])
     """
     _boolean(mask)
+    if isinstance(value, str):
+        raise TypeError(f"masked_fill() received an invalid combination of arguments - got (Tensor, {type(value).__name__})")
     if isinstance(value, complex) and input.dtype.kind != "c":
         raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(input.dtype.name, input.dtype.name)} without overflow")
     out = np.array(input if input.shape == mask.shape else np.broadcast_to(input, np.broadcast_shapes(input.shape, mask.shape)))

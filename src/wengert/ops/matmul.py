@@ -544,6 +544,8 @@ def tensordot(F, a, b, dims=2):
     """Contract dimensions ``dims`` of ``a`` with those of ``b`` (an int: the last of ``a`` with the first of ``b``)."""
     if isinstance(dims, int) or (hasattr(dims, "numel") and dims.numel() == 1 and not isinstance(dims, (list, tuple))):
         n = int(dims)
+        if n < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={n}")
         left, right = list(range(a.ndim - n, a.ndim)), list(range(n))
     else:
         left, right = ([int(i) for i in (d.tolist() if hasattr(d, "tolist") else d if isinstance(d, (list, tuple)) else [d])] for d in dims)

@@ -285,6 +285,11 @@ def _clamped(input: Any, min: Any, max: Any) -> Any:
     min, max = (limit.item() if isinstance(limit, np.generic) else limit for limit in (min, max))  # NumPy's numbers would widen the result
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    for limit in (min, max):
+        if isinstance(limit, str):
+            raise TypeError("clamp() received an invalid combination of arguments - got (str), but min and max must be Number or Tensor")
+        if type(limit) is complex and input.dtype.kind != "c":
+            raise RuntimeError("value cannot be converted to type double without overflow")
     if input.dtype.kind != "f" or type(min) is np.ndarray or type(max) is np.ndarray:
         if input.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")

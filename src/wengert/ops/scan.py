@@ -199,6 +199,13 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
         if more is not None and more.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     dim = axis(dim, input.ndim)
+    for more in (prepend, append):
+        for d in range(input.ndim):
+            if more is not None and d != dim and more.shape[d] != input.shape[d]:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
+                    f"input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {more.shape[d]}"
+                )
     parts = [x for x in (prepend, input, append) if x is not None]
     if n == 0:
         return F.clone(input)

@@ -76,6 +76,8 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
     values=tensor([3, 2]),
     indices=tensor([0, 2]))
     """
+    if input.dtype.kind == "c":
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
     d = axis(dim, input.ndim)
     n = input.shape[d] if input.ndim else 1
     if not 0 <= k <= n:
@@ -112,6 +114,11 @@ def _distinct(input: Any, dim: Any) -> tuple[Any, Any, Any]:
         values, inverse, counts = np.unique(sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
         return values.astype(input.dtype, copy=False), inverse.reshape(input.shape), counts
     d = axis(dim, input.ndim)
+    if 0 in input.shape:
+        if input.shape.count(0) > 1:
+            raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+        if input.shape[d]:
+            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
     values, inverse, counts = np.unique(input, return_inverse=True, return_counts=True, axis=d if input.ndim else None)
     return values, inverse.reshape(-1), counts
 
@@ -144,6 +151,8 @@ for _name, _node, _find in (
             places=(),
         )
         def unique(input: Array, dim=None):
+            if input.dtype.kind == "c":
+                raise NotImplementedError(f"\"{name}\" not implemented for '{dt.scalar_name(input.dtype)}'")
             return find(input, dim)
 
     _declare(_name, _node, _find)
@@ -210,14 +219,19 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
     if isinstance(bins, np.ndarray):
         if bins.ndim != 1 or not len(bins):
             raise RuntimeError("torch.histogramdd(): bins tensor should have one dimension")
-        return bins.astype(input.dtype)
+        if bins.dtype != input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{dt.c_name(input.dtype)} and bins for dimension {d} with dtype {dt.c_name(bins.dtype)}"
+            )
+        return bins
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {d}")
     low, high = range if range is not None else (float(input.min()), float(input.max())) if input.size else (0.0, 1.0)
     if not np.isfinite([low, high]).all():
         raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError(f"torch.histogramdd(): min should not exceed max, but got min {low} max {high} for dimension {d}")
+        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {d}")
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, int(bins) + 1, dtype=input.dtype)
@@ -227,6 +241,11 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
 def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False):
     """Counts between edges, given or spread evenly."""
     _floats(input, "histogramdd")
+    if weight is not None and weight.shape != input.shape:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, "
+            f"but got input with shape {[input.size, 1]} and weight with shape {list(weight.shape)}"
+        )
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
     hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
     return hist, edges
@@ -273,6 +292,8 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     """
     edges, values = sortable(sorted_sequence), sortable(np.asarray(input))
     where: Any = _side(right, side)
+    if not edges.ndim:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
     if edges.ndim != 1 and edges.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
@@ -286,14 +307,29 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(edges.shape)}and got sorter tensor {list(sorter.shape)}"
             )
+        if sorter.size and not (0 <= sorter.min() and sorter.max() < edges.shape[-1]):
+            raise RuntimeError("torch.searchsorted(): sorter index out of range")
         edges = np.take_along_axis(edges, sorter, -1)
     if edges.ndim == 1:
-        found = np.asarray(np.searchsorted(edges, values, where))
+        found = _places(edges, values, where)
     else:
         found = np.empty(values.shape, np.int64)
         for at in np.ndindex(edges.shape[:-1]):
-            found[at] = np.searchsorted(edges[at], values[at], where)
+            found[at] = _places(edges[at], values[at], where)
     return found.astype(np.int32) if out_int32 else found.astype(np.int64, copy=False)
+
+
+def _places(edges: Any, values: Any, where: Any) -> Any:
+    """Where ``values`` go among ``edges``; by halving as PyTorch does it, step by step, where there are NaN: nothing lies left of them."""
+    if edges.dtype.kind != "f" or not (np.isnan(edges).any() or np.isnan(values).any()):
+        return np.asarray(np.searchsorted(edges, values, where))
+    low, high = np.zeros(values.shape, np.int64), np.full(values.shape, edges.size, np.int64)
+    while (open_ := low < high).any():
+        middle = low + (high - low) // 2
+        at = edges[np.minimum(middle, edges.size - 1)]
+        right = ~(at > values if where == "right" else at >= values)
+        low, high = np.where(open_ & right, middle + 1, low), np.where(open_ & ~right, middle, high)
+    return low
 
 
 @operator(scalars=("input",), places=("torch",))

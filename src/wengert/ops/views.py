@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as whole
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,12 @@ def no_dimensions(dim: int) -> IndexError:
 
 def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
     """``shape`` with its -1 filled in for ``size`` elements."""
-    shape = tuple(int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    row = shape if isinstance(shape, (tuple, list)) else (shape,)
+    try:
+        shape = tuple([whole(n) for n in row])
+    except TypeError:
+        wrong = next(n for n in row if not hasattr(n, "__index__"))
+        raise TypeError(f"argument 'size' must be tuple of ints, not {type(wrong).__name__}") from None
     known, hole = 1, None
     for i, n in enumerate(shape):
         if n == -1:

@@ -19,6 +19,7 @@ from ..arrays.lazy import Lazy, plain, through
 from ..graph.modes import Modes, modes, set_modes
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, View
+from .outs import DECIDING
 from .record import PACKED, pack_inputs, packed_result, record
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ _SIMPLE = frozenset((int, float, bool, type(None), str, np.ndarray))
 
 def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = None) -> Any:
     """Call ``op`` with ``args`` in the order of its parameters; ``out`` as in PyTorch. ``public``: what was called, if not its function."""
+    if out is not None and op.name in DECIDING and isinstance(out, Tensor_):
+        at = op.params.index("dtype")
+        if args[at] is None:
+            args = (*args[:at], out.dtype, *args[at + 1 :])
     m = modes()
     if m.functions:
         from .function_modes import asked

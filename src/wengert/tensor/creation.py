@@ -14,7 +14,7 @@ from ..arrays import fresh
 from ..arrays.eight import converted
 from ..arrays.errors import refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
-from ..arrays.layouts import blank, format_strides, layout_like, strides_for
+from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
 from ..arrays.lazy import plain
 from ..graph.modes import modes, no_grad
 from . import call
@@ -89,20 +89,24 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
         return _filled(data, dtype or natural)
     first, has_tensors = _first_leaf(data)
     if has_tensors:
-        data = _plain(data)
+        if dtype is None:
+            dtype = _common(data)
+        data = _scalars(data)
     try:
         found = np.array(data)
     except ValueError as e:
         raise _ragged(data) from e
     if found.dtype == object:
-        raise _unusable(data)
+        if dtype is None or dtype.kind not in "fc" or not _only_numbers(data):
+            raise _unusable(data)
+        found = np.array(data, np.float64)  # integers too large for any integer type
     if found.dtype.kind in "US":
         raise _text_among(data, first)
     if dtype is None:
         if isinstance(first, np.generic):
             dtype = _common(data)
-        elif isinstance(first, (np.ndarray, Tensor)):
-            dtype = dt.of(found.dtype).np if not isinstance(first, Tensor) else first._data.dtype
+        elif isinstance(first, np.ndarray):
+            dtype = dt.of(found.dtype).np
         elif found.dtype.kind == "f":
             dtype = dt.default_float()
         elif found.dtype.kind == "c":
@@ -111,7 +115,7 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
             dtype = dt.default_float()
         else:
             dtype = found.dtype if found.dtype.kind == "b" else dt.I64
-    return found if found.dtype == dtype else converted(found, dtype)
+    return found if found.dtype == dtype else _fitting(found, dtype)
 
 
 def _common(data: Any) -> np.dtype:
@@ -129,13 +133,42 @@ def _common(data: Any) -> np.dtype:
 
 
 def _filled(value: Any, d: np.dtype) -> np.ndarray:
-    if d.kind in "ui" and isinstance(value, int) and not isinstance(value, bool):
-        info = np.iinfo(d)
-        if not info.min <= value <= info.max:
-            if d.itemsize == 8:
-                raise RuntimeError("Overflow when unpacking long long")
-            return np.asarray(value).astype(d)
-    return converted(np.asarray(value), d)
+    found = np.asarray(value)
+    if found.dtype == object:  # an integer too large for any integer type
+        if d.kind not in "fc":
+            raise ValueError("Overflow when unpacking long long")
+        found = np.asarray(float(value))
+    return _fitting(found, d)
+
+
+def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
+    """Python's numbers in the type ``d``; refused if they are complex and it is not, or integers that it cannot hold.
+
+    Of unsigned types the negative values count too, as in C.
+    """
+    kind = d.kind
+    if found.dtype.kind == "c" and kind in "fiu":
+        raise TypeError("must be real number, not complex" if kind == "f" else "'complex' object cannot be interpreted as an integer")
+    if kind in "iu" and found.size and found.dtype.kind in "iuf":
+        limits = np.iinfo(d)
+        low, high = found.min().item(), found.max().item()
+        if not (low >= (-limits.max if kind == "u" else limits.min) and high <= limits.max):
+            if d == dt.I64 and found.dtype.kind == "u":
+                raise ValueError("Overflow when unpacking long long")
+            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return converted(found, d)
+
+
+def _only_numbers(data: Any) -> bool:
+    stack = [data]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            stack.extend(x)
+        elif dt.of_python(x) is None:
+            return False
+    return True
 
 
 def _first_leaf(data: Any) -> tuple[Any, bool]:
@@ -171,6 +204,19 @@ def _plain(data: Any) -> Any:
     return [_plain(x) for x in data] if isinstance(data, (list, tuple)) else data
 
 
+def _scalars(data: Any) -> Any:
+    """Nested sequences with the number of each tensor in its place; refused where a tensor has more elements than one."""
+    if isinstance(data, (list, tuple)):
+        return [_scalars(x) for x in data]
+    if not isinstance(data, Tensor):
+        return data
+    if data._data.size != 1:
+        if data._data.dtype.kind in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return _plain(data).item() if data._data.dtype.kind in "biufc" else _plain(data).reshape(())
+
+
 def _ragged(data: Any) -> Exception:
     level, expected = 0, [data]
     while expected and isinstance(expected[0], (list, tuple)):
@@ -183,7 +229,7 @@ def _ragged(data: Any) -> Exception:
                 return ValueError(f"expected sequence of length {lengths[0]} at dim {level} (got {n})")
         expected = [y for x in expected for y in x]
         level += 1
-    return ValueError("expected a sequence of equal lengths")
+    return TypeError("'list' object cannot be interpreted as an integer")
 
 
 def _unusable(data: Any) -> Exception:
@@ -191,7 +237,7 @@ def _unusable(data: Any) -> Exception:
     while isinstance(leaf, (list, tuple)) and leaf:
         leaf = next((x for x in leaf if dt.of_python(x) is None), leaf[0])
     if isinstance(leaf, int):
-        return RuntimeError("Overflow when unpacking long long")
+        return ValueError("Overflow when unpacking long long")
     return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
 
 
@@ -242,15 +288,36 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None) -> Tensor:
     """``obj`` as a tensor; ``copy=True`` always copies, ``copy=False`` never does. ``requires_grad=False`` leaves its history behind."""
+    if not isinstance(obj, (Tensor, np.ndarray, np.generic, list, tuple)) and _has_memory(obj):
+        obj = frombuffer(obj, dtype=dt.of(dt.default_float()) if dtype is None else dtype)
     t = as_tensor(obj, dtype, device)
     shares = (isinstance(obj, Tensor) and t is obj) or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._data))
-    if copy is False and not shares and isinstance(obj, (Tensor, np.ndarray)):
-        raise ValueError("can't alias the object with a different dtype or device without a copy")
+    if copy is False and not shares:
+        if not isinstance(obj, (Tensor, np.ndarray)):
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        if isinstance(obj, np.ndarray):
+            obj = from_numpy(obj)
+        if obj._data.dtype != t._data.dtype:
+            raise ValueError(
+                f"can't alias tensor with dtype '{dt.scalar_name(obj._data.dtype)}' into dtype '{dt.scalar_name(t._data.dtype)}'."
+            )
+        raise ValueError(f"can't alias tensor from device '{obj.device}' to '{t.device}'.")
     if copy and shares:
         t = t.clone()
     if requires_grad is False:
         return t.detach() if is_recorded(t) else t
+    if requires_grad and t._data.dtype.kind not in "fcVW":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t._require(True) if requires_grad and not is_recorded(t) else t
+
+
+def _has_memory(obj: Any) -> bool:
+    """Whether ``obj`` shows its memory by Python's buffer protocol."""
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -385,7 +452,11 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         if not sizes and size is None:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         where = None if device is None else placed(device)
+        if type(requires_grad) is not bool:
+            raise TypeError(f"{name}(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
         if layout is not None and layout is not strided:
+            if not isinstance(layout, type(strided)):
+                raise TypeError(f"{name}(): argument 'layout' must be torch.layout, not {type(layout).__name__}")
             return _nothing_stored(name, sizes_given(name, sizes, size), layout, dtype, requires_grad)
         shape = sizes_given(name, sizes, size)
         _check_sizes(shape, name)
@@ -394,6 +465,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         if where is not None:
             return finish(unmade(shape, np_dtype(dtype), None if memory_format is None else format_strides(shape, memory_format)), requires_grad)
         if memory_format is not None:
+            if format_name(memory_format) == "preserve_format":
+                raise RuntimeError("unsupported memory format Preserve")
             return finish(blank(shape, np_dtype(dtype), format_strides(shape, memory_format), make), requires_grad)
         return finish(make(shape, np_dtype(dtype)), requires_grad)
 

@@ -12,8 +12,18 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
+# Parameters that take integers, which a string or a float does not fit.
+_WHOLE = dict.fromkeys(("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int")
+_WHOLE |= dict.fromkeys(("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints")
+
+
 def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise where a forward on raw arrays raised ``error``."""
+    if isinstance(error, (TypeError, ValueError)):
+        for at, p in enumerate(op.params):
+            if p in _WHOLE and isinstance(values.get(p), (str, float)):
+                kind, name = type(values[p]).__name__, op.name.removesuffix("_dim").removesuffix("_all")
+                return TypeError(f"{name}(): argument '{p}' (position {at + 1}) must be {_WHOLE[p]}, not {kind}")
     shapes = [v.shape for p in op.tensors if type(v := values.get(p)) is np.ndarray]
     if isinstance(error, np.exceptions.AxisError):
         n = error.ndim or 0

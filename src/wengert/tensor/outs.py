@@ -51,6 +51,9 @@ _STRICT = {
     **_named("{name} does not support non-boolean outputs.", "signbit isposinf isneginf"),
     **_named("Expected the dtype for input and out to match, but got {want} for input's dtype and {have} for out's dtype.", "amax amin"),
     "addbmm": "self and mat2 must have the same dtype, but got {have} and {want}",
+    **_named("{name} only supports bool tensor for result, got: {have}", "all any"),
+    "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{have}",
+    **_named("{name}() out tensor must be same dtype as the input tensor", "quantile nanquantile"),
     "frexp": "torch.frexp() expects mantissa to have dtype {cwant} but got {chave}",
     "kthvalue": "output values must be of same type as input",
     "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
@@ -77,11 +80,15 @@ _UNSAFE = {
     "linalg_householder_product": _SAFELY.replace("{label}", "torch.linalg.householder_product"),
     "linalg_lstsq": _SAFELY.replace("{label}", "torch.linalg.lstsq"), "linalg_matrix_rank": _SAFELY.replace("{label}", "torch.linalg.matrix_rank"),
     "linalg_tensorinv": _SAFELY.replace("{label}", "tensorinv"), "linalg_tensorsolve": _SAFELY.replace("{label}", "tensorsolve"),
+    "logsumexp": "logsumexp(): Expected floating point type for result tensor, but got: {have}",
     "diag": "diag: result type {want} can't be cast to the desired out= type {have}",
     **_named("torch.cat(): input types can't be cast to the desired output type {have}", "cat stack hstack vstack dstack column_stack"),
     "ldexp": "ldexp can't be cast to the desired output type {have}",
 }  # fmt: skip
 _WHAT = {"geqrf": "a", "linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalues", "linalg_lstsq": "solution"}
+
+# Operators that compute in the type of the tensor that takes their result.
+DECIDING = frozenset(("sum", "sum_dim", "prod", "prod_dim", "cumsum", "cumprod"))
 
 # Operators whose result may not lie in the memory of an argument, not even in the very same place.
 _APART = frozenset((
@@ -102,7 +109,7 @@ def check_type(name: str, result: np.dtype, target: np.dtype) -> None:
     want, have = dt.scalar_name(result), dt.scalar_name(target)
     told = dict(name=name, want=want, have=have, cwant=_C_NAMES[result.name], chave=_C_NAMES[target.name], what=_WHAT.get(name, "result"))
     strict = _STRICT.get(name)
-    if strict is not None:
+    if strict is not None and not (name in ("all", "any") and target.name == "uint8"):
         raise RuntimeError(strict.format(**told))
     if name.startswith("fft_") and (result.kind == "c") != (target.kind == "c"):
         wanted = "complex" if result.kind == "c" else "floating point"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays import dtypes as dt
 from .call import UNSET
 from .functions import function
 from .overloads import overload
@@ -46,6 +47,8 @@ def _extreme(name: str, pair: str) -> Any:
             dim, other = None, dim
         if other is not None:
             return between(input, other, **more)
+        if dim is not None and isinstance(more.get("out"), Tensor):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, int, out=Tensor), but out must be two Tensors")
         return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
 
     choose.__name__ = name
@@ -72,6 +75,8 @@ def _spread(name: str) -> Any:
     def choose(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None, **more: Any) -> Any:
         if isinstance(dim, bool):  # var(input, unbiased)
             dim, unbiased = None, dim
+        if correction is not None and unbiased is not None:
+            raise TypeError(f"{name}() received an invalid combination of arguments - got unbiased and correction, of which one is enough")
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         answer = primitive(input, dim, correction=correction, keepdim=keepdim, **more)
@@ -96,6 +101,8 @@ def _middle(name: str) -> Any:
     along, everything = function(name), function(name + "_all")
 
     def choose(input: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+        if input.dtype is dt.bool_:
+            raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
         return everything(input, **more) if dim is None and "axis" not in more else along(input, dim, keepdim, **more)
 
     choose.__name__ = name
@@ -118,4 +125,6 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     """
     if dim is None and "axis" not in more:
         return function("prod")(input, dtype=dtype, **more)
+    if isinstance(dim, (tuple, list)):
+        raise TypeError("prod() received an invalid combination of arguments - got (tuple), but dim must be int")
     return function("prod_dim")(input, dim, keepdim, dtype=dtype, **more)

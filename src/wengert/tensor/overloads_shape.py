@@ -148,6 +148,12 @@ def broadcast_shapes(*shapes: Any) -> Any:
     torch.Size([2, 3])
     """
     rows = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for row in rows:
+        for at, n in enumerate(row):
+            if not hasattr(n, "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {at} is '{type(n).__name__}')")
+            if n < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
     so_far: tuple[int, ...] = ()
     for i, row in enumerate(rows):
         try:
@@ -186,7 +192,10 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     """
     if repeats is None:
         return function("repeat_places")(input)
-    return function("repeat_interleave_each")(input, repeats, dim)
+    found = function("repeat_interleave_each")(input, repeats, dim)
+    if output_size is not None and output_size != found.shape[0 if dim is None else dim]:
+        raise RuntimeError("allocated size does not match required size")
+    return found
 
 
 @overload("torch", "Tensor")

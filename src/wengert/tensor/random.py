@@ -14,6 +14,7 @@ from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels, modes
 from .creation import finish, np_dtype, out_type, refuse_recorded, unmade, write_out
+from .errors import broadcast_message
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .outs import check_memory
@@ -69,7 +70,11 @@ streams.Generator.seed(default_generator)
 
 
 def _stream(generator: Any) -> Any:
-    return default_generator if generator is None else generator
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    return generator
 
 
 def manual_seed(seed: Any) -> Generator:
@@ -181,6 +186,9 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
             layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
     row = list(args)
+    if len(row) + (size is not None) + (high is not None) < 2:
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds}), but a size and an upper limit are needed")
     if size is None:
         size = row.pop()
     if high is None:
@@ -262,6 +270,9 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
     """Normal numbers; ``mean`` and ``std`` are numbers (then ``size`` is needed) or tensors."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not tensors:
+        if size is None:
+            kinds = f"({type(mean).__name__}, {type(std).__name__})"
+            raise TypeError(f"normal() received an invalid combination of arguments - got {kinds}, but two numbers need a size")
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (), size, out, dtype, device, requires_grad)
@@ -276,9 +287,15 @@ def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if any(t.is_meta for t in tensors):
         return (mean + std).detach()
+    if isinstance(std, Tensor) and std._data.dtype.kind in "cW":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
     if isinstance(std, Tensor) and std._data.size and (std._data < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    shape = np.broadcast_shapes(*(t._data.shape for t in tensors))
+    shapes = [t._data.shape for t in tensors]
+    message = broadcast_message(shapes)
+    if message is not None:
+        raise RuntimeError(message)
+    shape = np.broadcast_shapes(*shapes)
     d = dt.result([t._data for t in tensors]) if out is None else out._data.dtype
     noise = _stream(generator).normal(shape, d)
     found = noise * (std._data if isinstance(std, Tensor) else std) + (mean._data if isinstance(mean, Tensor) else mean)

@@ -84,6 +84,8 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     start, end, step = _numbers("range", start=start, end=end, step=step)
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     out = options.get("out")
@@ -130,6 +132,8 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
         raise RuntimeError("number of steps must be non-negative")
     natural = dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.default_float()
     d = out_type(out, dtype, natural)
+    if natural.kind == "c" and d.kind != "c":
+        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype {dt.scalar_name(d)}")
     if d.kind == "b" or d in dt.RARE_IN_USE:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
     wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iu" else np.float32
@@ -138,9 +142,12 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
         i = np.arange(steps)
         a = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i))
     elif steps > 1:  # from both ends towards the middle, so that both are exact and the rounding is symmetric
-        step = np.asarray((wide(end) - wide(start)) / wide(steps - 1))
-        i = np.arange(steps)
-        a = np.where(i < steps // 2, wide(start) + step * i.astype(wide), wide(end) - step * (steps - 1 - i).astype(wide))
+        with np.errstate(invalid="ignore"):
+            step = np.asarray((wide(end) - wide(start)) / wide(steps - 1))
+            if dt.is_half(d) and base is None:  # in half precision the step is rounded too
+                step = step.astype(d).astype(wide)
+            i = np.arange(steps)
+            a = np.where(i < steps // 2, wide(start) + step * i.astype(wide), wide(end) - step * (steps - 1 - i).astype(wide))
     else:
         a = np.full(steps, start, wide)
     if base is not None:
@@ -162,22 +169,27 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
     return finish(a, requires_grad, where) if out is None else write_out(out, a, "eye")
 
 
-def _triangle(row: int, col: int) -> None:
+def _triangle(function: str, row: int, col: int, dtype: Any) -> np.dtype:
+    """The type of indices; sizes below zero and types that do not count are refused."""
     for name, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")
+    d = np_dtype(dtype, dt.I64)
+    if d.kind != "i" or d.itemsize < 4:
+        raise NotImplementedError(f"\"{function}\" not implemented for '{dt.scalar_name(d)}'")
+    return d
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
     """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
-    _triangle(row, col)
-    return finish(np.stack(np.tril_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)), False, placed(device))
+    d = _triangle("tril_indices", row, col, dtype)
+    return finish(np.stack(np.tril_indices(row, offset, col)).astype(d), False, placed(device))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
     """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
-    _triangle(row, col)
-    return finish(np.stack(np.triu_indices(row, offset, col)).astype(np_dtype(dtype, dt.I64)), False, placed(device))
+    d = _triangle("triu_indices", row, col, dtype)
+    return finish(np.stack(np.triu_indices(row, offset, col)).astype(d), False, placed(device))
 
 
 FUNCTIONS = (arange, range_, linspace, logspace, eye, tril_indices, triu_indices)

@@ -13,7 +13,7 @@ from ..graph.modes import Modes, modes
 from ..ops.operator import TABLE
 from ..ops.strided import look, memory_of, start_of
 from . import call
-from .call import PLAIN, check_devices, concerned, convert, forward, overridden, version_results, within
+from .call import PLAIN, check_devices, concerned, convert, forward, overridden, result_type, version_results, within
 from .errors import explain, warn_resized
 from .meta import INFERENCE_VERSION, creation_error, edge_of, requires_grad
 from .record import record, rename
@@ -50,6 +50,8 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
         if type(t._data) is not Ghost:
             put(t._data, a)
         bump(t)
+    if isinstance(out, tuple) and op.outputs and op.outputs is not ... and len(op.outputs) == len(out):
+        return result_type(op)(*out)
     return out
 
 
