@@ -10,6 +10,9 @@ from typing import Any
 from ._custom_fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ._custom_fallback import get_mode as _get_autograd_fallback_mode
 from ._custom_fallback import set_mode as _set_autograd_fallback_mode
+from ._dispatch_keys import DispatchKey, DispatchKeySet
+from ._dispatch_keys import keys_of as _dispatch_keys
+from ._dispatch_keys import parsed as _parse_dispatch_key
 from ._function_modes import _len_torch_function_stack
 from ._test_operators import _test_warn_in_autograd
 from .autograd._engine import (
@@ -178,7 +181,8 @@ __all__ = [
     "_EnableTorchFunction", "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
-    "_set_fwd_grad_enabled", "_will_engine_execute_node", "is_grad_enabled", "is_inference_mode_enabled",
+    "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",
+    "is_grad_enabled", "is_inference_mode_enabled",
 ]  # fmt: skip
 
 

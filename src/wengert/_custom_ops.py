@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ._custom_fallback import below, fallen_back
@@ -46,6 +47,24 @@ class Packet(dispatch.OpOverloadPacket):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.default(*args, **kwargs)
+
+
+# What gives the context of a fake kernel that is running: see ``torch.library.get_ctx``.
+context: ContextVar[Callable[[], Any]] = ContextVar("wengert_fake_context", default=lambda: None)
+
+
+def in_context(make: Callable[[], Any], fake: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Run a fake kernel, which may ask for a context that ``make()`` gives."""
+    token = context.set(make)
+    try:
+        return fake(*args, **kwargs)
+    finally:
+        context.reset(token)
+
+
+def fallthrough_kernel() -> None:
+    """A mark for ``Library.impl``: nothing is to be done at that key."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
 class CustomOperator:
@@ -130,7 +149,7 @@ class CustomOperator:
                     f"{self.qualname}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered for "
                     "this operator. register one with torch.library.register_fake."
                 )
-            return fake
+            return lambda *args, **kwargs: in_context(self._no_context, fake, args, kwargs)
         own = None if "cpu" in self.disabled else self.kernels.get("cpu")
         run = own or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
         if run is None:
@@ -139,6 +158,14 @@ class CustomOperator:
                 f"this backend. '{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
             )
         return run
+
+    def _no_context(self) -> Any:
+        raise RuntimeError(
+            f"{self.qualname}: You're trying to run this operator with meta Tensors (as opposed to FakeTensors), but this operator may return an "
+            "output Tensor with data-dependent shape. Meta Tensors don't support operators with outputs that have data-dependent shapes but "
+            "FakeTensors do. If your operator does not return an output with data-dependent shape, make sure the FakeTensor and/or meta kernel "
+            "does not call torch.library.get_ctx(). Otherwise, please use FakeTensors."
+        )
 
     def run(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
         """The kernel, below the tape, under the dispatch modes that are active."""

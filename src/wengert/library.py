@@ -19,8 +19,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from ._custom_ops import OPERATORS, CustomOperator
+from ._custom_ops import OPERATORS, CustomOperator, context, fallthrough_kernel
 from ._custom_schema import infer_schema
+from ._dispatch_keys import DispatchKey
 from .autograd.function import Function
 from .tensor import dispatch
 
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
-    "CustomOpDef", "Library", "custom_op", "define", "impl", "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake",
-    "register_kernel", "register_torch_dispatch", "register_vmap",
+    "CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "get_kernel", "impl", "infer_schema",
+    "opcheck", "register_autocast", "register_autograd", "register_fake",
+    "register_kernel", "register_torch_dispatch", "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
 
@@ -276,7 +278,8 @@ class Library:
             register(*row)
             self._overriding.append(row)
             return
-        impl(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key or "default", fn)
+        if fn is not fallthrough_kernel:
+            impl(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key or "default", fn)
 
     def _destroy(self) -> None:
         """Forget the operators of the namespace that were defined since the library was made, and its kernels for those of PyTorch."""
@@ -351,6 +354,77 @@ def _check_fake(operator: CustomOperator, args: Any, kwargs: Any) -> None:
             raise RuntimeError(f"result {i} is {a.dtype} {list(a.shape)}, its fake kernel says {b.dtype} {list(b.shape)}")
 
 
-def fallthrough_kernel() -> None:
-    """A mark for ``Library.impl``: nothing is to be done at that key."""
-    raise NotImplementedError("fallthrough_kernel() should never be called.")
+# -- kernels as objects -------------------------------------------------------------------------------------------------
+
+
+class _SafeKernelFunction:
+    """What runs for an operator at a key, as it was when it was asked for."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self._run = run
+
+    def call_boxed(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run it; ``keyset``: the keys that are in force, which make no difference here."""
+        return self._run(*args, **kwargs)
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:
+    """The kernel of an operator at a key such as ``"CPU"``: for a kernel of one's own that leaves some cases to it.
+
+    >>> import wengert as torch
+    >>> kernel = torch.library.get_kernel("aten::neg", "CPU")
+    >>> kernel.call_boxed(None, torch.ones(2))
+    tensor([-1., -1.])
+    """
+    if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_opname"):
+        raise ValueError(f"get_kernel({op}): got unexpected type for op: {type(op)}")
+    name = op if isinstance(op, str) else op._qualname if isinstance(op, CustomOpDef) else op.name()
+    key = str(dispatch_key).rpartition(".")[2]
+    if key not in DispatchKey.__members__:
+        raise ValueError(f"Invalid dispatch key: {key}")
+    own = OPERATORS.get(name)
+    if own is not None:
+        kernel = own.kernels.get(key.lower()) or own.kernels.get("default") or own.kernels.get("compositeimplicitautograd")
+        if kernel is None:
+            raise RuntimeError(f"no kernel for {name} for dispatch key {key}")
+        return _SafeKernelFunction(kernel)
+    namespace, _, rest = name.partition("::")
+    base, _, overload = rest.partition(".")
+    try:
+        if namespace != "aten":
+            raise AttributeError(name)
+        func = getattr(getattr(dispatch.aten, base), overload or "default")
+        dispatch._implementation(base)
+    except AttributeError:
+        raise RuntimeError(f"operator {name} does not exist") from None
+    from ._aten_overrides import registered
+
+    kernel = registered(name.removeprefix("aten::"), key)
+    return _SafeKernelFunction(func if kernel is None else kernel)
+
+
+def get_ctx() -> Any:
+    """Inside a fake kernel that runs for fake tensors: what makes sizes that depend on numbers. None outside."""
+    return context.get()()
+
+
+def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:
+    """``custom_op``, for a function that calls kernels by ``wrap_triton``; also a decorator."""
+
+    def make(fn: Callable[..., Any]) -> CustomOpDef:
+        made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
+        made.register_kernel("default", fn)
+        made.register_fake(fn)
+        return made
+
+    return make if fn is None else make(fn)
+
+
+def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
+    """The kernel itself: it runs where Triton is."""
+    from triton.runtime.autotuner import Autotuner  # type: ignore[import-not-found]
+    from triton.runtime.jit import JITFunction  # type: ignore[import-not-found]
+
+    if not isinstance(triton_kernel, (Autotuner, JITFunction)):
+        raise RuntimeError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")
+    return triton_kernel

@@ -21,6 +21,7 @@ from .tensor.overrides import (
     handle_torch_function,
     has_torch_function,
     is_tensor_like,
+    redispatch_function,
 )
 from .tensor.tensor import members
 
@@ -31,7 +32,7 @@ __all__ = [
     "BaseTorchFunctionMode", "enable_reentrant_dispatch", "DisableTorchFunctionSubclass", "TorchFunctionMode",
     "get_ignored_functions", "get_overridable_functions",
     "get_testing_overrides", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
-    "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property",
+    "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property", "redispatch_function",
     "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 

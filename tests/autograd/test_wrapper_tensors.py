@@ -454,3 +454,48 @@ def test_clipping(torch, wrap):
     norm = torch.nn.utils.clip_grad_norm_([a], 1.0)
     agree(torch, norm, (2 * numbers(torch, 3)).norm())
     agree(torch, a.grad, numbers(torch, 3) / numbers(torch, 3).norm())
+
+
+@pytest.mark.parametrize("name", ["LBFGS", "Adafactor", "Muon", "strong_wolfe"])
+def test_optimizers_of_whole_matrices(torch, wrap, name):
+    more = {"line_search_fn": "strong_wolfe"} if name == "strong_wolfe" else {}
+    start = torch.arange(1.0, 10).reshape(3, 3) / 9
+
+    def trained(p):
+        optimizer = getattr(torch.optim, "LBFGS" if more else name)([p], lr=0.1, **more)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (p * p).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(2):
+            optimizer.step(closure)
+        return p
+
+    found, expected = trained(torch.nn.Parameter(wrap(start.clone()))), trained(torch.nn.Parameter(start.clone()))
+    assert torch.allclose(inside(found).detach(), expected.detach(), atol=1e-3 if name == "Muon" else 1e-5)
+
+
+LOSSES = {
+    "binary cross-entropy": lambda F, torch, x, like: F.binary_cross_entropy(x.sigmoid(), like(torch.tensor([[0.2, 0.7, 0.9]] * 3))),
+    "with logits": lambda F, torch, x, like: F.binary_cross_entropy_with_logits(
+        x, like(torch.tensor([[0.2, 0.7, 0.9]] * 3)), pos_weight=like(torch.ones(3))),
+    "soft margin": lambda F, torch, x, like: F.soft_margin_loss(x, like(torch.ones(3, 3))),
+    "multi margin": lambda F, torch, x, like: F.multi_margin_loss(x, torch.tensor([0, 2, 1])),
+    "multilabel margin": lambda F, torch, x, like: F.multilabel_margin_loss(x, torch.tensor([[0, 1, -1]] * 3)),
+    "alignments": lambda F, torch, x, like: F.ctc_loss(
+        x.log_softmax(1).unsqueeze(1), torch.tensor([[1, 1]]), torch.tensor([3]), torch.tensor([2])),
+    "sparse product": lambda F, torch, x, like: torch.sparse.mm(torch.eye(3).to_sparse(), x).pow(2).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_wrapped_tensors_and_targets(torch, wrap, name):
+    start, F = torch.arange(1.0, 10).reshape(3, 3) / 9, torch.nn.functional
+    x, plain = wrap(start.clone(), requires_grad=True), start.clone().requires_grad_()
+    loss, expected = LOSSES[name](F, torch, x, wrap), LOSSES[name](F, torch, plain, lambda t: t)
+    loss.backward()
+    expected.backward()
+    agree(torch, (loss, x.grad), (expected, plain.grad))

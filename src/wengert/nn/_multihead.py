@@ -303,12 +303,12 @@ def ctc_loss(
     before = where(Tensor._wrap((sizes > 0)[:, None]), last.gather(1, Tensor._wrap(np.maximum(2 * sizes - 1, 0)[:, None])), low)
     loss = -logsumexp(function("cat")([final, before], 1), 1)
     loss = where(Tensor._wrap(lengths == 0), Tensor._wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
-    hopeless = Tensor._wrap(loss._data > -_IMPOSSIBLE / 10)
+    hopeless = loss.detach() > -_IMPOSSIBLE / 10
     counted = np.arange(steps)[:, None] < lengths
     mass = (log_probs.exp() * Tensor._wrap(counted[:, :, None].astype(dtype))).sum((0, 2))
     # PyTorch's gradient is the one in front of a log_softmax, exp(log_probs) more than the derivative: a term worth 0.
     loss = loss + (mass - mass.detach())
-    if hopeless._data.any() and not zero_infinity:  # an infinite loss, whose gradient is NaN
+    if not zero_infinity and hopeless.any():  # an infinite loss, whose gradient is NaN
         loss = where(hopeless, -(mass * 0 + ~hopeless).log(), loss)
     enclose(loss, "CtcLossBackward0", (log_probs,), since)
     if zero_infinity:

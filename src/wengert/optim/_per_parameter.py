@@ -47,6 +47,13 @@ def zeros_like(p: Tensor) -> Tensor:
     return filled_like(p, 0)
 
 
+def watched(params: Any) -> bool:
+    """Whether some parameter, or its gradient, has no numbers to look at: their classes do the step."""
+    if not (DISPATCHING or META_DEVICE):
+        return False
+    return any(p._opaque or (p._meta is not None and p._meta.grad is not None and p._meta.grad._opaque) for p in params)
+
+
 def filled_like(p: Tensor, value: Any) -> Tensor:
     """``zeros_like`` with another number; of a class that dispatches it is one of that class, on a device without numbers it is there."""
     if p._opaque:
@@ -150,8 +157,7 @@ class PerParameter(Optimizer):
             if group.get("differentiable"):
                 with set_grad_enabled(self.defaults["differentiable"]):
                     self._step_recorded(group)
-            elif (DISPATCHING or META_DEVICE) and any(p._opaque or (p._meta is not None and p._meta.grad is not None and p._meta.grad._opaque)
-                                     for p in group["params"]):  # their classes do it  # fmt: skip
+            elif watched(group["params"]):
                 with set_grad_enabled(False):
                     self._step_recorded(group)
             else:

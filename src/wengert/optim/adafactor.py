@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert.arrays.optim_factored import adafactor_update
-from wengert.graph import enable_grad
+from wengert.graph import enable_grad, set_grad_enabled
 from wengert.tensor import Tensor, wrap
 
-from ._per_parameter import counter, number, zeros_like
+from ._per_parameter import counter, number, watched, zeros_like
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class Adafactor(Optimizer):
         if len(shape) <= 1:
             return {"step": counter(0.0), "variance": zeros_like(grad)}
         rows, cols = (*shape[:-1], 1), (*shape[:-2], 1, shape[-1])
+        if grad._opaque:
+            return {"step": counter(0.0), "row_var": grad.new_zeros(rows), "col_var": grad.new_zeros(cols)}
         return {
             "step": counter(0.0),
             "row_var": wrap(np.zeros(rows, grad._data.dtype)),
@@ -116,6 +119,10 @@ class Adafactor(Optimizer):
                 if not state:
                     state.update(self._begin(grad))
                 state["step"]._data += 1
+                if watched((p,)):
+                    with set_grad_enabled(False):
+                        self._by_class(p, grad, state, group, eps1)
+                    continue
                 factors = [state.get(name) for name in ("row_var", "col_var", "variance")]
                 adafactor_update(
                     p._data,
@@ -134,6 +141,25 @@ class Adafactor(Optimizer):
                     if changed is not None:
                         changed._vc[0] += 1
         return loss
+
+    @staticmethod
+    def _by_class(p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any], eps1: float) -> None:
+        """The same in tensors: of a class that computes with them itself."""
+        step, lr, eps2 = state["step"].item(), number(group["lr"]), group["eps"][1]
+        grad = -grad if group["maximize"] else grad
+        fresh = step ** group["beta2_decay"]
+        rate = max(eps2, p.norm().item() / math.sqrt(p.numel())) * min(lr, 1 / math.sqrt(step))
+        if group["weight_decay"] != 0:
+            p.mul_(1 - lr * group["weight_decay"])
+        if "variance" in state:
+            estimate = state["variance"].lerp_(grad * grad, fresh).clone()
+        else:
+            rows, cols = state["row_var"], state["col_var"]
+            rows.lerp_(grad.norm(dim=-1, keepdim=True).square_().div_(grad.size(-1)), fresh)
+            cols.lerp_(grad.norm(dim=-2, keepdim=True).square_().div_(grad.size(-2)), fresh)
+            estimate = (rows @ cols).div_(rows.mean(-2, keepdim=True).clamp_(min=eps1))
+        update = estimate.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
+        p.add_(update, alpha=-rate / max(1.0, update.norm().item() / (math.sqrt(update.numel()) * group["d"])))
 
 
 def _epsilon(dtype: np.dtype) -> float:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.graph import enable_grad
+from wengert.graph import enable_grad, set_grad_enabled
 from wengert.tensor import Tensor, wrap
+from wengert.tensor.functions import function
 
-from ._per_parameter import check_lr, number
+from ._per_parameter import check_lr, number, watched
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _strong_wolfe(
 
     def at(t: Any) -> _Point:
         f, g = evaluate(t)
-        return _Point(t, f, g, np.dot(g, d))
+        return _Point(t, f, g, _dot(g, d))
 
     def too_high(point: _Point, limit: Any) -> bool:
         return point.f > start.f + c1 * point.t * start.slope or point.f >= limit
@@ -99,7 +100,7 @@ def _strong_wolfe(
 
     # Zoom: shrink the bracket around the lower end.
     low, high = (0, 1) if bracket[0].f <= bracket[-1].f else (1, 0)
-    size = np.abs(d).max()
+    size = _largest(d)
     stalled = False
     while not found and tries < max_ls:
         if abs(bracket[1].t - bracket[0].t) * size < tolerance_change:
@@ -193,8 +194,13 @@ class LBFGS(Optimizer):
 
     # -- all parameters as one real vector --------------------------------------------------------------------------
 
-    def _flat_grad(self) -> np.ndarray:
-        parts = []
+    def _flat_grad(self) -> Any:
+        parts: list[Any] = []
+        if watched(self._params):  # their classes compute
+            for p in self._params:
+                part = p.new_zeros(p.numel()) if p.grad is None else (p.grad.to_dense() if p.grad.is_sparse else p.grad).reshape(-1)
+                parts.append(function("view_as_real")(part).reshape(-1) if part.is_complex() else part)
+            return function("cat")(parts)
         for p in self._params:
             if p.grad is None:
                 part = np.zeros(p._data.size, p._data.dtype)
@@ -205,23 +211,31 @@ class LBFGS(Optimizer):
 
     def _move(self, t: Any, d: np.ndarray) -> None:
         start = 0
+        tensors = isinstance(d, Tensor)
         for p in self._params:
             a = p._data
             n = a.size * (2 if a.dtype.kind == "c" else 1)
             part = d[start : start + n]
+            start += n
+            if tensors:
+                p.add_((function("view_as_complex")(part.reshape(-1, 2)) if p.is_complex() else part).reshape(p.shape), alpha=float(t))
+                continue
             change = (part.view(a.dtype) if a.dtype.kind == "c" else part).reshape(a.shape)
             a[...] += change.dtype.type(t) * change
             p._vc[0] += 1
-            start += n
 
     def _evaluator(self, closure: Callable[[], Any], d: np.ndarray) -> Objective:
-        saved = [p._data.copy() for p in self._params]
+        tensors = watched(self._params)
+        saved = [p.detach().clone() if tensors else p._data.copy() for p in self._params]
 
         def evaluate(t: Any) -> tuple[float, np.ndarray]:
             self._move(t, d)
             loss = float(closure())
             grad = self._flat_grad()
             for p, before in zip(self._params, saved):
+                if tensors:
+                    p.copy_(before)
+                    continue
                 p._data[...] = before
                 p._vc[0] += 1
             return loss, grad
@@ -234,7 +248,7 @@ class LBFGS(Optimizer):
         """Minimise for up to ``max_iter`` iterations; gives the loss at the start."""
         if len(self.param_groups) != 1:
             raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), set_grad_enabled(False):
             return self._minimise(enable_grad()(closure))
 
     def _minimise(self, closure: Callable[[], Any]) -> Any:
@@ -253,7 +267,7 @@ class LBFGS(Optimizer):
         state["func_evals"] += 1
         evaluations = 1
         grad = self._flat_grad()
-        if np.abs(grad).max() <= tolerance_grad:
+        if _largest(grad) <= tolerance_grad:
             return first_loss
 
         memory = _Memory(state, group["history_size"])
@@ -261,9 +275,9 @@ class LBFGS(Optimizer):
         for iteration in range(1, max_iter + 1):
             state["n_iter"] += 1
             d = memory.direction(grad, t)
-            memory.previous, previous_loss = grad.copy(), loss
-            t = min(1.0, 1.0 / np.abs(grad).sum()) * lr if state["n_iter"] == 1 else lr
-            slope = np.dot(grad, d)
+            memory.previous, previous_loss = grad.clone() if isinstance(grad, Tensor) else grad.copy(), loss
+            t = min(1.0, 1.0 / _size(grad)) * lr if state["n_iter"] == 1 else lr
+            slope = _dot(grad, d)
             if slope > -tolerance_change:
                 break
             made = 0
@@ -274,15 +288,15 @@ class LBFGS(Optimizer):
                 )
                 loss, grad, t = found.f, found.g, found.t
                 self._move(t, d)
-                done = np.abs(grad).max() <= tolerance_grad
+                done = _largest(grad) <= tolerance_grad
             else:
                 self._move(t, d)
                 if iteration != max_iter:  # in a stochastic setting the last evaluation would be for nothing
                     loss, grad, made = float(closure()), self._flat_grad(), 1
-                    done = np.abs(grad).max() <= tolerance_grad
+                    done = _largest(grad) <= tolerance_grad
             evaluations += made
             state["func_evals"] += made
-            if evaluations >= max_eval or done or np.abs(d * t).max() <= tolerance_change:
+            if evaluations >= max_eval or done or _largest(d * t) <= tolerance_change:
                 break
             if abs(loss - previous_loss) < tolerance_change:
                 break
@@ -293,7 +307,22 @@ class LBFGS(Optimizer):
 
 def _array(value: Any) -> Any:
     """State as arithmetic takes it: vectors as arrays, single numbers as NumPy scalars."""
-    return value._data[()] if isinstance(value, Tensor) else value
+    return value._data[()] if isinstance(value, Tensor) and not value._opaque else value
+
+
+# What is asked of a vector, an array or a tensor whose class computes.
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return float(a.dot(b)) if isinstance(a, Tensor) else np.dot(a, b)
+
+
+def _largest(a: Any) -> Any:
+    return float(a.abs().max()) if isinstance(a, Tensor) else np.abs(a).max()
+
+
+def _size(a: Any) -> Any:
+    return float(a.abs().sum()) if isinstance(a, Tensor) else np.abs(a).sum()
 
 
 def _tensor(value: Any) -> Any:
@@ -319,25 +348,25 @@ class _Memory:
         if self.previous is None:
             self.d, self.scale = -grad, 1
             return self.d
-        y, s = grad - self.previous, self.d * self.d.dtype.type(t)
-        ys = np.dot(y, s)
+        y, s = grad - self.previous, self.d * (float(t) if isinstance(self.d, Tensor) else self.d.dtype.type(t))
+        ys = _dot(y, s)
         if ys > 1e-10:
             if len(self.dirs) == self.size:
                 del self.dirs[0], self.stps[0], self.ro[0]
             self.dirs.append(y)
             self.stps.append(s)
             self.ro.append(1.0 / ys)
-            self.scale = ys / np.dot(y, y)
+            self.scale = ys / _dot(y, y)
         # The two-loop recursion.
         if not self.al:
             self.al = [None] * self.size
         q = -grad
         for i in reversed(range(len(self.dirs))):
-            self.al[i] = np.dot(self.stps[i], q) * self.ro[i]
+            self.al[i] = _dot(self.stps[i], q) * self.ro[i]
             q -= self.al[i] * self.dirs[i]
         q *= self.scale
         for i, (y, s) in enumerate(zip(self.dirs, self.stps)):
-            q += (self.al[i] - np.dot(y, q) * self.ro[i]) * s
+            q += (self.al[i] - _dot(y, q) * self.ro[i]) * s
         self.d = q
         return q
 

@@ -6,10 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from wengert.arrays.optim_factored import muon_update
-from wengert.graph import enable_grad
+from wengert.graph import enable_grad, set_grad_enabled
 from wengert.tensor import Tensor
+from wengert.tensor.functions import function
 
-from ._per_parameter import number, zeros_like
+from ._per_parameter import number, watched, zeros_like
 from .optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -112,6 +113,10 @@ class Muon(Optimizer):
                 state = self.state[p]
                 if "momentum_buffer" not in state:
                     state["momentum_buffer"] = zeros_like(p.grad)
+                if watched((p,)):
+                    with set_grad_enabled(False):
+                        self._by_class(p, p.grad, state["momentum_buffer"], group)
+                    continue
                 muon_update(
                     p._data,
                     p.grad._data,
@@ -128,3 +133,18 @@ class Muon(Optimizer):
                 p._vc[0] += 1
                 state["momentum_buffer"]._vc[0] += 1
         return loss
+
+    def _by_class(self, p: Tensor, grad: Tensor, buffer: Tensor, group: dict[str, Any]) -> None:
+        """The same in tensors: of a class that computes with them itself."""
+        lr, momentum, (a, b, c) = number(group["lr"]), group["momentum"], group["ns_coefficients"]
+        buffer.lerp_(grad, 1 - momentum)
+        x = (grad.lerp(buffer, momentum) if group["nesterov"] else buffer).bfloat16()
+        tall = x.size(0) > x.size(1)
+        x = x.T if tall else x
+        x = x / x.norm().clamp(min=group["eps"])
+        addmm = function("addmm")
+        for _ in range(group["ns_steps"]):
+            gram = x @ x.T
+            x = addmm(x, addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        p.mul_(1 - lr * group["weight_decay"])
+        p.add_(x.T if tall else x, alpha=-self._rate(lr, group["adjust_lr_fn"], p._data.shape))

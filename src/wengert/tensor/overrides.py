@@ -8,9 +8,10 @@ that they do not know.
 from __future__ import annotations
 
 import functools
+import threading
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import change, modes
+from ..graph.modes import change, modes, set_modes
 from . import call as _call
 from .call import KNOWN, PLAIN
 from .tensor import Parameter, Tensor, members
@@ -293,7 +294,45 @@ def has_torch_function(args: Any) -> bool:
     """Whether one of the arguments (a sequence) overrides operators, or a function mode is active."""
     if not hasattr(args, "__iter__"):
         raise TypeError(f"expected a sequence, got {type(args).__name__}")
+    if _skip.hops:  # see ``redispatch_function``
+        _skip.hops = 0
+        return False
     return bool(modes().functions) or bool(owners_of(args))
+
+
+class _Skip(threading.local):
+    hops = 0
+
+
+_skip = _Skip()
+
+
+def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """Call ``func`` itself from its ``__torch_function__``: what it calls is overridden, it is not.
+
+    >>> import wengert as torch
+    >>> class Named(torch.Tensor):
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return torch.overrides.redispatch_function(func, types, args, kwargs)
+    >>> torch.exp(Named(torch.zeros(1)))
+    exp
+    tensor([1.])
+    """
+    kwargs = kwargs or {}
+    if getattr(func, "__module__", None) in ("torch", None) or isinstance(getattr(func, "__self__", None), property):  # one of our own
+        m = modes()
+        set_modes(m.with_(functions=(), bare=True))
+        try:
+            return func(*args, **kwargs)
+        finally:
+            set_modes(m)
+    before, _skip.hops = _skip.hops, 1
+    try:
+        return func(*args, **kwargs)
+    finally:
+        _skip.hops = before
 
 
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ from ..arrays.sparse import Coo
 from ..arrays.stand_ins import unsupported
 from ..graph.modes import modes
 from ..ops import sparse as declared
-from .call import convert, positional
+from .call import convert, dispatching, positional
 from .creation import as_tensor
 from .functions import FUNCTIONS, function, inplace_function
 from .meta import INFERENCE_VERSION, new_version, requires_grad
@@ -428,9 +428,12 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
         raise RuntimeError("mm: expected a tensor whose dimensions are both sparse")
     if _is_sparse(b):
         return found(_mm(a, b.to_dense(), True), 2)
+    rows, columns = a._data.indices
+    if dispatching((b,)):  # its class does it, in steps
+        rows_of_b = b.index_select(0, wrap(columns)) * entries(a).unsqueeze(1)
+        return b.new_zeros((a.shape[0], b.shape[1])).index_add(0, wrap(rows), rows_of_b)
     if not masked:
         return sparse_times(a, b)
-    rows, columns = a._data.indices
     return sparse_product(entries(a), b, wrap(rows), wrap(columns), a.shape[0])
 
 

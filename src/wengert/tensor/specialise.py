@@ -59,10 +59,42 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
             _node_makers.append((scope, makers))
             if anomaly.current is not None:
                 _watch(anomaly.current)
+    _compiled.setdefault(op.name, []).append(scope)
+    if op.name in _around:
+        _put_around(scope, _around[op.name])
     exec(compile(source(op, kind), f"<wengert operator {op.name}>", "exec"), scope)
     made = scope.pop("_made")
     made.__defaults__, made.__kwdefaults__ = _defaults(op, kind)
     return made
+
+
+_compiled: dict[str, list[dict[str, Any]]] = {}  # the scopes of the functions of each operator
+_around: dict[str, Any] = {}  # what was put around operators
+
+
+def put_around(name: str, wrap: Any) -> None:
+    """Have every call of the operator ``name``, in all threads, take the general path inside of ``wrap(path)``; None ends that."""
+    if wrap is None:
+        _around.pop(name, None)
+    else:
+        _around[name] = wrap
+    for scope in _compiled.get(name, ()):
+        scope.update(scope.pop("_before", {}))
+        if wrap is not None:
+            _put_around(scope, wrap)
+
+
+def _put_around(scope: dict[str, Any], wrap: Any) -> None:
+    names = ("quick", "general", "inplace", "RECORD", "SILENT")
+    scope["_before"] = {name: scope[name] for name in names if name in scope}
+    scope.update(quick=_declines, general=wrap(scope["general"]), inplace=wrap(scope["inplace"]), RECORD=_NOBODY, SILENT=_NOBODY)
+
+
+def _declines(*args: Any) -> Any:
+    return NotImplemented
+
+
+_NOBODY = object()  # in the place of a mode that short cuts are for
 
 
 def _reported(path: Any, scope: dict[str, Any]) -> Any:

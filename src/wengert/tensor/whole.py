@@ -95,6 +95,8 @@ def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given
     node.parts, node.roots, node.edges = parts, [t._edge for t in outputs], tuple(edges)
     node.saved, node.hooks, node.seq = None, None, next_sequence()
     kinds = [(t._data.shape, t._data.dtype) for t in outputs]
+    if any("keeps_tensors" in part.__dict__ for part in parts):
+        node.__dict__["keeps_tensors"] = True
     if len(outputs) == 1:
         node.shape, node.dtype = kinds[0]
     else:
