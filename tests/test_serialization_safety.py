@@ -7,9 +7,12 @@ import enum
 import io
 import os
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections import OrderedDict
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,7 +64,7 @@ class Attack:
 
 ATTACKS = [
     Attack(os.system, "exit 1"), Attack(eval, "1/0"), Attack(exec, "raise SystemExit"), Attack(open, os.devnull),
-    Attack(getattr, "text", "upper"), Attack(__import__, "os"), Attack(type, "X", (), {}), Attack(Fraction, 1, 2),
+    Attack(getattr, "text", "upper"), Attack(__import__, "os"), Attack(type, "X", (), {}), Attack(range, 1, 2),
     Attack(np.array, [1]), Attack(map, len, [[1]]),
 ]  # fmt: skip
 
@@ -87,7 +90,7 @@ def test_the_message_says_what_to_do():
     assert "torch.serialization.add_safe_globals([fractions.Fraction])" in text
     assert "torch.serialization.safe_globals([fractions.Fraction])" in text
     with pytest.raises(pickle.UnpicklingError, match="weights_only=False does not change that"):
-        again(Fraction(1, 2), weights_only=False)
+        again(range(2), weights_only=False)
 
 
 def op(text):
@@ -298,3 +301,62 @@ def test_an_activation_that_a_layer_holds_is_named_but_never_called():
 
     with pytest.raises(pickle.UnpicklingError):
         again(Calls(), weights_only=False)
+
+
+class Runs:
+    def __init__(self, command="nothing"):
+        Runs.ran = True
+
+    @staticmethod
+    def helper(x):
+        return x
+
+
+def of_the_program(x):
+    return x
+
+
+def test_objects_of_the_program():
+    Runs.ran = False
+    made = Runs()
+    made.layer, made.function, made.inner, made.method = torch.nn.Linear(1, 1), of_the_program, Runs.helper, torch.nn.Linear(1, 1).forward
+    made.values = [Fraction(1, 3), Path("a"), Colour.RED, np.ones(2), np.float64(2.0), Table(a=1), torch.max(torch.ones(1, 1), 0)]
+    Runs.ran = False
+    found = again(made, weights_only=False)
+    assert type(found) is Runs and not Runs.ran  # its state, without a call
+    assert found.function is of_the_program and found.inner is Runs.helper and found.method(torch.ones(1, 1)).shape == (1, 1)
+    assert found.values[:3] == made.values[:3] and found.values[3].tolist() == [1, 1] and found.values[4] == 2 and found.values[5] == {"a": 1}
+    with pytest.raises(pickle.UnpicklingError, match="was not an allowed global"):
+        again(made)
+
+
+def calling(thing, *args):
+    class Calls:
+        def __reduce__(self):
+            return thing, args
+
+    return Calls()
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        calling(Runs, "something"), calling(of_the_program, 1), calling(torch.nn.functional.relu, 1), calling(torch.save, {}, "path"),
+        calling(getattr, subprocess, "run"), calling(getattr, torch.ones, "__globals__"), calling(eval, "1"), calling(torch.load, "path"),
+        subprocess.run, subprocess.Popen, torch.save, torch.load, calling(map, of_the_program, [1]),
+    ],
+    ids=lambda obj: None,
+)  # fmt: skip
+def test_the_program_is_not_called(obj):
+    Runs.ran = False
+    with pytest.raises((pickle.UnpicklingError, TypeError)):  # the latter where it cannot even be written
+        again(obj, weights_only=False)
+    assert not Runs.ran
+
+
+@pytest.mark.parametrize("name", [b"wengert.__main__\nmain", b"torch.cli.run\nmain", b"antigravity\nfly", b"torch.utils.data.worker\nos.system", b"subprocess\nPopen"])
+def test_nothing_is_imported_for_a_file(name):
+    before = set(sys.modules)
+    with pytest.raises(pickle.UnpicklingError):
+        load(archive(op(b"c" + name + b"\n.")), weights_only=False)
+    assert not {"antigravity", "wengert.__main__", "wengert.cli.run"} & (set(sys.modules) - before)

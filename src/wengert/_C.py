@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from contextvars import ContextVar
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from . import _VF
 from ._custom_fallback import BelowAutograd as _AutoDispatchBelowAutograd
 from ._custom_fallback import get_mode as _get_autograd_fallback_mode
 from ._custom_fallback import set_mode as _set_autograd_fallback_mode
@@ -30,6 +32,7 @@ from .autograd.graph import Node
 from .graph.engine import keeps_graph
 from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, modes
 from .graph.node import InputMetadata
+from .tensor import PLACES, Tensor
 from .tensor.call import DISPATCHING
 from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
 from .tensor.dispatch import aten
@@ -37,6 +40,7 @@ from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
 from .tensor.meta import AccumulateGrad
 from .tensor.overrides import DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
+from .tensor.random import Generator
 from .tensor.rewriting import CopySlices
 from .tensor.saved import SavedTensor
 from .utils._python_dispatch import _len_torch_dispatch_stack
@@ -147,7 +151,28 @@ _autograd = SimpleNamespace(
     SavedTensor=SavedTensor, _InputMetadata=InputMetadata, _saved_tensors_hooks_is_enabled=_saved_tensors_hooks_is_enabled,
     _unsafe_set_version_counter=_unsafe_set_version_counter, _get_current_graph_task_keep_graph=keeps_graph,
 )  # fmt: skip
-_nn = SimpleNamespace(_test_warn_in_autograd=_test_warn_in_autograd)
+
+
+class _Functions(ModuleType):
+    """One of the core's namespaces, which pickles name: ``torch._C._linalg.linalg_norm`` is ``torch.linalg.norm``."""
+
+    def __init__(self, prefix: str, place: str, **more: Any) -> None:
+        super().__init__(f"{__name__}._{prefix}")
+        sys.modules[self.__name__] = self
+        self.__dict__.update(more, _prefix=f"{prefix}_", _place=place)
+
+    def __getattr__(self, name: str) -> Any:
+        found = PLACES[self._place].get(name.removeprefix(self._prefix))
+        if found is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return found
+
+
+__path__: list[str] = []  # there are modules below
+_fft, _linalg, _sparse, _special = (_Functions(place, place) for place in ("fft", "linalg", "sparse", "special"))
+_nn = _Functions("nn", "functional", _test_warn_in_autograd=_test_warn_in_autograd)
+TensorBase = Tensor
+_VariableFunctions = _VariableFunctionsClass = _VF
 
 _stashed: ContextVar[dict[str, Any]] = ContextVar("wengert_stashed")  # which the threads of a deep backward inherit
 
@@ -177,6 +202,7 @@ def _remove_obj_from_tls(key: str) -> None:
 __all__ = [
     "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_get_obj_in_tls", "_is_key_in_tls", "_nn", "_remove_obj_from_tls",
     "_set_autograd_fallback_mode", "_stash_obj_in_tls",
+    "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
     "_EnableTorchFunction", "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",

@@ -556,3 +556,25 @@ def test_options_of_pytorchs_test_runner(tmp_path, write):
     assert call(WENGERT, program, "--repeat", "2", cwd=tmp_path).returncode == 1
     listed = call(WENGERT, program, "--discover-tests", cwd=tmp_path).stdout.splitlines()
     assert [line.split()[0] for line in listed] == ["test_other", "test_seed"]
+
+
+def test_classes_and_functions_say_that_they_are_pytorchs(run):
+    program = """
+        import inspect, pickle, sys
+        import torch, torch.nn.functional as F
+        kinds = [torch.nn.Linear, torch.nn.MultiheadAttention, torch.optim.Adam, torch.optim.lr_scheduler.StepLR, torch.distributions.Normal,
+                 torch.Size, torch.device, torch.dtype, torch.no_grad, torch.Generator, torch.nn.Parameter, torch.utils.data.DataLoader,
+                 type(torch.ones(2, 2).max(0)), torch.autograd.Function]
+        print(*(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds))
+        for thing in (*kinds, torch.add, torch.zeros, F.relu, torch.linalg.norm, torch.nn.init.ones_, torch.manual_seed, torch.vmap, torch.save):
+            assert pickle.loads(pickle.dumps(thing)) is thing, thing
+        assert "class Linear(Module)" in inspect.getsource(torch.nn.Linear)
+        wrong = [(name, k, v) for name, module in sys.modules.items() if name.startswith("wengert.nn.modules.") for k, v in vars(module).items()
+                 if isinstance(v, type) and v.__module__.startswith("wengert.nn")]
+        print(wrong)
+    """
+    assert run(program) == (
+        "torch.nn.modules.linear.Linear torch.nn.modules.activation.MultiheadAttention torch.optim.adam.Adam torch.optim.lr_scheduler.StepLR "
+        "torch.distributions.normal.Normal torch.Size torch.device torch.dtype torch.autograd.grad_mode.no_grad torch._C.Generator "
+        "torch.nn.parameter.Parameter torch.utils.data.dataloader.DataLoader torch.return_types.max torch.autograd.function.Function\n[]"
+    )

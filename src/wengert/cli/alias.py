@@ -8,53 +8,16 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
+
+from .._homes import HOMES, OURS, PRIVATE, THEIRS, our_modules, present_as_ours, present_as_theirs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
 __all__ = ["install", "installed", "uninstall"]
-
-OURS = __name__.partition(".")[0]
-THEIRS = "torch"
-
-# PyTorch's source is cut into other files than ours. A module that is asked for by a name on the left, or below it, is
-# the module on the right, which has the same public names.
-HOMES = {
-    "_functorch.apis": "func.functorch",
-    "_functorch.batch_norm_replacement": "func.functorch",
-    "_functorch.eager_transforms": "func.functorch",
-    "_functorch.functional_call": "func.functorch",
-    "_functorch.make_functional": "func.functorch",
-    "_functorch.vmap": "func.functorch",
-    "autograd.profiler_legacy": "autograd.profiler",
-    "autograd.variable": "autograd",
-    "cuda.amp.autocast_mode": "cuda.amp",
-    "cuda.amp.grad_scaler": "cuda.amp",
-    "distributions.dirichlet": "distributions.simplex",
-    "func.functorch.experimental": "func.functorch",
-    "nn.modules": "nn",
-    "nn.parameter": "nn",
-    "optim.adadelta": "optim",
-    "optim.adagrad": "optim",
-    "optim.adam": "optim",
-    "optim.adamax": "optim",
-    "optim.adamw": "optim",
-    "optim.optimizer": "optim",
-    "optim.rmsprop": "optim",
-    "optim.sgd": "optim",
-    "testing._comparison": "testing.comparison",
-    "testing._creation": "testing.creation",
-    "utils.data._utils.collate": "utils.data.collate",
-    "utils.data._utils.worker": "utils.data.worker",
-    "utils.data._utils": "utils.data",
-}
-
-# Floors of ours that PyTorch has no module for; torch.tensor is a function.
-PRIVATE = frozenset({"arrays", "cli", "graph", "ops", "tensor"})
-
 
 def install() -> None:
     """Make ``import torch`` give wengert in this process, and in processes that ``multiprocessing`` spawns from it.
@@ -69,6 +32,8 @@ def install() -> None:
     if sys.modules.get(THEIRS, ours := import_module(OURS)) is not ours:
         raise ImportError(f"{THEIRS} is imported already; the alias has to be installed before that", name=THEIRS)
     _present_as(THEIRS, "version")
+    for module in _loaded():
+        present_as_theirs(module)
     sys.meta_path.insert(0, TorchFinder())
     from .spawn import follow
 
@@ -80,12 +45,18 @@ def uninstall() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TorchFinder)]
     for name in [n for n in sys.modules if n.partition(".")[0] in (THEIRS, "functorch")]:
         del sys.modules[name]
+    for module in _loaded():
+        present_as_ours(module)
     _present_as(OURS, "_version")
 
 
 def installed() -> bool:
     """Whether ``import torch`` gives wengert."""
     return any(isinstance(finder, TorchFinder) for finder in sys.meta_path)
+
+
+def _loaded() -> list[ModuleType]:
+    return [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == OURS]
 
 
 def _present_as(name: str, source: str) -> None:
@@ -105,6 +76,11 @@ class TorchFinder:
             ModuleNotFoundError: a ``torch`` module that does not exist here; it says what does.
         """
         top, _, rest = fullname.partition(".")
+        if top == OURS:
+            spec = PathFinder.find_spec(fullname, path, target)
+            if spec is not None and type(spec.loader) is SourceFileLoader:
+                spec.loader = _OwnLoader(spec.loader.name, spec.loader.path)
+            return spec
         if top == "functorch":  # which comes with PyTorch
             rest = f"func.functorch.{rest}".rstrip(".")
         elif top != THEIRS:
@@ -126,6 +102,14 @@ class TorchFinder:
         from .metadata import TorchDistribution
 
         return [TorchDistribution()]
+
+
+class _OwnLoader(SourceFileLoader):
+    """Loads a module of ours, whose classes and functions then say that they are PyTorch's."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        present_as_theirs(module)
 
 
 class _Loader:
@@ -159,7 +143,7 @@ def _resolve(name: str) -> ModuleType | None:
     """Our module for ``torch.name``; ``name`` is empty for ``torch`` itself."""
     if name.partition(".")[0] in PRIVATE:
         return None
-    for candidate in _candidates(name):
+    for candidate in our_modules(name):
         full = f"{OURS}.{candidate}".rstrip(".")
         try:
             return import_module(full)
@@ -167,13 +151,6 @@ def _resolve(name: str) -> ModuleType | None:
             if error.name is None or not (full + ".").startswith(error.name + "."):
                 raise  # the module is there, and something that it imports is not
     return None
-
-
-def _candidates(name: str) -> Iterable[str]:
-    yield name
-    for home, ours in HOMES.items():
-        if name == home or name.startswith(home + "."):
-            yield ours
 
 
 def _not_found(name: str) -> ModuleNotFoundError:

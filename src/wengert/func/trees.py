@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..tensor.structseq import StructSeq
+from ..tensor.structseq import rebuilt as like
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,11 +22,11 @@ def rebuilt(tree: Any, parts: list[Any]) -> Any:
     """A container like ``tree`` with other parts."""
     if isinstance(tree, dict):
         return type(tree)(zip(tree, parts))
-    return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return like(tree, parts)
 
 
 def _is_row(tree: Any) -> bool:
-    return type(tree) in (list, tuple) or (isinstance(tree, tuple) and hasattr(tree, "_fields"))
+    return type(tree) in (list, tuple) or (isinstance(tree, tuple) and (hasattr(tree, "_fields") or isinstance(tree, StructSeq)))
 
 
 def leaves(tree: Any) -> list[Any]:

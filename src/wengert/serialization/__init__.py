@@ -108,15 +108,17 @@ def load(
     """Read an object that :func:`save`, or PyTorch's ``torch.save``, wrote.
 
     Code in the file is never run, whatever ``weights_only`` says: what a file may name is an allow-list that
-    :func:`add_safe_globals` and :class:`safe_globals` extend.
+    :func:`add_safe_globals` and :class:`safe_globals` extend. With ``weights_only=False`` it may also name what the
+    running program has itself: its classes and this package's, whose instances get their state without a call of their
+    constructors, and its functions, which can be held and are not called.
 
     Args:
         f: a path, or a seekable object with ``read``.
         map_location: where tensors go: a device, its name, a dictionary from saved to wanted locations, or a function
             of storage and location that returns the storage to use (or None).
         pickle_module: accepted for compatibility and not used.
-        weights_only: False also allows the module classes of this package, so that whole models can be read. (None and
-            True do not.)
+        weights_only: False is for whole models and other objects of classes that the program has imported. (None and
+            True are not.)
         mmap: look at the tensors in the file (a path, in the zip format) instead of reading them; writing to them
             leaves the file as it is.
         pickle_load_args: ``encoding``, for text in pickles that Python 2 wrote.

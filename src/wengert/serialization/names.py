@@ -6,9 +6,9 @@ Files speak PyTorch's names. A name that is not in this table, nor among those t
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
+from .._homes import find, their_module
 from ..arrays import dtypes as dt
 
 BLOCKED = ("sys", "os", "posix", "nt")  # never, even if the user names them
@@ -83,43 +83,9 @@ def torch_name(thing: Any, name: str | None = None) -> tuple[str, str] | None:
     found = _by_object.get(id(thing))
     if found is not None:
         return found
-    module = getattr(thing, "__module__", None)
-    head, dot, rest = str(module).partition(".")
     name = name or getattr(thing, "__qualname__", None)
-    if head not in ("torch", "wengert") or not name:
-        return None
-    return (f"torch{dot}{rest}", name) if _ours(f"wengert{dot}{rest}", name) is thing else None
-
-
-def own_class(module: str, name: str) -> type | None:
-    """The module class of this package that PyTorch knows as ``module.name``; None if there is none."""
-    if not module.startswith(("torch.nn.", "wengert.nn.")):
-        return None
-    from ..nn import Module
-
-    found = _ours("wengert" + module[module.index(".") :], name)
-    return found if isinstance(found, type) and issubclass(found, Module) and "." not in name else None
-
-
-def own_function(module: str, name: str) -> Any:
-    """The function of ``nn.functional`` that PyTorch knows as ``module.name``: an activation that a layer holds; None if there is none."""
-    if module not in ("torch.nn.functional", "torch._C._nn") or name.startswith("_"):
-        return None
-    found = _ours("wengert.nn.functional", name)
-    return found if callable(found) and not isinstance(found, type) else None
-
-
-def _ours(module: str, name: str) -> Any:
-    """An object of this package, by the module and the name under which it was defined."""
-    from importlib import import_module
-
-    try:
-        found = sys.modules.get(module) or import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError):
-        return None
-    return found
+    module = their_module(str(getattr(thing, "__module__", None)), name) if name else None
+    return (module, name) if module is not None and name and find(module, name) is thing else None
 
 
 # -- what the user allows ---------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pickle
 from collections import OrderedDict
 from typing import Any
 
+from .._homes import find
 from ..arrays import dtypes as dt
 from ..tensor import types
 from ..tensor.storage import UntypedStorage
@@ -104,13 +105,17 @@ class Pickler(_Writer):
             super().save_global(obj, name)
             return
         module, name = found
-        if self.proto >= 4:
+        owner, _, last = name.rpartition(".")
+        if owner and self.proto < 4:  # there is no instruction for it
+            self.save_reduce(getattr, (find(module, owner), last), obj=obj)
+        elif self.proto >= 4:
             self.save(module)
             self.save(name)
             self.write(pickle.STACK_GLOBAL)
+            self.memoize(obj)
         else:
             self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
-        self.memoize(obj)
+            self.memoize(obj)
 
     dispatch = {**_Writer.dispatch}
     dispatch[type(rebuild.encode)] = save_global  # functions

@@ -8,12 +8,14 @@ these names stand for.
 from __future__ import annotations
 
 import pickle
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from struct import error as StructError
 from typing import TYPE_CHECKING, Any
 
+from numpy import dtype
+
 from ..tensor.tensor import Parameter, Tensor
-from .names import BLOCKED, allowed_by_user, known, own_class, own_function
+from .names import BLOCKED, allowed_by_user, known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,7 +58,7 @@ class Unpickler(_Machine):
         file: where from.
         load_storage: called with the identifier of a storage, ``("storage", type, key, location, number of elements)``.
         encoding: of the text in pickles that Python 2 wrote.
-        own_classes: whether files may also name the module classes of this package.
+        own_classes: whether files may also name what the program has, see :mod:`.program`.
 
     Raises ``UnpicklingError`` for names, calls and instructions that are not allowed.
     """
@@ -84,13 +86,15 @@ class Unpickler(_Machine):
             raise UnpicklingError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
         found = self.names.get(full)
         if found is None and self.own_classes:
-            found = own_class(module, name)
-            if found is not None:
-                self.names[full] = found
-                self.allowed.add(id(found))
-                self.fillable.add(id(found))
-            else:
-                found = own_function(module, name)  # to be held, not called
+            from .program import look_up
+
+            named = look_up(module, name)
+            if named is not None:
+                found = self.names[full] = named.thing
+                if named.callable:
+                    self.allowed.add(id(found))
+                if named.fillable:
+                    self.fillable.add(id(found))
         if found is None:
             full = full.removeprefix("builtins.")
             raise UnpicklingError(
@@ -123,7 +127,8 @@ class Unpickler(_Machine):
         self._make(self.stack.pop(), args, kwargs)
 
     def _make(self, kind: Any, args: Any, kwargs: Any) -> None:
-        if id(kind) not in self.allowed or not isinstance(kind, type) or (type(args), type(kwargs)) != (tuple, dict):
+        known = id(kind) in self.allowed or id(kind) in self.fillable
+        if not known or not isinstance(kind, type) or (type(args), type(kwargs)) != (tuple, dict):
             raise UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` "
                 f"but got {kind!r}"
@@ -136,7 +141,8 @@ class Unpickler(_Machine):
         if kind is OrderedDict:
             thing.__dict__.update(state)
             return
-        if id(kind) not in self.fillable or isinstance(thing, (type, Tensor)):
+        listed = dtype if issubclass(kind, dtype) else kind  # each of NumPy's types has a class of its own
+        if id(listed) not in self.fillable or isinstance(thing, (type, Tensor)):
             raise UnpicklingError(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
                 f"{kind}"
@@ -158,7 +164,7 @@ class Unpickler(_Machine):
 
     def _extend(self, items: list[Any], verb: str) -> None:
         target = self.stack[-1]
-        if type(target) is not list:
+        if type(target) is not list and not (isinstance(target, (list, deque)) and id(type(target)) in self.fillable):
             raise UnpicklingError(f"Can only {verb} lists, but got {type(target)}")
         target.extend(items)
 

@@ -17,10 +17,12 @@ from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.layouts import in_order_of
 from ..arrays.lazy import Lazy, plain, through
 from ..graph.modes import Modes, modes, set_modes
+from ..ops.operator import TABLE
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, View
 from .outs import DECIDING
 from .record import PACKED, pack_inputs, packed_result, record
+from .structseq import FIELDS, structseq
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -305,26 +307,43 @@ def looks_at(a: np.ndarray, source: np.ndarray) -> bool:
 _return_types: dict[str, type] = {}
 
 
-def result_type(op: Operator) -> type:
+def result_type(op: Any) -> type:
     """The class of the named tuple that holds several outputs, ``torch.return_types.max``."""
-    kind = _return_types.get(op.name)
-    if kind is None:
-        from collections import namedtuple
+    return return_type(op.name, op.outputs)
 
-        base = namedtuple(op.name, op.outputs)  # type: ignore[misc]
-        kind = type(op.name, (base,), {"__module__": "torch.return_types", "__repr__": _show_named, "__slots__": ()})
-        _return_types[op.name] = kind
+
+def return_type(name: str, fields: tuple[str, ...] | None = None) -> Any:
+    """``torch.return_types.NAME``; None if there is no such class."""
+    kind = _return_types.get(name)
+    if kind is None:
+        fields = fields or fields_of(name)
+        if fields is None:
+            return None
+        kind = _return_types[name] = structseq(name, fields)
     return kind
 
 
-def named(op: Operator, results: list[Any]) -> Any:
+def fields_of(name: str) -> tuple[str, ...] | None:
+    """The names of the results of the function ``name``, or of its form with ``out=``."""
+    name = name.removesuffix("_out")
+    if name in FIELDS:
+        return FIELDS[name]
+    op: Any = TABLE.get(name)
+    outputs = getattr(op, "outputs", ())
+    return outputs if outputs is not ... and len(outputs) > 1 else None
+
+
+def out_row(name: str, out: Any) -> Any:
+    """What a function gives that was told where its results go: those tensors, named if there are several."""
+    if not isinstance(out, (tuple, list)):
+        return out
+    kind = return_type(f"{name.removesuffix('_stable')}_out")
+    return out if kind is None else tuple.__new__(kind, out)
+
+
+def named(op: Any, results: list[Any]) -> Any:
     """Several outputs as a named tuple, ``torch.return_types.max(values=..., indices=...)``."""
-    return result_type(op)(*results)
-
-
-def _show_named(self: Any) -> str:
-    rows = ",\n".join(f"{f}={v!r}" for f, v in zip(self._fields, self))
-    return f"torch.return_types.{type(self).__name__}(\n{rows})"
+    return tuple.__new__(result_type(op), results)
 
 
 # -- arguments --------------------------------------------------------------------------------------------------------

@@ -254,6 +254,7 @@ def _observed(name: str, define: Any, observers: Any) -> Any:
 
 def _write(answer: Any, out: Any, name: str) -> Any:
     """``out=`` of a composite."""
+    from .call import out_row
     from .meta import requires_grad
     from .writes import into
 
@@ -265,7 +266,7 @@ def _write(answer: Any, out: Any, name: str) -> Any:
     if DISPATCHING and any(type(t) in DISPATCHING for t in (*results, *targets)):
         for r, t in zip(results, targets):
             t.copy_(r)
-        return out
+        return out_row(name, out)
     shim = type("op", (), {"name": name})
     into(shim, [r._data for r in results], targets, {}, modes())  # type: ignore[arg-type]
-    return out
+    return out_row(name, out)

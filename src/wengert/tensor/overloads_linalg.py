@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from .call import named
+from .call import return_type
 from .functions import function
 from .overloads import overload
 from .tensor import wrap
 from .whole import as_one
 
 
-def _pack(name: str, fields: tuple[str, ...], values: Any) -> Any:
+def _pack(name: str, values: Any) -> Any:
     """A named tuple ``torch.return_types.NAME``."""
-    row: Any = type("op", (), {"name": name, "outputs": fields})
-    return named(row, list(values))
+    return return_type(name)(values)
 
 
 def _into(name: str, values: Any, out: Any) -> Any:
@@ -53,7 +52,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, 
 @overload("torch", "Tensor")
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """``(sign, logabsdet)``: the determinant is ``sign * exp(logabsdet)``."""
-    return _into("slogdet", _pack("slogdet", ("sign", "logabsdet"), function("linalg_slogdet")(input)), out)
+    return _into("slogdet", _pack("slogdet", function("linalg_slogdet")(input)), out)
 
 
 @overload("torch", "Tensor")
@@ -66,19 +65,19 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
         S = function("linalg_svdvals")(input)
         m, n = input.shape[-2:]
         U, V = (wrap(np.zeros((*input.shape[:-2], k, k), input._data.dtype)) for k in (m, n))
-    return _into("svd", _pack("svd", ("U", "S", "V"), (U, S, V)), out)
+    return _into("svd", _pack("svd", (U, S, V)), out)
 
 
 @overload("torch", "Tensor")
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """``(Q, R)``; ``some``: the reduced form. See ``linalg.qr``."""
-    return _into("qr", _pack("qr", ("Q", "R"), function("linalg_qr")(input, "reduced" if some else "complete")), out)
+    return _into("qr", _pack("qr", function("linalg_qr")(input, "reduced" if some else "complete")), out)
 
 
 @overload("torch", "Tensor")
 def geqrf(input: Any, *, out: Any = None) -> Any:
     """``(a, tau)``: the reflections of a QR decomposition as LAPACK packs them, for ``ormqr`` and ``householder_product``."""
-    return _into("geqrf", _pack("geqrf", ("a", "tau"), function("packed_qr")(input)), out)
+    return _into("geqrf", _pack("geqrf", function("packed_qr")(input)), out)
 
 
 @overload("torch", "Tensor")
@@ -94,14 +93,14 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
         return x, A.clone()
 
     found = as_one("TriangularSolveBackward0", (b, A), solved)
-    return _into("triangular_solve", _pack("triangular_solve", ("solution", "cloned_coefficient"), found), out)
+    return _into("triangular_solve", _pack("triangular_solve", found), out)
 
 
 @overload("torch", "Tensor")
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """``(LU, pivots)``, and ``infos`` where asked for. See ``linalg.lu_factor_ex``."""
     found = function("linalg_lu_factor_ex")(A, pivot=pivot, check_errors=not get_infos)
-    return _into("lu", _pack("_lu_with_info", ("LU", "pivots", "info"), found) if get_infos else tuple(found)[:2], out)
+    return _into("lu", _pack("_lu_with_info", found) if get_infos else tuple(found)[:2], out)
 
 
 def _draw(A: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import change, modes, set_modes
 from . import call as _call
 from .call import KNOWN, PLAIN
+from .structseq import rebuilt
 from .tensor import Parameter, Tensor, members
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def converted(answer: Any, cls: Any) -> Any:
         return answer if isinstance(answer, cls) else answer.as_subclass(cls)
     if isinstance(answer, (tuple, list)):
         row = [converted(v, cls) for v in answer]
-        return type(answer)(*row) if hasattr(answer, "_fields") else type(answer)(row)
+        return rebuilt(answer, row)
     return answer
 
 

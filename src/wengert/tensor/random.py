@@ -58,11 +58,11 @@ class Generator(streams.Generator):
         return Generator().set_state(self.get_state())
 
     def __reduce__(self) -> Any:
-        return (_generator_from, (super().get_state(),))
+        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
 
-
-def _generator_from(state: np.ndarray) -> Generator:
-    return Generator().set_state(state)
+    def __setstate__(self, state: tuple[int, int | None, Any]) -> None:
+        self.manual_seed(state[0])
+        self.set_state(state[2])
 
 
 default_generator = Generator()

@@ -94,6 +94,20 @@ def assemble() -> None:
     cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))
     cls.volatile = property(_volatile, _set_volatile)
     cls.imag = property(overloads_complex.imag, lambda self, value: self.imag.copy_(value))
+    _settle()
+
+
+def _settle() -> None:
+    """Let each function of a namespace say where it is found, as pickles want to know."""
+    package = __name__.partition(".")[0]
+    settled = set()
+    for place, names in PLACES.items():
+        if place != "functional":  # which does it itself, and has functions of its own
+            for name, f in names.items():
+                if id(f) not in settled and hasattr(f, "__qualname__"):
+                    settled.add(id(f))
+                    f.__module__ = package if place == "torch" else f"{package}._C._{place}"
+                    f.__qualname__ = name if place == "torch" else f"{place}_{name}"
 
 
 def special_method(special: str, name: str, **how: bool) -> Any:

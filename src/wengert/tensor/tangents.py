@@ -27,6 +27,7 @@ from .meta import Meta, edge_of, meta_of, new_version, requires_grad
 from .rewriting import CopySlices
 from .spaces import RAW, RECORDED
 from .storage import window as look
+from .structseq import rebuilt
 from .writes import inplace, overlapping
 
 if TYPE_CHECKING:
@@ -592,7 +593,7 @@ def _unrecorded(answer: Any, m: Modes) -> Any:
     """Answers without the graph that led to them; so are their tangents."""
     if isinstance(answer, tuple):
         rows = [_unrecorded(x, m) for x in answer]
-        return type(answer)(*rows) if hasattr(answer, "_fields") else tuple(rows)
+        return rebuilt(answer, rows)
     if type(answer) is call.Batched_:
         return batching().wrapped(_unrecorded(answer.value, m), answer.level)
     t = call.again(answer) if type(answer) in call.DISPATCHING else call.fresh(answer._data, m)

@@ -50,9 +50,7 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
         if type(t._data) is not Ghost:
             put(t._data, a)
         bump(t)
-    if isinstance(out, tuple) and op.outputs and op.outputs is not ... and len(op.outputs) == len(out):
-        return result_type(op)(*out)
-    return out
+    return call.out_row(op.name, out)
 
 
 def refuse_recorded(op: Any, targets: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:

@@ -13,7 +13,7 @@ def __getattr__(name: str) -> Any:
         from ._swap import swap_tensors
 
         return swap_tensors
-    if not name.startswith("_"):
+    if not name.startswith("__"):
         try:
             return import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..tensor.structseq import StructSeq
 from ..tensor.types import Size
 from ._pytree_keys import GetAttrKey, KeyEntry, MappingKey, SequenceKey
 
@@ -107,6 +108,10 @@ def _namedtuple_unflatten(values: Iterable[Any], context: Context) -> Any:
     return context(*values)
 
 
+def _row_flatten(d: Any) -> tuple[list[Any], Context]:
+    return list(d), None
+
+
 _ROWS: tuple[tuple[Any, ...], ...] = (
     (tuple, _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys),
     (list, _list_flatten, _list_unflatten, _list_flatten_with_keys),
@@ -154,4 +159,6 @@ def is_structseq_instance(obj: Any) -> bool:
 
 def _get_node_type(tree: Any) -> Any:
     kind = type(tree)
+    if kind not in SUPPORTED_NODES and issubclass(kind, StructSeq):
+        SUPPORTED_NODES[kind] = NodeDef(kind, _row_flatten, lambda values, context: kind(values), _sequence_with_keys(_row_flatten))
     return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind

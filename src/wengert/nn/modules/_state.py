@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
 
-class IncompatibleKeys(NamedTuple):
+class _IncompatibleKeys(NamedTuple):
     """What ``load_state_dict`` gives back: the keys that the state lacked, and those that the module lacks."""
 
     missing_keys: list[str]
@@ -28,10 +28,8 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
 
-
-_IncompatibleKeys = IncompatibleKeys
 
 
 class StateMethods:
@@ -139,7 +137,7 @@ class StateMethods:
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> IncompatibleKeys:
+    ) -> _IncompatibleKeys:
         """Copy ``state_dict`` into this module and its descendants.
 
         ``strict``: refuse keys that do not match. ``assign``: take the given tensors themselves rather than copy their
@@ -157,7 +155,7 @@ class StateMethods:
         own: Any = OrderedDict(state_dict)  # a copy, which the modules may change
         if metadata is not None:
             own._metadata = metadata
-        keys = IncompatibleKeys([], [])
+        keys = _IncompatibleKeys([], [])
         errors: list[str] = []
         _load(self, own, "", metadata or {}, assign, keys, errors)
         if strict:
@@ -239,7 +237,7 @@ def _load(
     prefix: str,
     metadata: Mapping[str, Any],
     assign: bool,
-    keys: IncompatibleKeys,
+    keys: _IncompatibleKeys,
     errors: list[str],
 ) -> None:
     local_metadata = dict(metadata.get(prefix[:-1], {}))

@@ -19,6 +19,7 @@ from ._hooks import (
     _global_forward_pre_hooks,
     _global_module_registration_hooks,
     _global_parameter_registration_hooks,
+    _WrappedHook,  # noqa: F401  (pickles look here for it)
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,

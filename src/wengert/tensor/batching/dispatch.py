@@ -15,6 +15,7 @@ from ...graph.modes import modes
 from ..call import UNSET, compute
 from ..dispatch import named
 from ..functions import function, inplace_function
+from ..structseq import rebuilt
 from .batched import Batched, expanded, settled, wrapped
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _hidden(answer: Any, level: Level) -> Any:
     """An answer with its batch dimension hidden; named tuples stay what they are."""
     if isinstance(answer, tuple):
         row = [wrapped(x, level) for x in answer]
-        return type(answer)(*row) if hasattr(answer, "_fields") else tuple(row)
+        return rebuilt(answer, row)
     return wrapped(answer, level)
 
 
@@ -218,7 +219,7 @@ def one_by_one(call: Call) -> Any:
     if not isinstance(first, tuple):
         return _stacked(answers, size)
     columns = [_stacked(list(c), size) for c in zip(*answers)]
-    return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
+    return rebuilt(first, columns)
 
 
 def each_example(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

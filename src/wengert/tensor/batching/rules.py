@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...arrays import dtypes as dt
 from ...ops.views import axis, dims_of, resolve_shape
 from ..functions import function
+from ..structseq import rebuilt
 from .dispatch import one_by_one
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _each(answer: Any, f: Any) -> Any:
     if not isinstance(answer, tuple):
         return f(answer)
     row = [f(t) for t in answer]
-    return type(answer)(*row) if hasattr(answer, "_fields") else tuple(row)
+    return rebuilt(answer, row)
 
 
 def _total(name: str) -> Rule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..functions import function
+from ..structseq import rebuilt
 from .dispatch import one_by_one
 from .products import _merged, _parted
 from .rules import pointwise
@@ -25,7 +26,7 @@ def folded(call: Call) -> Any:
     if not isinstance(answer, tuple):
         return _parted(answer, 0, call.size)
     parts = [_parted(x, 0, call.size) for x in answer]
-    return type(answer)(*parts) if hasattr(answer, "_fields") else tuple(parts)
+    return rebuilt(answer, parts)
 
 
 def padded(call: Call) -> Any:
