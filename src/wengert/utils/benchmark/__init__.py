@@ -1,0 +1,19 @@
+"""``torch.utils.benchmark``: how long statements take, measured in blocks, and tables that compare them.
+
+>>> import wengert as torch
+>>> from wengert.utils.benchmark import Timer
+>>> timer = Timer("x.sum()", globals={"x": torch.ones(3)}, label="sums", description="short")
+>>> timer.timeit(10).number_per_run
+10
+"""
+
+from __future__ import annotations
+
+from .utils.common import Measurement, TaskSpec, ordered_unique, select_unit, set_torch_threads, trim_sigfig, unit_to_english
+from .utils.compare import Colorize, Compare
+from .utils.timer import Language, Timer, timer
+
+__all__ = [
+    "Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit", "set_torch_threads", "timer",
+    "trim_sigfig", "unit_to_english",
+]  # fmt: skip
