@@ -2,7 +2,7 @@
 
 A file of tests is lost as a whole if one name in its header cannot be imported, although a few of its tests use that
 name. So a file of tests, and nobody else, may import such a name: what it gets says what is missing as soon as it is
-used. Programs get the usual ``ImportError``, which many of them are ready for.
+used. Programs get the usual ``ImportError``, which many of them are ready for, but in ``FOR_EVERYBODY``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
@@ -39,6 +40,7 @@ AREAS: dict[str, str] = {
     "ao": "numbers are not quantized",
     "backends.quantized": "numbers are not quantized",
     "cuda.jiterator": "there is no CUDA device",
+    "distributed": "processes are not joined to groups, as torch.distributed.is_available() says; train in one process",
     "export": "programs are not exported",
     "func.functorch": "programs are not traced or compiled",
     "functorch": "programs are not traced or compiled",
@@ -67,6 +69,8 @@ AREAS: dict[str, str] = {
     "utils.data.datapipes": "there are no data pipes",
     "utils.mobile_optimizer": "programs are not exported",
 }
+# Where libraries look for classes only to learn that nothing is of their kind, and are not ready for an ImportError.
+FOR_EVERYBODY = frozenset({"distributed"})
 _PACKAGE = os.path.dirname(__file__)
 _TESTS = re.compile(r"(.*[/\\])?(test_\w+|\w+_test)\.py")
 
@@ -111,6 +115,9 @@ class Absent:
     def __instancecheck__(self, value: Any) -> bool:
         return False
 
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return False
+
     def __or__(self, other: Any) -> Any:
         return Any
 
@@ -149,11 +156,20 @@ class AbsentModule(ModuleType):
 
 
 def absent_module(module: str) -> AbsentModule | None:
-    """What a file of tests gets for ``torch.MODULE``, if that is in an area where nothing is."""
+    """What a file of tests gets for ``torch.MODULE``, if that is in an area where nothing is; others only in those for everybody."""
     reason = area(module)
-    if reason is None or not asked_by_tests():
+    if reason is None:
         return None
-    return AbsentModule(f"torch.{module}", reason)
+    if module.partition(".")[0] in FOR_EVERYBODY:
+        from .distributed import _MODULES
+
+        return _shared(f"torch.{module}", reason) if module.split(".")[1] in _MODULES else None
+    return AbsentModule(f"torch.{module}", reason) if asked_by_tests() else None
+
+
+@cache
+def _shared(name: str, reason: str) -> AbsentModule:
+    return AbsentModule(name, reason)
 
 
 def absent_name(module: str, name: str, reason: str | None = None) -> Any:

@@ -333,13 +333,13 @@ def test_failures_by_info():
 
 
 def test_names_of_results():
-    assert L.svd(one)._fields == ("U", "S", "Vh")
-    assert torch.svd(one)._fields == ("U", "S", "V")
-    assert torch.slogdet(one)._fields == ("sign", "logabsdet")
-    assert L.eigh(one)._fields == ("eigenvalues", "eigenvectors")
-    assert L.lstsq(one, one)._fields == ("solution", "residuals", "rank", "singular_values")
-    assert torch.triangular_solve(one, one)._fields == ("solution", "cloned_coefficient")
-    assert torch.geqrf(one)._fields == ("a", "tau")
+    assert L.svd(one).__match_args__ == ("U", "S", "Vh")
+    assert torch.svd(one).__match_args__ == ("U", "S", "V")
+    assert torch.slogdet(one).__match_args__ == ("sign", "logabsdet")
+    assert L.eigh(one).__match_args__ == ("eigenvalues", "eigenvectors")
+    assert L.lstsq(one, one).__match_args__ == ("solution", "residuals", "rank", "singular_values")
+    assert torch.triangular_solve(one, one).__match_args__ == ("solution", "cloned_coefficient")
+    assert torch.geqrf(one).__match_args__ == ("a", "tau")
     assert repr(torch.qr(one)).startswith("torch.return_types.qr(\nQ=tensor(")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert.graph.modes import modes
 
@@ -15,11 +16,15 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, dr
 from .worker import get_worker_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from wengert import Generator
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+_T = TypeVar("_T")
+_worker_init_fn_t = Callable[[int], None]
+_collate_fn_t = Callable[[list[_T]], Any]  # annotations of programs name these
 
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 

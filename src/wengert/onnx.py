@@ -1,0 +1,28 @@
+"""``torch.onnx``: programs are not exported, and code that asks whether one is being exported learns so.
+
+>>> import wengert as torch
+>>> torch.onnx.is_in_onnx_export()
+False
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+__all__ = ["is_in_onnx_export"]
+
+
+def is_in_onnx_export() -> bool:
+    """Whether a program is being exported: no."""
+    return False
+
+
+def __getattr__(name: str) -> Any:
+    from ._absent import absent_name
+    from ._missing import missing
+
+    try:
+        return absent_name(__name__, name)
+    except AttributeError:
+        raise missing(sys.modules[__name__], name) from None

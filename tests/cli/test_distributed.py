@@ -1,0 +1,75 @@
+"""Libraries name classes of ``torch.distributed`` although they run in one process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import wengert as torch
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(source):
+        path = tmp_path / "program.py"
+        path.write_text(textwrap.dedent(source))
+        done = subprocess.run([sys.executable, "-m", "wengert", "run", path], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run
+
+
+def test_nothing_is_available():
+    d = torch.distributed
+    assert not any(f() for f in (d.is_available, d.is_initialized, d.is_nccl_available, d.is_gloo_available, d.is_mpi_available))
+    assert not d.is_torchelastic_launched() and not d.is_backend_available("gloo") and not d.rpc.is_available()
+    assert not hasattr(d, "nonsense") and not hasattr(d.rpc, "api")
+
+
+def test_nothing_is_of_their_kind():
+    from typing import Union
+
+    d = torch.distributed
+    kind = d.tensor.DTensor
+    assert not isinstance(torch.ones(1), (kind, d.ProcessGroup)) and not issubclass(torch.Tensor, kind)
+    assert Union[torch.Tensor, kind] is not None and (kind | None) is not None  # noqa: UP007
+    for refused in (lambda: d.init_process_group("gloo"), lambda: d.get_rank(), lambda: kind(), lambda: d.fsdp.fully_shard(torch.nn.Linear(1, 1))):
+        with pytest.raises(RuntimeError, match="processes are not joined to groups"):
+            refused()
+
+    class Sharded(d.optim.ZeroRedundancyOptimizer):
+        pass
+
+    with pytest.raises(RuntimeError, match="processes are not joined to groups"):
+        Sharded([])
+
+
+def test_imports(run):
+    program = """
+        import torch.distributed as dist
+        import torch.distributed.algorithms.ddp_comm_hooks.default_hooks
+        from torch.distributed import rpc, ReduceOp
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+        from torch.distributed.tensor import DTensor, Shard
+        from torch.distributed._composable.fsdp import FSDPModule
+        from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+        import torch, torch.cuda.nvtx
+
+        @torch.cuda.nvtx.range("step")
+        def step(t: DTensor | None = None): ...
+
+        assert DTensor is not None and not isinstance(torch.ones(1), DTensor) and not hasattr(rpc, "rpc_sync")
+        for missing in ("torch.distributed.nonsense", "torch.distributed.rpc.api"):
+            try:
+                __import__(missing)
+            except ModuleNotFoundError as error:
+                assert error.name == missing, error.name
+            else:
+                raise AssertionError(missing)
+        print(dist.is_available(), torch.onnx.is_in_onnx_export())
+    """
+    assert run(program) == "False False"
