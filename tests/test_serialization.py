@@ -421,3 +421,49 @@ def test_one_storage_per_memory():
     a, b = window(x)[0], window(x[1:])[0]
     assert a is b
     assert window(x.copy())[0] is not a
+
+
+def test_damaged_beginnings():
+    for data in (b"garbage!!", b"\x80\x02"):
+        for weights_only in (True, False):
+            with pytest.raises((pickle.UnpicklingError, EOFError)):
+                load(io.BytesIO(data), weights_only=weights_only)
+    with pytest.raises(EOFError):
+        load(io.BytesIO(b""))
+    legacy = written(torch.ones(100), _use_new_zipfile_serialization=False).getvalue()
+    with pytest.raises(RuntimeError, match="unexpected EOF, expected 30 more bytes. The file might be corrupted"):
+        load(io.BytesIO(legacy[:-30]))
+    with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading zip archive: failed finding central directory"):
+        load(io.BytesIO(written(torch.ones(100)).getvalue()[:300]))
+
+
+def test_mmap_can_be_shared(tmp_path):
+    import mmap
+
+    path = tmp_path / "x.pt"
+    save(torch.ones(2), path)
+    load(path, mmap=True).add_(1)
+    assert load(path).tolist() == [1, 1] and serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    with serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        assert serialization.get_default_mmap_options() == mmap.MAP_SHARED
+        load(path, mmap=True).add_(1)
+    assert serialization.get_default_mmap_options() == mmap.MAP_PRIVATE and load(path).tolist() == [2, 2]
+    with pytest.raises(ValueError, match="expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got 99"):
+        serialization.set_default_mmap_options(99)
+
+
+def test_storages_of_files(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(4, dtype=np.float32).tofile(path)
+    assert torch.FloatStorage.from_file(str(path), False, 3).tolist() == [0, 1, 2]
+    shared = torch.UntypedStorage.from_file(str(path), True, 20)
+    shared[0] = 7
+    assert path.read_bytes()[0] == 7 and path.stat().st_size == 20
+
+
+def test_hooks_are_warned_of_once():
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda g: g)
+    with pytest.warns(UserWarning, match="will not be serialized") as seen:
+        save(x, io.BytesIO())
+    assert len(seen) == 1

@@ -16,11 +16,14 @@ from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_
 
 __all__ = [
     "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
-    "get_default_load_endianness", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
-    "safe_globals", "save", "set_crc32_options", "set_default_load_endianness", "skip_data",
+    "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
+    "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
+    "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
 MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
-_LATER = dict.fromkeys(("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness"), "endianness") | {"skip_data": "archive"}
+_LATER = dict.fromkeys(("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness"), "endianness") | dict.fromkeys(
+    ("skip_data", "get_default_mmap_options", "set_default_mmap_options"), "archive"
+)
 _ZIP = b"PK\3\4"
 
 

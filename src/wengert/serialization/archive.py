@@ -135,9 +135,44 @@ def load_archive(
     return Unpickler(io.BytesIO(archive.read("data.pkl")), read, encoding=encoding, own_classes=own_classes).load()
 
 
-def mapped(path: str) -> Any:
-    """The file as memory that is read when it is looked at, and copied where it is written to."""
-    from mmap import ACCESS_COPY, mmap
+class set_default_mmap_options:
+    """Whether ``load(..., mmap=True)`` writes through to the file (``mmap.MAP_SHARED``) or not (``MAP_PRIVATE``); also a context.
 
-    with open(path, "rb") as file:
-        return mmap(file.fileno(), 0, access=ACCESS_COPY)
+    >>> import mmap, wengert as torch
+    >>> with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+    ...     torch.serialization.get_default_mmap_options() == mmap.MAP_SHARED
+    True
+    """
+
+    def __init__(self, flags: int) -> None:
+        global _sharing
+        from mmap import MAP_PRIVATE, MAP_SHARED
+
+        if flags not in (MAP_PRIVATE, MAP_SHARED):
+            raise ValueError(f"Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got {flags}")
+        self.before, _sharing = _sharing, flags == MAP_SHARED
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        global _sharing
+        _sharing = self.before
+
+
+_sharing = False
+
+
+def get_default_mmap_options() -> int | None:
+    """``mmap.MAP_PRIVATE`` or ``MAP_SHARED``, see :class:`set_default_mmap_options`; None where the system has neither."""
+    import mmap
+
+    return getattr(mmap, "MAP_SHARED" if _sharing else "MAP_PRIVATE", None)
+
+
+def mapped(path: str) -> Any:
+    """The file as memory that is read when it is looked at, and copied where it is written to, unless it is shared."""
+    from mmap import ACCESS_COPY, ACCESS_WRITE, mmap
+
+    with open(path, "r+b" if _sharing else "rb") as file:
+        return mmap(file.fileno(), 0, access=ACCESS_WRITE if _sharing else ACCESS_COPY)

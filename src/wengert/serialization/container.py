@@ -89,7 +89,7 @@ class Reader:
             self.zip = ZipFile(file)
         except BadZipFile as error:
             raise RuntimeError(
-                f"PytorchStreamReader failed reading zip archive: {error}. There is a high likelihood that your "
+                f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}). There is a high likelihood that your "
                 "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
                 "transferred incorrectly, or the file was modified after saving."
             ) from None

@@ -95,7 +95,7 @@ def load_legacy(file: Any, restore: Callable[[Any, str], Any], encoding: str, ow
 def _exactly(file: Any, n: int) -> bytes:
     data = file.read(n)
     if len(data) != n:
-        raise RuntimeError("unexpected EOF. The file might be corrupted.")
+        raise RuntimeError(f"unexpected EOF, expected {n - len(data)} more bytes. The file might be corrupted.")
     return data
 
 

@@ -13,6 +13,7 @@ from ..tensor import types
 from ..tensor.storage import UntypedStorage
 from ..tensor.tensor import Parameter, Tensor
 from ..tensor.typed_storage import TypedStorage
+from ..utils.hooks import warn_if_has_hooks
 from . import rebuild
 from .names import STORAGE_TYPES, UNTYPED, StorageType, known, torch_name
 
@@ -136,8 +137,8 @@ def _reduced(tensor: Tensor) -> Any:
 
 
 def _plain(tensor: Tensor) -> Any:
-    _warn_of_hooks(tensor)
     if tensor.is_meta:
+        warn_if_has_hooks(tensor)
         return rebuild.rebuild_meta_tensor_no_storage, (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad)
     storage, offset, size, stride, dtype, requires_grad = rebuild.to_parts(tensor)
     args: tuple[Any, ...] = (_StorageOf(storage, dtype), offset, tuple(size), stride, requires_grad, OrderedDict())
@@ -145,18 +146,6 @@ def _plain(tensor: Tensor) -> Any:
     if dtype in STORAGE_TYPES:
         return rebuild.rebuild_tensor_v2, (*args, marks) if marks else args
     return rebuild.rebuild_tensor_v3, (*args, dtype, marks) if marks else (*args, dtype)
-
-
-def _warn_of_hooks(tensor: Tensor) -> None:
-    for hook in (tensor._backward_hooks or {}).values():
-        if not hasattr(hook, "__torch_unserializable__"):
-            import warnings
-
-            warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
-                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=2,
-            )
 
 
 def dumps(obj: Any, protocol: int, storages: Storages, legacy: bool = False) -> bytes:

@@ -107,7 +107,9 @@ class Unpickler(_Machine):
     def load(self) -> Any:
         try:
             return super().load()
-        except (IndexError, StructError) as error:  # more taken from the stack than put there; numbers cut short
+        except EOFError as error:
+            raise EOFError("Ran out of input") from error
+        except (IndexError, StructError, ValueError) as error:  # more taken from the stack than put there; numbers cut short, or no numbers
             raise UnpicklingError(f"the pickle is damaged ({error})") from error
 
     # -- the instructions that could do more than build data ------------------------------------------------------

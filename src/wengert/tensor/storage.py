@@ -122,6 +122,13 @@ class UntypedStorage:
             found.byteswap(dtype)
         return found
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first ``nbytes`` bytes of a file; with ``shared`` what is written to them goes to the file."""
+        from .creation import from_file
+
+        return cls(from_file(filename, shared, nbytes, dtype=dt.uint8)._data)
+
     def new(self) -> UntypedStorage:
         """An empty storage of the same kind."""
         return type(self)(0)

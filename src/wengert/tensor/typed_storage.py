@@ -222,6 +222,17 @@ class TypedStorage:
         kwargs["dtype"] = dtype
         return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, **kwargs), dtype=dtype)
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first ``size`` elements of a file; with ``shared`` what is written to them goes to the file.
+
+        Raises ``RuntimeError`` unless it is asked of a class with an element type, as ``torch.FloatStorage`` is.
+        """
+        if not isinstance(cls, _Legacy):
+            raise RuntimeError("from_file can only be called on derived classes")
+        dtype: Any = cls.dtype
+        return TypedStorage(wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize), dtype=dtype)
+
     def __repr__(self) -> str:
         rows = "..." if self.device.type == "meta" else " " + "\n ".join(map(str, self.tolist()))
         return f"{rows}\n[torch.storage.TypedStorage(dtype={self._dtype}, device={self.device}) of size {len(self)}]"
