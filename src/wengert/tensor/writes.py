@@ -13,7 +13,7 @@ from ..graph.modes import Modes, modes
 from ..ops.operator import TABLE
 from ..ops.strided import look, memory_of, start_of
 from . import call
-from .call import PLAIN, check_devices, concerned, convert, forward, overridden, result_type, version_results, within
+from .call import PLAIN, check_devices, concerned, convert, forward, overridden, version_results, within
 from .errors import explain, warn_resized
 from .meta import INFERENCE_VERSION, creation_error, edge_of, requires_grad
 from .record import record, rename
