@@ -103,9 +103,9 @@ _SUBMODULES = frozenset((
     "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
-    "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "cond", "crow_indices_copy", "get_deterministic_debug_mode", "has_lapack",
+    "ccol_indices_copy", "col_indices_copy", "compiled_with_cxx11_abi", "crow_indices_copy", "get_deterministic_debug_mode", "has_lapack",
     "has_mkl", "has_openmp", "has_spectral", "indices_copy", "row_indices_copy", "set_anomaly_enabled",
-    "set_deterministic_debug_mode", "set_flush_denormal", "thread_safe_generator", "values_copy", "while_loop",
+    "set_deterministic_debug_mode", "set_flush_denormal", "thread_safe_generator", "values_copy",
     "_dirichlet_grad", "_standard_gamma_grad", "_unique", "_unique2", "adaptive_max_pool1d", "addmv_",
     "affine_grid_generator", "alpha_dropout_", "as_strided_", "batch_norm",
     "binary_cross_entropy_with_logits", "cosine_embedding_loss", "ctc_loss", "dropout_", "eig", "embedding", "embedding_bag",
@@ -134,7 +134,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
         "", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")},
     "OutOfMemoryError": ("_checks", "OutOfMemoryError"), "Stream": ("_streams", "Stream"), "Event": ("_streams", "Event"),
     "get_device_module": ("accelerator", "get_device_module"),
-    "compile": ("compiler", "compile"),
+    "compile": ("compiler", "compile"), "cond": ("_higher_order_ops", "cond"), "while_loop": ("_higher_order_ops", "while_loop"),
     **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
     "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.typed_storage", "TypedStorage"),
     "Storage": ("tensor.typed_storage", "FloatStorage"),

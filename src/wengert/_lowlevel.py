@@ -402,26 +402,6 @@ def view_as_complex_copy(input: Any) -> Any:
 # -- seldom used ------------------------------------------------------------------------------------------------------
 
 
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``."""
-    if not callable(true_fn) or not callable(false_fn):
-        raise RuntimeError("Expect both branches to be callable.")
-    if not isinstance(pred, (bool, int, Tensor)):
-        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
-    if isinstance(pred, Tensor) and pred.numel() != 1:
-        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
-    return (true_fn if pred else false_fn)(*operands)
-
-
-def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """``carried = body_fn(*carried)`` as long as ``cond_fn(*carried)`` is true."""
-    carried = tuple(carried_inputs)
-    while cond_fn(*carried):
-        carried = body_fn(*carried)
-        carried = tuple(carried) if isinstance(carried, (tuple, list)) else (carried,)
-    return carried
-
-
 def _copy_of(part: str) -> Callable[..., Any]:
     """``torch.crow_indices_copy`` and its kin: a part of a sparse tensor in memory of its own."""
 
@@ -496,7 +476,7 @@ NAMES: dict[str, Any] = {
             adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_, empty_permuted,
             feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed, max_pool1d_with_indices, native_batch_norm,
             native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite,
-            sym_max, sym_min, sym_not, sym_sqrt, sym_sum, view_as_complex_copy, view_as_real_copy, cond, while_loop,
+            sym_max, sym_min, sym_not, sym_sqrt, sym_sum, view_as_complex_copy, view_as_real_copy,
             set_anomaly_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi,
             thread_safe_generator,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .arrays.lazy import plain
 from .tensor.printing import annotated, get_printoptions, values_text
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ PRINT_OPTS = _Options()
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:
-    return values_text(self.detach().numpy(), indent)
+    return values_text(plain(self._data), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:

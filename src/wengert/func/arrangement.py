@@ -5,55 +5,19 @@ Source: A. Rogozhnikov, "Einops: Clear and Reliable Tensor Manipulations with Ei
 
 from __future__ import annotations
 
-import keyword
-import re
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..tensor import Tensor
 from ..tensor.functions import function
+from .patterns import _ellipsis, parse_pattern, validate_rearrange_expressions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_GROUP = re.compile(r"\(([^()]*)\)|(\S+)")
-_DOTS, _JOINED = "...", "(...)"  # the further dimensions, each by itself, or in one with others
 
-
-def _groups(side: str) -> list[list[str]]:
-    """``"b (h w) 1"`` as ``[["b"], ["h", "w"], []]``: the names that make up each dimension."""
-    if side.count("(") != side.count(")"):
-        raise ValueError(f"Imbalanced parentheses in expression: '{side}'")
-    side = side.replace(_DOTS, f" {_DOTS} ").replace("(", " (").replace(")", ") ")
-    found = [[single] if single else [_JOINED if n == _DOTS else n for n in inside.split()] for inside, single in _GROUP.findall(side)]
-    names = [n for group in found for n in group]
-    for name in names:
-        if name not in (_DOTS, _JOINED, "1") and (not name.isidentifier() or name[0] == "_" or name[-1] == "_" or keyword.iskeyword(name)):
-            if name.isdigit():
-                raise ValueError("rearrange only supports unnamed axes of size 1")
-            raise ValueError(f"Invalid axis identifier: {name}")
-        if name != "1" and names.count(name) > 1:
-            raise ValueError(f"Indexing expression contains duplicate dimension '{name}'")
-    return [[n for n in group if n != "1"] for group in found]
-
-
-def _parsed(pattern: str, lengths: dict[str, int]) -> tuple[list[list[str]], list[list[str]]]:
-    """The groups left and right of the arrow, checked against each other and the lengths."""
-    sides = pattern.split("->")
-    if len(sides) != 2:
-        raise ValueError("Pattern must contain a single '->' separator")
-    left, right = map(_groups, sides)
-    before, after = ({n for group in side for n in group} for side in (left, right))
-    if _JOINED in before:
-        raise ValueError(f"Ellipsis is parenthesis in the left side is not allowed: {pattern}")
-    after = {_DOTS if n == _JOINED else n for n in after}
-    if _DOTS in after and _DOTS not in before:
-        raise ValueError(f"Ellipsis found in right side, but not left side of a pattern {pattern}")
-    if before != after:
-        raise ValueError(f"Identifiers only on one side of rearrange expression (should be on both): {before ^ after}")
-    if unknown := set(lengths) - before:
-        raise ValueError(f"Identifiers not found in rearrange expression: {unknown}")
-    return left, right
+class DimensionBindError(Exception):
+    """The sizes of a tensor are not those that a pattern asks for."""
 
 
 def _sizes(left: list[list[str]], shape: Sequence[int], lengths: dict[str, int]) -> dict[str, int]:
@@ -62,8 +26,13 @@ def _sizes(left: list[list[str]], shape: Sequence[int], lengths: dict[str, int])
     for group, size in zip(left, shape):
         open_ = [n for n in group if n not in known]
         given = prod(known[n] for n in group if n in known)
-        if len(open_) > 1 or (open_ and (given == 0 or size % given)) or (not open_ and given != size):
-            raise ValueError(f"a dimension of size {size} cannot be split into ({' '.join(group)}) with the lengths {lengths}")
+        if len(open_) > 1:
+            raise DimensionBindError(f"cannot infer the sizes of two dimensions at once {open_[0]} and {open_[1]}")
+        if open_ and (given == 0 or size % given):
+            pack = tuple(known.get(n, "?") for n in group)
+            raise DimensionBindError(f"inferred dimension does not evenly fit into larger dimension: {size} vs {pack}")
+        if not open_ and given != size:
+            raise DimensionBindError(f"Dimension sizes to do not match ({size} != {given}) when matching dimension pack ({', '.join(group)})")
         known |= dict.fromkeys(open_, size // given if open_ else 1)
     return known
 
@@ -77,7 +46,9 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
             outermost, ``...`` stands for any further dimensions and ``1`` for one of size one.
         axes_lengths: sizes of names that the shape does not tell.
 
-    Raises ``ValueError`` for a pattern that does not fit.
+    Raises:
+        ValueError: a pattern that cannot be, or is not one for so many dimensions.
+        DimensionBindError: one that does not go with the sizes.
 
     >>> import wengert as torch
     >>> images = torch.zeros(32, 30, 40, 3)
@@ -87,18 +58,24 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
     torch.Size([128, 15, 20, 3])
     """
     x = tensor if isinstance(tensor, Tensor) else function("stack")(list(tensor))
-    left, right = _parsed(pattern, axes_lengths)
-    spare = x.ndim - (len(left) - ([_DOTS] in left))
-    if spare < 0 and [_DOTS] in left:
+    sides = parse_pattern(pattern, axes_lengths)
+    validate_rearrange_expressions(*sides, axes_lengths)
+    dotted = sides[0].has_ellipsis
+    spare = x.ndim - (len(sides[0].composition) - dotted)
+    if spare < 0 and dotted:
         raise ValueError(
-            f"Number of dimensions in pattern ({len(left) - 1}) must be less than or equal to the number of dimensions in the tensor ({x.ndim})"
+            f"Number of dimensions in pattern ({x.ndim - spare}) must be less than or equal to the number of dimensions in the tensor ({x.ndim})"
         )
-    if spare and [_DOTS] not in left:
-        raise ValueError(f"Number of dimensions in pattern ({len(left)}) must be equal to the number of dimensions in the tensor ({x.ndim})")
-    dots = [f"{_DOTS}{i}" for i in range(spare)]
-    left = [g for group in left for g in ([[d] for d in dots] if group == [_DOTS] else [group])]
-    right = [g for group in right for g in ([[d] for d in dots] if group == [_DOTS] else [group])]
-    right = [[n for name in group for n in (dots if name == _JOINED else [name])] for group in right]
+    if spare and not dotted:
+        raise ValueError(f"Number of dimensions in pattern ({x.ndim - spare}) must be equal to the number of dimensions in the tensor ({x.ndim})")
+    dots = [f"{_ellipsis}{i}" for i in range(spare)]
+
+    def groups(composition: list[Any]) -> list[list[str]]:
+        """For each dimension of the tensor the names that make it up."""
+        row = [g for group in composition for g in ([[d] for d in dots] if group == _ellipsis else [group])]
+        return [[n for name in group for n in (dots if name == _ellipsis else [name])] for group in row]
+
+    left, right = (groups(side.composition) for side in sides)
     sizes = _sizes(left, x.shape, axes_lengths)
     names = [n for group in left for n in group]
     moved = x.reshape([sizes[n] for n in names]).permute([names.index(n) for group in right for n in group])

@@ -6,6 +6,7 @@ Programs of that time, and PyTorch's own tests, import this as ``functorch`` or 
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,15 @@ from ..nn.modules.module import Module
 from ..tensor.functions import function
 from .gradients import debug_unwrap, functionalize, grad, grad_and_value, selected, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
-from .mapping import vmap
+from .mapping import _dims, vmap
 from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
-    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "debug_unwrap", "functional_call", "functional_init",
-    "functional_init_with_buffers", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "FunctionalModule", "FunctionalModuleWithBuffers", "chunk_vmap", "combine_state_for_ensemble", "debug_unwrap", "functional_call",
+    "functional_init", "functional_init_with_buffers", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
     "make_functional", "make_functional_with_buffers", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
@@ -156,7 +157,30 @@ def functional_init_with_buffers(model_class: Any, ensemble_shape: tuple[int, ..
     return make
 
 
+def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2) -> Callable[..., Any]:
+    """``vmap`` of ``chunks`` parts of the batch, one after the other, to save memory.
+
+    >>> import wengert as torch
+    >>> from wengert.func.functorch import chunk_vmap
+    >>> chunk_vmap(torch.sum, chunks=3)(torch.ones(4, 2))
+    tensor([2., 2., 2., 2.])
+    """
+    if chunks == 1:
+        return vmap(func, in_dims=in_dims, out_dims=out_dims, randomness=randomness)
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        _, size = _dims(func, in_dims, args)
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))(*args, **kwargs)
+
+    return mapped
+
+
 def __getattr__(name: str) -> Any:
+    if name == "control_flow":
+        from .. import _higher_order_ops
+
+        return _higher_order_ops
     from .._absent import absent_name
 
     return absent_name(__name__, name)
