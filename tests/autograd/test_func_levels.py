@@ -91,6 +91,22 @@ def test_leaves_made_inside_are_of_their_level(torch):
     assert not pull(torch.ones(3), create_graph=True)[0].requires_grad
 
 
+def test_leaves_of_inner_derivatives_are_nobody_elses(torch):
+    x = torch.ones(2, 3)
+
+    def inner(y, w):
+        return (y * w).sum().sin()
+
+    w = torch.full((3,), 0.5)
+    for f in (
+        lambda w: torch.func.grad(inner)(x, w).pow(2).sum(),
+        lambda w: torch.vmap(torch.func.grad(inner), (0, None))(x, w).pow(2).sum(),
+        lambda w: torch.func.vjp(inner, x, w)[1](torch.tensor(1.0))[0].sum(),
+    ):
+        assert not torch.func.grad(f)(w).requires_grad
+        assert not torch.func.jacrev(f)(w).requires_grad
+
+
 # -- looking at memory ---------------------------------------------------------------------------------------------------
 
 LOOKS = {

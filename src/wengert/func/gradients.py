@@ -48,6 +48,10 @@ class Level:
         fresh = below.view_as(below) if outside else unrecorded(below)._require()
         if not outside:
             self.own.add(id(fresh))
+            around = modes().inside
+            while around is not None:  # for which this leaf is not somebody else's either
+                around.own.add(id(fresh))
+                around = around.parent
         self.inputs.append(fresh)
         self.inside.give(fresh, x)
         return batching.raised(fresh, self.maps)
