@@ -36,7 +36,7 @@ AREAS: dict[str, str] = {
     "_prims_common": "operators are not decomposed into others",
     "_python_dispatcher": "there is no dispatcher that could be asked",
     "_refs": "operators are not decomposed into others",
-    "_subclasses": "there are no fake tensors: nothing traces programs",
+    "_subclasses": "nothing traces programs",
     "ao": "numbers are not quantized",
     "backends.quantized": "numbers are not quantized",
     "cuda.jiterator": "there is no CUDA device",

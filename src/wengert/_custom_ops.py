@@ -50,12 +50,18 @@ class Packet(dispatch.OpOverloadPacket):
 
 
 # What gives the context of a fake kernel that is running: see ``torch.library.get_ctx``.
-context: ContextVar[Callable[[], Any]] = ContextVar("wengert_fake_context", default=lambda: None)
+context: ContextVar[Callable[[], Any] | None] = ContextVar("wengert_fake_context", default=None)
+
+
+def current_context() -> Any:
+    """What the fake kernel that is running may ask; None outside of any."""
+    make = context.get()
+    return None if make is None else make()
 
 
 def in_context(make: Callable[[], Any], fake: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Run a fake kernel, which may ask for a context that ``make()`` gives."""
-    token = context.set(make)
+    token = context.set(context.get() or make)
     try:
         return fake(*args, **kwargs)
     finally:

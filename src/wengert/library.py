@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from ._custom_ops import OPERATORS, CustomOperator, context, fallthrough_kernel
+from ._custom_ops import OPERATORS, CustomOperator, current_context, fallthrough_kernel
 from ._custom_schema import infer_schema
 from ._dispatch_keys import DispatchKey
 from .autograd.function import Function
@@ -405,7 +405,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> _SafeKernelFunction:
 
 def get_ctx() -> Any:
     """Inside a fake kernel that runs for fake tensors: what makes sizes that depend on numbers. None outside."""
-    return context.get()()
+    return current_context()
 
 
 def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: Any, schema: str | None = None) -> Any:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph.modes import enable_grad, transforming
+from ..graph.modes import enable_grad, modes, transforming
 from ..tensor import Tensor, batching, tangents, wrap
 from ..tensor.backward import grad as _grad
 from ..tensor.captured import Inside
-from ..tensor.creation import zeros_like
+from ..tensor.creation import from_numpy, zeros_like
 from ..tensor.functions import function
 from . import trees
 from .gradients import Level, _named, entered, given, of_numbers, selected, split_aux, tensors_of
@@ -157,7 +157,7 @@ def _basis(like: Tensor, before: int = 0, count: int | None = None) -> Tensor:
     n = like.numel()
     a = np.zeros((n if count is None else count, n), like._data.dtype)
     np.fill_diagonal(a[before : before + n], np.ones((), like._data.dtype))
-    found = wrap(a.reshape(-1, *like._data.shape) if n else a.reshape(len(a), *like._data.shape))
+    found = (from_numpy if modes().dispatch else wrap)(a.reshape(-1, *like._data.shape) if n else a.reshape(len(a), *like._data.shape))
     return found.to("meta") if like.is_meta else found
 
 

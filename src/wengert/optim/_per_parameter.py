@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert.arrays.dtypes import F32, F64, default_float
+from wengert.arrays.dtypes import F32, F64, default_float, of
 from wengert.arrays.ghost import META_DEVICE
 from wengert.graph import enable_grad, set_grad_enabled
+from wengert.graph.modes import modes
 from wengert.tensor import Tensor, wrap
 from wengert.tensor.call import DISPATCHING
+from wengert.tensor.creation import tensor
 
 from .optimizer import Optimizer
 
@@ -39,6 +41,8 @@ def scalar(value: Any) -> Any:
 
 def counter(value: float, fused: bool = False) -> Tensor:
     """A number of the state, such as ``step``: a 0-d float32 tensor, float64 where that is the default dtype."""
+    if modes().dispatch:  # which see what is made
+        return tensor(float(value), dtype=of(F64 if default_float() == F64 and not fused else F32))
     return wrap(np.array(value, F64 if default_float() == F64 and not fused else F32))
 
 
@@ -232,7 +236,8 @@ class PerParameter(Optimizer):
             if group.get("fused"):
                 check_fused(p)
             state.update(self._begin(group, p))
-        return state, tuple([state[name]._data[()] for name in self._scalars])
+        row = [state[name] for name in self._scalars]
+        return state, tuple([v._data[()] if type(v._data) is np.ndarray else v.item() for v in row])
 
     # -- options ------------------------------------------------------------------------------------------------------
 

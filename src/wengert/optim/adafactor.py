@@ -118,11 +118,12 @@ class Adafactor(Optimizer):
                 grad, state = p.grad, self.state[p]
                 if not state:
                     state.update(self._begin(grad))
-                state["step"]._data += 1
                 if watched((p,)):
                     with set_grad_enabled(False):
+                        state["step"].add_(1)
                         self._by_class(p, grad, state, group, eps1)
                     continue
+                state["step"]._data += 1
                 factors = [state.get(name) for name in ("row_var", "col_var", "variance")]
                 adafactor_update(
                     p._data,

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.ghost import Ghost
 from ..graph.modes import change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from . import call as general_path
 from . import writes
-from .call import convert, keywords, positional
+from .call import convert
 from .functions import function, inplace_function
 from .spaces import RAW, calling
 
@@ -202,7 +203,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "max_pool_windows": ("max_pool2d_with_indices", "default"), "avg_pool_windows": ("avg_pool2d", "default"),
     "embedding_rows": ("embedding", "default"), "sum_to": ("sum", "dim_IntList"), "spread": ("expand", "default"),
     "conj": ("_conj", "default"), "unsafe_view": ("_unsafe_view", "default"), "diagonal_back": ("diagonal_backward", "default"),
-    "neg_view": ("_neg_view", "default"),
+    "neg_view": ("_neg_view", "default"), "repeat_places": ("repeat_interleave", "Tensor"),
     "pow": ("pow", _power), "div_rounded": ("div", "Tensor_mode"), "floor_divide": ("floor_divide", "default"),
     "bitwise_left_shift": ("bitwise_left_shift", _other("Tensor", "Tensor_Scalar")), "xlogy": ("xlogy", "Tensor"),
     "bitwise_right_shift": ("bitwise_right_shift", _other("Tensor", "Tensor_Scalar")), "where": ("where", "self"),
@@ -523,8 +524,8 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
         values, _ = dispatched(op, row, m)
     else:
         _, raw = convert(op, row)
-        values = op.forward(*positional(op, raw), **keywords(op, raw))
-    return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic)) else v for v in values)
+        values = general_path.forward(op, raw)
+    return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic, Ghost)) else v for v in values)
 
 
 SAVES_INPUT = frozenset(("erfinv", "relu6"))  # of which PyTorch keeps the argument, not the result

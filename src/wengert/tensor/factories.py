@@ -106,7 +106,7 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
     wanted = kwargs.pop("requires_grad", False)
     overload, args, kwargs = arrange(args, kwargs)
     if name in _PLACED:
-        kwargs = {"device": CPU, "pin_memory": False} | kwargs
+        kwargs = {"device": args[0].device if name.startswith("new_") else CPU, "pin_memory": False} | kwargs
         args = tuple(list(v) if type(v) is tuple or type(v) is Size else v for v in args)
     elif name.endswith("_like"):
         kwargs = {"pin_memory": False} | kwargs

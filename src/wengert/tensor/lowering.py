@@ -12,7 +12,8 @@ from ..graph.modes import modes
 from ..ops.views import as_view, resolve_shape
 from .dispatch import ask, aten
 from .functions import function
-from .spaces import RAW
+from .shapes import all_without
+from .spaces import RAW, RECORDED
 from .types import contiguous_format
 
 if TYPE_CHECKING:
@@ -180,17 +181,19 @@ def backward(op: Any, args: tuple[Any, ...]) -> Any:
     """The composite rule ``op`` as the one operator that PyTorch has for it."""
     run = _MADE.get(op.name)
     if run is None:
-        run = _MADE[op.name] = _on_arrays(op.raw, _ARRANGED.get(op.name))
+        run = _MADE[op.name] = _on_arrays(op, _ARRANGED.get(op.name))
     if op.name in _ARRANGED:
         args = _ARRANGED[op.name][0](*args)
     return ask(getattr(aten, BACKWARD[op.name]).default, run, False, args, {}, modes())
 
 
-def _on_arrays(raw: Callable[..., Any], arranged: Any) -> Callable[..., Any]:
+def _on_arrays(op: Any, arranged: Any) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if arranged is not None:
             args = arranged[1](*args, *kwargs.values())
-        answer = raw(*[RAW.unwrap(v) if hasattr(v, "_data") else v for v in args])
+        if any(getattr(v, "is_meta", False) for v in args):  # there are no numbers for a kernel
+            return all_without(op.define(RECORDED, *args))
+        answer = op.raw(*[RAW.unwrap(v) if hasattr(v, "_data") else v for v in args])
         return tuple(v if v is None else RAW.wrap(v) for v in answer) if type(answer) in (tuple, list) else RAW.wrap(answer)
 
     return run

@@ -16,6 +16,7 @@ from ..graph.modes import modes
 from .dispatch import SAVES_INPUT, ask, aten, detached
 from .record import OpNode
 from .seen_formulas import RULES
+from .shapes import all_without
 from .spaces import RAW, RECORDED, within_operators
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ def _one(node: OpNode, param: str, name: str, spec: tuple[str, ...]) -> Callable
             for n in ("reduction", "padding_idx"):  # as we have them
                 if n in spec:
                     known[n] = given[n]
+            if any(getattr(known[n], "is_meta", False) for n in ("g", *names)):  # there are no numbers for a kernel
+                return all_without(rule(RECORDED, *(known[n] for n in ("g", *names))))
             return RAW.wrap(rule(RAW, *(_raw(known[n]) for n in ("g", *names))))
 
         return ask(getattr(aten, name).default, run, False, tuple(row), {}, modes())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 
 # Operators the shape of whose result depends on numbers, or whose result is one that the program looks at.
-_NUMBERS = frozenset(("nonzero", "unique", "unique_consecutive", "masked_select", "equal", "bincount", "unique_dim", "argwhere"))
+_NUMBERS = frozenset(("nonzero", "unique", "unique_consecutive", "masked_select", "equal", "bincount", "unique_dim", "argwhere", "repeat_places"))
 
 
 def no_numbers(name: str) -> NotImplementedError:

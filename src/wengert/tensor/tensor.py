@@ -583,7 +583,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
-        new = type(self)(Tensor._wrap(self._data.copy()), requires_grad(self))
+        new = type(self)(self.data.clone() if modes().functions else Tensor._wrap(self._data.copy()), requires_grad(self))
         memo[id(self)] = new
         return new
 
