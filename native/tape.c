@@ -870,6 +870,27 @@ static PyObject *tape(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* rebuilt(array, counter, edge): the tensor that a node saved, with its place on the tape; None if it is none of the everyday ones.
+ * See OpNode._rebuild in wengert.tensor.record. */
+static PyObject *rebuilt(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    (void)module;
+    if (n != 3) return PyErr_Format(PyExc_TypeError, "rebuilt() takes 3 arguments");
+    PyObject *array = args[0], *counter = args[1], *edge = args[2];
+    if (!PyArray_CheckExact(array)) Py_RETURN_NONE;
+    PyArray_Descr *d = PyArray_DESCR((PyArrayObject *)array);
+    if (d != at.f32 && d != at.f64) Py_RETURN_NONE;
+    if (edge != Py_None && (PyObject *)Py_TYPE(PyTuple_GET_ITEM(edge, 0)) == at.accumulate) {
+        PyObject *variable = SLOT(PyTuple_GET_ITEM(edge, 0), at.variable);
+        if (SLOT(variable, at.data) == array) return Py_NewRef(variable);
+    }
+    PyObject *t = tensor_of(Py_NewRef(array), NULL);
+    if (!t) return NULL;
+    put(t, at.edge, Py_NewRef(edge));
+    if (counter != at.unversioned) put(t, at.vc, Py_NewRef(counter));
+    return t;
+}
+
 static PyObject *tape_watch(PyObject *module, PyObject *made)
 {
     (void)module;
@@ -879,6 +900,7 @@ static PyObject *tape_watch(PyObject *module, PyObject *made)
 
 static PyMethodDef tape_methods[] = {
     {"tape", tape, METH_VARARGS, "Say what operations make."},
+    {"rebuilt", (PyCFunction)(void (*)(void))rebuilt, METH_FASTCALL, "The tensor that a node saved."},
     {"tape_watch", tape_watch, METH_O, "tape_watch(made): call made(node) for every node that an operation leaves; None: no more."},
     {NULL, NULL, 0, NULL},
 };

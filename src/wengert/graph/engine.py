@@ -261,18 +261,19 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                 if needed is not None and to not in needed and to not in captures:  # type: ignore[operator]
                     continue
                 gi = grads[i]
-                if to.outputs == 1 and raw:
+                if to.outputs == 1:
                     if gi is not None:
-                        if gi.shape != to.shape or gi.dtype is not to.dtype:
+                        if raw:
+                            if gi.shape != to.shape or gi.dtype is not to.dtype:
+                                gi = _conform(space, gi, to.shape, to.dtype, node, i)
+                        elif gi._data.shape != to.shape or gi._data.dtype is not to.dtype:
                             gi = _conform(space, gi, to.shape, to.dtype, node, i)
                         if to not in pending:
                             pending[to] = gi
                             heappush(heap, (to.seq if keys is None else keys[to], to))
                             continue
-                elif gi is not None:
-                    shape, dtype = (to.shape, to.dtype) if to.outputs == 1 else (to.shape[nr], to.dtype[nr])
-                    if space.differs(gi, shape, dtype):
-                        gi = _conform(space, gi, shape, dtype, node, i)
+                elif gi is not None and space.differs(gi, to.shape[nr], to.dtype[nr]):
+                    gi = _conform(space, gi, to.shape[nr], to.dtype[nr], node, i)
                 deliver(to, nr, gi)
             g = gi = grads = None  # nothing consumed outlives its step
     except Exception:
@@ -462,11 +463,12 @@ def leads_to(root: Node, targets: Any) -> bool:
 
 def reachable(roots: Iterable[Edge], targets: set[Node]) -> set[Node]:
     """The nodes below ``roots`` from which some node of ``targets`` can be reached (targets only if they lead on to others)."""
-    seen = below(roots)
     needed: set[Node] = set()
-    for node in sorted(seen, key=_age, reverse=True):  # oldest first: inputs before their users
-        if any(e is not None and (e[0] in needed or e[0] in targets) for e in node.edges):
-            needed.add(node)
+    for node in sorted(below(roots), key=_age, reverse=True):  # oldest first: inputs before their users
+        for edge in node.edges:
+            if edge is not None and (edge[0] in needed or edge[0] in targets):
+                needed.add(node)
+                break
     return needed
 
 
@@ -480,5 +482,7 @@ def below(roots: Iterable[Edge], ends: Any = ()) -> set[Node]:
             seen.add(node)
             if node in ends:
                 continue
-            stack.extend(e[0] for e in node.edges if e is not None and e[0] not in seen)
+            for edge in node.edges:
+                if edge is not None and edge[0] not in seen:
+                    stack.append(edge[0])
     return seen

@@ -57,7 +57,9 @@ result and the arguments) is given to the last node that it leaves; with ``whole
 PyTorch's node has edges for, one node of that name stands for all that it leaves.
 
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
-alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. ``by_example=True`` if it looks at the numbers
+alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator, which
+runs that kernel, has edges to ``whole`` and leaves one node (``g`` is called ``grad_output`` there): ``grad`` is the rules of
+that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted. ``by_example=True`` if it looks at the numbers
 of its arguments (in a mapped function it is then called for each example).
 """
 
@@ -169,7 +171,9 @@ class Operator:
 class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
-    __slots__ = ("aliases", "by_example", "defaults", "define", "doc", "layout", "name", "node", "params", "places", "raw", "whole")
+    __slots__ = (
+        "aliases", "by_example", "defaults", "define", "doc", "grad", "layout", "name", "node", "optional", "outputs", "params", "places", "raw", "whole",
+    )
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
         self.define, self.raw, self.node = define, options.get("raw"), options.get("node")
@@ -180,6 +184,7 @@ class Composite:
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")
+        self.grad, self.outputs, self.optional = options.get("grad"), options.get("outputs", ()), options.get("optional", ())
 
 
 def family(*places: str, **usual: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -63,7 +63,13 @@ def cosh(input: Array):
     return K.cosh(input)
 
 
-@composite(places=(), raw=lambda g, result: K.tanh_grad(g, result), node="TanhBackwardBackward0")
+_tanh_twice = dict(
+    grad_output=lambda F, g, result: F.tanh_grad(g, result),
+    result=lambda F, g, grad_output, result: grad_output * (g * (result * -2)),
+)
+
+
+@composite(places=(), raw=lambda g, result: K.tanh_grad(g, result), node="TanhBackwardBackward0", whole=("g", "result"), grad=_tanh_twice)
 def tanh_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``tanh``, from its result."""
     slope = 1 - result * result
@@ -101,7 +107,14 @@ def atanh(input: Array):
     return K.arctanh(input)
 
 
-@composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0")
+_sigmoid_twice = dict(
+    grad_output=lambda F, g, result: F.sigmoid_grad(g, result),
+    result=lambda F, g, grad_output, result: g * grad_output * (1 - result * 2),
+)
+
+
+@composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0", whole=("g", "result"),
+           grad=_sigmoid_twice)  # fmt: skip
 def sigmoid_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``sigmoid``, from its result."""
     slope = result * (1 - result)

@@ -270,7 +270,10 @@ def _keeps_tensors(roots: Any) -> bool:
 
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool) -> None:
     before = modes()
-    set_modes(SILENT if before is RECORD and not create_graph else before.with_(grad=create_graph, inference=False))
+    if before is not RECORD:
+        set_modes(before.with_(grad=create_graph, inference=False))
+    elif not create_graph:
+        set_modes(SILENT)
     if META_DEVICE:
         without_numbers.set(in_tensors and any(g is not None and g.is_meta for _, g in edges))
     try:

@@ -174,6 +174,10 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None
+    if op.grad is not None:
+        from .replayed import one_step
+
+        return one_step(op, call)
     return call
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.dtypes import F32, F64
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import plain
 from ..graph import anomaly
@@ -227,6 +228,27 @@ class OpNode(Node):
 
             return gradients(self, g, self.wanted if needs is None else needs)
         return self._gradients(RECORDED, g, self.wanted if needs is None else needs)
+
+
+def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
+    """The tensor that a node saved, with its place on the tape; None if it is none of the everyday ones: see ``OpNode._rebuild``."""
+    if type(array) is not np.ndarray or not (array.dtype is F32 or array.dtype is F64):
+        return None
+    variable = None if edge is None else getattr(edge[0], "variable", None)
+    if variable is not None and variable._data is array:
+        return variable
+    tensor = RAW.wrap(array)
+    tensor._edge = edge
+    if counter is not _UNVERSIONED:
+        tensor._vc = counter
+    return tensor
+
+
+def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
+    """The same for whatever else a node may have saved, conjugated as rules expect it."""
+    if array is None:
+        return None
+    return _conjugated(RECORDED, node._value(RECORDED, name, array, counter), node.op)
 
 
 def _rather_computed() -> bool:

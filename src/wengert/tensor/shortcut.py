@@ -56,6 +56,14 @@ def watch(current: Any) -> None:
         _native.tape_watch(None if current is None else current.made)
 
 
+def rebuilder() -> Any:
+    """``record.rebuilt`` in the extension; None without."""
+    if not available:
+        return None
+    _tell()
+    return _native.rebuilt
+
+
 def native(op: Operator) -> bool:
     """Whether ``op`` has a short cut."""
     return available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST

@@ -21,10 +21,10 @@ from .call import PLAIN, UNSET, attach_view, general, looks_at
 from .damage import freed, modified
 from .errors import explain
 from .meta import INFERENCE_VERSION, edge_among, edge_of
-from .record import OpNode, make_class, node_class, renamed
-from .shortcut import native, shortcut
+from .record import OpNode, make_class, node_class, rarely_rebuilt, rebuilt, renamed
+from .shortcut import native, rebuilder, shortcut
 from .shortcut import watch as watch_shortcuts
-from .spaces import RAW
+from .spaces import RAW, RECORDED
 from .spellings import OTHER_NAMES
 from .writes import inplace
 
@@ -418,24 +418,21 @@ def _writing(op: Operator, special: bool) -> list[str]:
 
 
 def fast_node(op: Operator) -> type[OpNode]:
-    """The node class whose ``raw`` is written out: unpack, check versions, call the rules that are wanted."""
-    scope: dict[str, Any] = {"F": RAW, "freed": freed, "modified": modified, "ndarray": np.ndarray}
-    exec(compile(raw_source(op, scope), f"<wengert gradient of {op.name}>", "exec"), scope)
-    return make_class(op, {"raw": scope["raw"]})
+    """The node class whose ``raw`` and ``recorded`` are written out: unpack, check versions, call the rules that are wanted."""
+    scope: dict[str, Any] = {
+        "F": RAW, "T": RECORDED, "freed": freed, "modified": modified, "ndarray": np.ndarray, "modes": modes, "RECORD": RECORD, "F32": dt.F32,
+        "F64": dt.F64, "general": OpNode.recorded, "rebuilt": rebuilder() or rebuilt, "rarely": rarely_rebuilt,
+    }  # fmt: skip
+    text = f"{raw_source(op, scope)}\n{recorded_source(op)}"
+    exec(compile(text, f"<wengert gradient of {op.name}>", "exec"), scope)
+    return make_class(op, {"raw": scope["raw"], "recorded": scope["recorded"]})
 
 
 def raw_source(op: Operator, scope: dict[str, Any]) -> str:
     """The generated source of ``raw`` of a node."""
     lines = ["def raw(self, g):"]
     add = lines.append
-    if op.saved or op.consts:
-        add("    saved = self.saved")
-        if op.saved:
-            add("    if saved is None: freed(self)")
-        names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
-        add(f"    {', '.join(names)}{',' if len(op.saved) == 0 and len(names) == 1 else ''} = saved")
-        for n in op.saved:
-            add(f"    if c_{n}[0] != v_{n}: {n} = modified(self, {n!r}, {n}, v_{n}, c_{n}[0])")
+    lines += _unpacked(op)
     if op.joint is not None:
         rule, names = op.joint
         scope["rule"] = rule
@@ -449,4 +446,41 @@ def raw_source(op: Operator, scope: dict[str, Any]) -> str:
         text = f"rule{i}(F, g{''.join(', ' + n for n in names)})"
         parts.append(text if len(op.wrt) == 1 else f"{text} if w_{op.wrt[i]} else None")
     add(f"    return ({', '.join(parts)},)")
+    return "\n".join(lines)
+
+
+def _unpacked(op: Operator) -> list[str]:
+    """What a node saved, by name, checked for having been overwritten."""
+    if not (op.saved or op.consts):
+        return []
+    lines = ["    saved = self.saved"]
+    if op.saved:
+        lines.append("    if saved is None: freed(self)")
+    names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
+    lines.append(f"    {', '.join(names)}{',' if len(op.saved) == 0 and len(names) == 1 else ''} = saved")
+    return lines + [f"    if c_{n}[0] != v_{n}: {n} = modified(self, {n!r}, {n}, v_{n}, c_{n}[0])" for n in op.saved]
+
+
+def recorded_source(op: Operator) -> str:
+    """The generated source of ``recorded`` of a node: as ``OpNode._gradients`` does it where nothing but recording is in force."""
+    lines = ["def recorded(self, g, needs=None):"]
+    add = lines.append
+    add("    if modes() is not RECORD or not (self.dtype is F32 or self.dtype is F64): return general(self, g, needs)")
+    lines += _unpacked(op)
+    add("    if needs is None: needs = self.wanted")
+    add(f"    {', '.join(f'w_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = needs")
+    if any(n in op.wrt for n in op.saved):
+        add(f"    {', '.join(f'e_{p}' for p in op.wrt)}{',' if len(op.wrt) == 1 else ''} = self.edges")
+    for n in op.saved:
+        edge = f"e_{n}" if n in op.wrt else "(self, 0)" if n in op.outputs and n not in op.nondifferentiable else "None"
+        users = [f"w_{op.wrt[i]}" for i in op.users[n]]
+        add(f"    if {n} is not None and ({' or '.join(users)}):")
+        add(f"        t_ = rebuilt({n}, c_{n}, {edge})")
+        add(f"        {n} = rarely(self, {n!r}, {n}, c_{n}) if t_ is None else t_")
+    if op.joint is not None:
+        add(f"    return rule(T, g{''.join(', ' + n for n in op.joint[1])})")
+        return "\n".join(lines)
+    for i in range(len(op.rules) - 1, -1, -1):  # the last first, as in OpNode._gradients
+        add(f"    r{i} = rule{i}(T, g{''.join(', ' + n for n in op.rules[i][1])}) if w_{op.wrt[i]} else None")
+    add(f"    return ({', '.join(f'r{i}' for i in range(len(op.rules)))},)")
     return "\n".join(lines)
