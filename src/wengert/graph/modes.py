@@ -34,7 +34,7 @@ class Modes:
     """
 
     __slots__ = (
-        "bare", "below", "dispatch", "functions", "grad", "inference", "inside", "levels", "mutation", "no_packing", "observers", "original_views",
+        "bare", "below", "beside", "dispatch", "functions", "grad", "inference", "inside", "levels", "mutation", "no_packing", "observers", "original_views",
         "packing", "quick", "willing",
     )  # fmt: skip
 
@@ -50,12 +50,28 @@ class Modes:
         self.bare = self.below = self.quick = False
         self.mutation: Any = None
         self.inside: Any = None
+        self.beside: dict[Any, Modes] = {}  # the states that were asked for and only switch something on or off
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
+        simple = True
+        for value in changes.values():
+            if value is not None and value is not True and value is not False:
+                simple = False
+                break
+        if not simple:
+            return self._changed(changes)
+        key = tuple(changes.items())
+        found = self.beside.get(key)
+        if found is None:
+            found = self.beside[key] = self._changed(changes)
+        return found
+
+    def _changed(self, changes: dict[str, Any]) -> Modes:
         new = Modes.__new__(Modes)
-        for name in Modes.__slots__:
+        for name in _FIELDS:
             setattr(new, name, changes[name] if name in changes else getattr(self, name))
+        new.beside = {}
         if new.inference or new.below or self.willing:
             wanted, may = changes.get("grad", self.asked), not (new.inference or new.below)
             new.grad, new.willing = wanted and may, wanted and not may
@@ -72,6 +88,7 @@ class Modes:
         return self.grad or self.willing
 
 
+_FIELDS = tuple(name for name in Modes.__slots__ if name != "beside")
 RECORD = Modes()
 SILENT, INFERENCE = Modes(), Modes()
 SILENT.grad = INFERENCE.grad = False

@@ -193,7 +193,18 @@ def mish(input: Array):
     return K.mish(floating("mish_cpu", input))
 
 
-@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), node="SoftplusBackwardBackward0", whole=("g", "input"), grad="replayed", **_hidden)
+def _softplus_twice(F: Any, g: Any, grad_output: Any, input: Any, beta: Any, threshold: Any) -> Any:
+    s = F.sigmoid(input * beta)
+    return F.where(input * beta > threshold, 0.0, g * grad_output * (s * (1 - s) * beta))
+
+
+_softplus_rules = dict(
+    grad_output=lambda F, g, input, beta, threshold: F.softplus_grad(g, input, beta, threshold), input=_softplus_twice,
+)
+
+
+@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), node="SoftplusBackwardBackward0", whole=("g", "input"), grad=_softplus_rules,
+           pointwise=True, **_hidden)  # fmt: skip
 def softplus_grad(F, g, input, beta, threshold):
     return g * F.where(input * beta > threshold, 1.0, F.sigmoid(input * beta))
 

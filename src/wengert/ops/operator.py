@@ -172,7 +172,8 @@ class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
     __slots__ = (
-        "aliases", "by_example", "defaults", "define", "doc", "grad", "layout", "name", "node", "optional", "outputs", "params", "places", "raw", "whole",
+        "aliases", "by_example", "defaults", "define", "doc", "grad", "layout", "name", "node", "optional", "outputs", "params", "places", "pointwise",
+        "raw", "whole",
     )
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -185,6 +186,7 @@ class Composite:
         self.doc = define.__doc__ or ""
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")
         self.grad, self.outputs, self.optional = options.get("grad"), options.get("outputs", ()), options.get("optional", ())
+        self.pointwise = options.get("pointwise", False)
 
 
 def family(*places: str, **usual: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -69,7 +69,8 @@ _tanh_twice = dict(
 )
 
 
-@composite(places=(), raw=lambda g, result: K.tanh_grad(g, result), node="TanhBackwardBackward0", whole=("g", "result"), grad=_tanh_twice)
+@composite(places=(), raw=lambda g, result: K.tanh_grad(g, result), node="TanhBackwardBackward0", whole=("g", "result"),
+           grad=_tanh_twice, pointwise=True)  # fmt: skip
 def tanh_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``tanh``, from its result."""
     slope = 1 - result * result
@@ -114,7 +115,7 @@ _sigmoid_twice = dict(
 
 
 @composite(places=(), raw=lambda g, result: K.sigmoid_grad(g, result), node="SigmoidBackwardBackward0", whole=("g", "result"),
-           grad=_sigmoid_twice)  # fmt: skip
+           grad=_sigmoid_twice, pointwise=True)  # fmt: skip
 def sigmoid_grad(F, g, result):
     """``g`` times the (conjugated) derivative of ``sigmoid``, from its result."""
     slope = result * (1 - result)

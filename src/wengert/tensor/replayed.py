@@ -14,7 +14,8 @@ from ..graph.engine import walk_inside
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from ..graph.node import Node, next_sequence
 from ..ops.operator import Operator
-from .call import PLAIN, compute
+from . import call as call_module
+from .call import PLAIN, compute, general
 from .meta import edge_of, requires_grad
 from .record import node_class, rename
 from .shortcut import shortcut
@@ -46,11 +47,12 @@ def operator_of(op: Composite) -> Operator:
     places = tuple(params.index(p) for p in whole)
     exec(compile("\n".join(lines), f"<wengert gradient {op.name}>", "exec"), scope)
     forward = scope["forward"]
+    forward.__module__ = op.define.__module__  # maps go by the family
     forward.__annotations__.update({p: "Array | None" if p in op.optional else "Array" for p in whole})
     forward.__defaults__ = tuple(op.defaults[p] for p in op.params if p in op.defaults)
     options: dict[str, Any] = {
         "name": op.name, "places": (), "wirtinger": True, "outputs": op.outputs or ("grad_input",), "undefined": several,
-        "node": op.node if isinstance(op.node, str) else None, "layout": op.layout,
+        "node": op.node if isinstance(op.node, str) else None, "layout": op.layout, "pointwise": op.pointwise,
     }  # fmt: skip
     if rules == "replayed":
         others = tuple(p for p in whole if p != INCOMING)
@@ -114,13 +116,14 @@ def _replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any,
 def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
     """The function of the composite ``op`` that leaves one node; ``parts`` is the one that leaves nodes for its steps.
 
-    Mapped tensors, forward mode and complex numbers have the steps: these know how all of that is done.
+    Complex numbers have the steps; so have mapped tensors and forward mode, if there are no rules that tell both what to do.
     """
     one: Operator | None = None
     quick: Any = None
     count, naming = len(op.params), op.node if callable(op.node) else None
     whole = tuple(i for i, p in enumerate(op.params) if p in op.whole)
     needs = op.params.index("needs") if len(op.outputs) > 1 else None
+    alike = op.pointwise and op.grad != "replayed"
 
     def call(*args: Any) -> Any:
         nonlocal one, quick
@@ -132,9 +135,9 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
             answer = quick(*args)
         if answer is NotImplemented:
             m = modes()
-            if m.levels or m.dispatch or m.observers or not all(_plain(args[i]) for i in whole):
+            if m.dispatch or m.observers or (m.levels and not alike) or not all(_plain(args[i], alike) for i in whole):
                 return parts(*args)
-            answer = compute(one, args, None, m)
+            answer = general(one, args) if alike else compute(one, args, None, m)
         if naming is not None and answer._edge is not None:
             rename(answer._edge[0], naming(answer, *args))
         return answer if needs is None else tuple(y if n else None for y, n in zip(answer, args[needs]))
@@ -144,8 +147,11 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _plain(value: Any) -> bool:
-    return value is None or (type(value) in PLAIN and value._data.dtype.kind in "fV" and not hasattr(type(value._data), "ghost"))
+def _plain(value: Any, mapped: bool) -> bool:
+    if value is None:
+        return True
+    kind = type(value)
+    return (kind in PLAIN or (mapped and kind is call_module.Batched_)) and value._data.dtype.kind in "fV" and not value.is_meta
 
 
 def _fast_class(op: Operator) -> type:
