@@ -296,8 +296,11 @@ class _Inside(dict["Node", dict[int, Any]]):
     """Captures of a walk inside of a node: what arrives there belongs to the walk around it, and so do the hooks."""
 
 
-def walk_inside(roots: list[tuple[Edge, Any]], space: Any, parts: set[Node], captures: dict[Node, dict[int, Any]]) -> None:
-    """Walk the ``parts`` of one node, as a part of the walk that has come to it; they keep their memory. See ``run``."""
+def walk_inside(roots: list[tuple[Edge, Any]], space: Any, parts: set[Node] | None, captures: dict[Node, dict[int, Any]]) -> None:
+    """Walk the ``parts`` of one node, as a part of the walk that has come to it; they keep their memory. See ``run``.
+
+    Without ``parts``: all that lies above what is captured.
+    """
     _run(roots, space, True, parts, _Inside(captures), None)
 
 
@@ -482,7 +485,5 @@ def below(roots: Iterable[Edge], ends: Any = ()) -> set[Node]:
             seen.add(node)
             if node in ends:
                 continue
-            for edge in node.edges:
-                if edge is not None and edge[0] not in seen:
-                    stack.append(edge[0])
+            stack += [e[0] for e in node.edges if e is not None and e[0] not in seen]
     return seen

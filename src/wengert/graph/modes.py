@@ -34,8 +34,8 @@ class Modes:
     """
 
     __slots__ = (
-        "bare", "below", "beside", "dispatch", "functions", "grad", "inference", "inside", "levels", "mutation", "no_packing", "observers", "original_views",
-        "packing", "quick", "willing",
+        "bare", "below", "beside", "dispatch", "functions", "grad", "inference", "inside", "levels", "mutation", "no_packing", "observers",
+        "original_views", "packing", "quick", "willing",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -65,6 +65,14 @@ class Modes:
         found = self.beside.get(key)
         if found is None:
             found = self.beside[key] = self._changed(changes)
+        return found
+
+    def outside(self, level: Any) -> Modes:
+        """The state in which only the ``levels`` outside of ``level`` are in force."""
+        count = self.levels.index(level)
+        found = self.beside.get(count)
+        if found is None:
+            found = self.beside[count] = self._changed({"levels": self.levels[:count]})
         return found
 
     def _changed(self, changes: dict[str, Any]) -> Modes:

@@ -108,7 +108,8 @@ def _elu_grad_raw(g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) 
     return g * np.where(input <= 0, below, scale).astype(g.dtype, copy=False)
 
 
-@composite(raw=_elu_grad_raw, node="EluBackwardBackward0", whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=_elu_grad_raw, node="EluBackwardBackward0",
+           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
 def elu_grad(F, g, input, alpha, scale, input_scale):
     below = F.exp(F.clamp(input, max=0.0) * input_scale) * (alpha * scale * input_scale)
     return g * F.where(input <= 0, below, scale)
@@ -148,7 +149,8 @@ def _gelu_kernel(g: Any, input: Any, approximate: str) -> Any:
     return K.gelu_tanh_grad(g, input) if approximate == "tanh" else K.gelu_grad(g, input)
 
 
-@composite(raw=_gelu_kernel, node="GeluBackwardBackward0", whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=_gelu_kernel, node="GeluBackwardBackward0",
+           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
 def gelu_grad(F, g, input, approximate):
     if approximate == "tanh":
         t = F.tanh(_TANH_SCALE * (input + _TANH_CUBIC * input * input * input))
@@ -203,8 +205,8 @@ _softplus_rules = dict(
 )
 
 
-@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), node="SoftplusBackwardBackward0", whole=("g", "input"), grad=_softplus_rules,
-           pointwise=True, **_hidden)  # fmt: skip
+@composite(raw=lambda g, input, beta, threshold: K.softplus_grad(g, input, beta, threshold), node="SoftplusBackwardBackward0",
+           whole=("g", "input"), grad=_softplus_rules, pointwise=True, **_hidden)  # fmt: skip
 def softplus_grad(F, g, input, beta, threshold):
     return g * F.where(input * beta > threshold, 1.0, F.sigmoid(input * beta))
 
@@ -215,7 +217,8 @@ def softplus(input: Array, beta=1.0, threshold=20.0):
     return K.softplus(floating("softplus_cpu", input), beta, threshold)
 
 
-@composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), node="LogSigmoidBackwardBackward0", whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=lambda g, input: K.log_sigmoid_grad(g, input), node="LogSigmoidBackwardBackward0",
+           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
 def log_sigmoid_grad(F, g, input):
     return g * F.sigmoid(-input)
 
@@ -238,7 +241,8 @@ def tanhshrink(F, input):
     return input - F.tanh(input)
 
 
-@composite(raw=lambda g, input: K.hardsigmoid_grad(g, input), node="HardsigmoidBackwardBackward0", whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=lambda g, input: K.hardsigmoid_grad(g, input), node="HardsigmoidBackwardBackward0",
+           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
 def hardsigmoid_grad(F, g, input):
     return g * ((input > -3) & (input < 3)) * (1 / 6)
 
@@ -249,7 +253,8 @@ def hardsigmoid(input: Array):
     return K.hardsigmoid(floating("hardsigmoid_cpu", input))
 
 
-@composite(raw=lambda g, input: K.hardswish_grad(g, input), node="HardswishBackwardBackward0", whole=("g", "input"), grad="replayed", **_hidden)
+@composite(raw=lambda g, input: K.hardswish_grad(g, input), node="HardswishBackwardBackward0",
+           whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
 def hardswish_grad(F, g, input):
     return g * F.where(input <= -3, 0.0, F.where(input < 3, input / 3 + 0.5, 1.0))
 
@@ -413,7 +418,8 @@ def _alone(x: Any, value: int) -> Any:
     return np.where(np.isfinite(x), x.dtype.type(value), x.dtype.type(np.nan))
 
 
-@composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), node="SoftmaxBackwardDataBackward0", whole=("g", "result"), grad="replayed", **_hidden)
+@composite(raw=lambda g, result, dim: K.softmax_grad(g, result, dim), node="SoftmaxBackwardDataBackward0",
+           whole=("g", "result"), grad="replayed", **_hidden)  # fmt: skip
 def softmax_grad(F, g, result, dim):
     gr = g * result
     return gr - result * F.sum(gr, dim, True)
@@ -432,7 +438,8 @@ def softmax(input: Array, dim, dtype=None):
     return K.softmax(x, dim) if x.ndim else _alone(x, 1)
 
 
-@composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), node="LogSoftmaxBackwardDataBackward0", whole=("g", "result"), grad="replayed", **_hidden)
+@composite(raw=lambda g, result, dim: K.log_softmax_grad(g, result, dim), node="LogSoftmaxBackwardDataBackward0",
+           whole=("g", "result"), grad="replayed", **_hidden)  # fmt: skip
 def log_softmax_grad(F, g, result, dim):
     return g - F.exp(result) * F.sum(g, dim, True)
 

@@ -59,8 +59,8 @@ PyTorch's node has edges for, one node of that name stands for all that it leave
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator, which
 runs that kernel, has edges to ``whole`` and leaves one node (``g`` is called ``grad_output`` there): ``grad`` is the rules of
-that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted. ``by_example=True`` if it looks at the numbers
-of its arguments (in a mapped function it is then called for each example).
+that operator, or ``"replayed"``, and the expression is recorded and walked when its gradient is wanted. ``by_example=True`` if
+it looks at the numbers of its arguments (in a mapped function it is then called for each example).
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
     __slots__ = (
-        "aliases", "by_example", "defaults", "define", "doc", "grad", "layout", "name", "node", "optional", "outputs", "params", "places", "pointwise",
-        "raw", "whole",
+        "aliases", "by_example", "defaults", "define", "doc", "grad", "layout", "name", "node", "optional", "outputs", "params", "places",
+        "pointwise", "raw", "whole",
     )
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Tensor_: Any = None
 PLAIN: set[type] = set()
 RECORDING_TENSORS: list[bool] = []  # whether some node ever saved tensors that dispatch: a backward then looks for it
+SHORTCUTS: dict[str, Any] = {}  # the native short cuts of operators, as far as they were made
 DISPATCHING: set[type] = set()  # the classes of tensors with a ``__torch_dispatch__``: see the module ``wrappers``
 Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
 mapping: Any = None  # and what is done with them: the module ``batching.dispatch``
@@ -248,7 +249,7 @@ def concerned(m: Modes, args: tuple[Any, ...]) -> Any:
 
 def within(m: Modes, level: Any, run: Callable[..., Any], *args: Any) -> Any:
     """``run(*args)`` as the levels outside ``level`` see it."""
-    set_modes(m.with_(levels=m.levels[: m.levels.index(level)]))
+    set_modes(m.outside(level))
     try:
         return run(*args)
     finally:

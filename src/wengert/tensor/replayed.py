@@ -15,7 +15,7 @@ from ..graph.modes import RECORD, SILENT, modes, set_modes
 from ..graph.node import Node, next_sequence
 from ..ops.operator import Operator
 from . import call as call_module
-from .call import PLAIN, compute, general
+from .call import PLAIN, general
 from .meta import edge_of, requires_grad
 from .record import node_class, rename
 from .shortcut import shortcut
@@ -40,11 +40,11 @@ def operator_of(op: Composite) -> Operator:
     rules: Any = op.grad
     if rules == "replayed":
         incoming = ", ".join(p if p != INCOMING else f"{INCOMING}, {INCOMING}_shape" for p in params)
-        row = f"missing(F, {INCOMING}, {INCOMING}_shape), {', '.join(params[1:])}"
+        row = f"missing(F, g, {INCOMING}, {INCOMING}_shape), {', '.join(params[1:])}"
         lines.append(f"def rule(F, g, needs, {incoming}): return replay(F, g, needs, ({row},))")
     scope: dict[str, Any] = {"kernel": op.raw, "zero": np.zeros(()), "missing": _missing}
-    scope["replay"] = lambda F, g, needs, values: _replay(op.define, places, F, g, needs, values)
     places = tuple(params.index(p) for p in whole)
+    scope["replay"] = lambda F, g, needs, values: _replay(op.define, places, F, g, needs, values)
     exec(compile("\n".join(lines), f"<wengert gradient {op.name}>", "exec"), scope)
     forward = scope["forward"]
     forward.__module__ = op.define.__module__  # maps go by the family
@@ -61,9 +61,12 @@ def operator_of(op: Composite) -> Operator:
     return Operator(forward, rules, options)
 
 
-def _missing(F: Any, g: Any, shape: Any) -> Any:
+def _missing(F: Any, g: Any, incoming: Any, shape: Any) -> Any:
     """The incoming gradient; some numbers of that shape where only its own gradient is wanted, which does not depend on it."""
-    return g if g is not None else F.zeros(shape, np.dtype(np.float32))
+    if incoming is not None:
+        return incoming
+    one = next(x for x in g if x is not None) if type(g) is list else g
+    return F.zeros(shape, F.dtype_of(one))
 
 
 class _Door(Node):
@@ -79,19 +82,19 @@ class _Door(Node):
 
 def _replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, needs: Any, values: tuple[Any, ...]) -> list[Any]:
     """The gradients of ``define(*values)`` in those of its arguments at ``places`` that are needed."""
-    row, edges = list(values), []
+    row: list[Any] = list(values)
+    edges: list[Any] = []
     for place, wanted in zip(places, needs):
-        value, edge = row[place], None
+        value, edge = row[place], None  # type: Any, Any
         if value is not None and F.raw:
             array = np.asarray(value)
             row[place] = value = RAW.wrap(array)
             if wanted:
                 edge = value._edge = (_Door(array), 0)
-        elif value is not None:
-            if wanted and requires_grad(value):
-                edge = edge_of(value)
-            else:
-                row[place] = value.detach()
+        elif value is not None and requires_grad(value):  # those that are not wanted too: what is wanted depends on them
+            edge = edge_of(value)
+        elif value is not None and wanted:  # a missing one
+            edge = value._edge = (_Door(value._data), 0)
         edges.append(edge)
     before = modes()
     if before is not RECORD:
@@ -116,7 +119,7 @@ def _replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any,
 def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
     """The function of the composite ``op`` that leaves one node; ``parts`` is the one that leaves nodes for its steps.
 
-    Complex numbers have the steps; so have mapped tensors and forward mode, if there are no rules that tell both what to do.
+    Complex numbers have the steps; so have mapped tensors, if there are no rules that tell what to do with each element.
     """
     one: Operator | None = None
     quick: Any = None
@@ -135,9 +138,9 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
             answer = quick(*args)
         if answer is NotImplemented:
             m = modes()
-            if m.dispatch or m.observers or (m.levels and not alike) or not all(_plain(args[i], alike) for i in whole):
+            if m.dispatch or m.observers or not all(_plain(args[i], alike) for i in whole):
                 return parts(*args)
-            answer = general(one, args) if alike else compute(one, args, None, m)
+            answer = general(one, args)
         if naming is not None and answer._edge is not None:
             rename(answer._edge[0], naming(answer, *args))
         return answer if needs is None else tuple(y if n else None for y, n in zip(answer, args[needs]))

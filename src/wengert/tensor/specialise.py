@@ -55,6 +55,8 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
                 makers |= {"NodeCopied": copied, "NodeElsewhere": elsewhere}
                 if scope["quick"] is not None:
                     scope["quick"].moved = (copied, elsewhere)
+            if scope["quick"] is not None:
+                call.SHORTCUTS[op.name] = scope["quick"]
             scope.update(makers)
             _node_makers.append((scope, makers))
             if anomaly.current is not None:
@@ -474,7 +476,8 @@ def recorded_source(op: Operator) -> str:
     for n in op.saved:
         edge = f"e_{n}" if n in op.wrt else "(self, 0)" if n in op.outputs and n not in op.nondifferentiable else "None"
         users = [f"w_{op.wrt[i]}" for i in op.users[n]]
-        add(f"    if {n} is not None and ({' or '.join(users)}):")
+        add(f"    if not ({' or '.join(users)}): {n} = None")
+        add(f"    elif {n} is not None:")
         add(f"        t_ = rebuilt({n}, c_{n}, {edge})")
         add(f"        {n} = rarely(self, {n!r}, {n}, c_{n}) if t_ is None else t_")
     if op.joint is not None:

@@ -192,9 +192,9 @@ class Level:
         tensors = _wrt(op, args)
         tangents = [self.tangent(x) for x in tensors]
         if all(t is None for t in tangents):
-            return call.compute(op, args, None, modes())
+            return _computed(op, args, modes())
         if op.view or op.linear:
-            answer = call.compute(op, args, None, modes())
+            answer = _computed(op, args, modes())
             node = _node_of(op, answer) if op.saved else None
             if node is not None:
                 self._remember(node, op, args, answer)
@@ -316,10 +316,10 @@ class Level:
         m = modes()
         recording = m.grad and any(x is not None and requires_grad(x) for x in tensors)
         if recording and all(t is None or requires_grad(x) for x, t in zip(tensors, tangents)):
-            answer = call.compute(op, args, None, m)
+            answer = _computed(op, args, m)
             return answer, _node_of(op, answer)
         if recording:
-            answer = call.compute(op, args, None, m)
+            answer = _computed(op, args, m)
         stand_ins = {
             id(x): _stand_in(x, t is not None)
             for x, t in zip(tensors, tangents)
@@ -330,7 +330,7 @@ class Level:
         )
         set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
         try:
-            second = call.compute(op, shadows, None, modes())
+            second = _computed(op, shadows, modes())
         finally:
             set_modes(m)
         node = _node_of(op, second)
@@ -462,8 +462,7 @@ def _zeros(t: Any) -> Any:
 def _outside(level: Level, f: Any, *args: Any) -> Any:
     """``f(*args)`` where only the levels outside ``level`` are seen."""
     m = modes()
-    seen = m.levels[: m.levels.index(level)] if level in m.levels else m.levels
-    set_modes(m.with_(levels=seen))
+    set_modes(m.outside(level) if level in m.levels else m)
     try:
         return f(*args)
     finally:
@@ -570,6 +569,16 @@ def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
 def _real(t: Any, x: Any) -> Any:
     """The part of a tangent that moves ``x``: the real one of what is real."""
     return RECORDED.real(t) if t is not None and t._data.dtype.kind == "c" and x._data.dtype.kind != "c" else t
+
+
+def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
+    """The operator on ``args`` in the state ``m``, which is in force: by its short cut, if it has one and they are for that."""
+    if not m.levels:
+        quick = call.SHORTCUTS.get(op.name)
+        answer = NotImplemented if quick is None else quick(*args)
+        if answer is not NotImplemented:
+            return answer
+    return call.compute(op, args, None, m)
 
 
 def _node_of(op: Operator, answer: Any) -> Any:
