@@ -146,6 +146,9 @@ def set_default_tensor_type(t: Any) -> None:
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that both types convert to, by PyTorch's rules."""
+    for at, (name, kind) in enumerate((("type1", type1), ("type2", type2)), 1):
+        if not isinstance(kind, dtype):
+            raise TypeError(f"promote_types(): argument '{name}' (position {at}) must be torch.dtype, not {type(kind).__name__}")
     return _dtypes.of(_dtypes.promote(type1.np, type2.np))
 
 
@@ -156,6 +159,9 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
     >>> torch.result_type(torch.tensor([1, 2]), 1.0)
     torch.float32
     """
+    if not all(isinstance(x, Tensor) or _dtypes.of_python(x) is not None for x in (tensor1, tensor2)):
+        kinds = f"({type(tensor1).__name__}, {type(tensor2).__name__})"
+        raise TypeError(f"result_type() received an invalid combination of arguments - got {kinds}, but each must be a Tensor or a Number")
     found = _dtypes.result([x._data if isinstance(x, Tensor) else x for x in (tensor1, tensor2)])
     assert found is not None
     return _dtypes.of(found)

@@ -126,7 +126,37 @@ REDUCED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*STORAGES, *OLD_CONSTRUCTORS, *NUMPY, *CREATION, *PLACES, *REDUCED])
+MIXED = [
+    "nn.Linear(2, 3)(torch.ones(1, 2).double())", "nn.Linear(2, 3)(torch.ones(2).long())", "nn.Linear(2, 3, bias=False)(torch.ones(1, 2).long())",
+    "torch.addmm(torch.ones(2, 2), torch.ones(2, 2).double(), torch.ones(2, 2))",
+    "torch.addmm(torch.ones(2, 2).double(), torch.ones(2, 2), torch.ones(2, 2))",
+    "torch.baddbmm(torch.ones(1, 2, 2), torch.ones(1, 2, 2).double(), torch.ones(1, 2, 2))",
+    "torch.baddbmm(torch.ones(1, 2, 2), torch.ones(1, 2, 2), torch.ones(1, 2, 2).double())",
+    "torch.addbmm(torch.ones(2, 2), torch.ones(1, 2, 2), torch.ones(1, 2, 2).double())",
+    "torch.bmm(torch.ones(1, 2, 2).double(), torch.ones(1, 2, 2))", "torch.mv(torch.ones(2, 2).double(), torch.ones(2))",
+    "torch.ones(2).double() @ torch.ones(2)", "torch.ones(2).double() @ torch.ones(2, 2)", "torch.ones(1, 2, 2).double() @ torch.ones(1, 2, 2)",
+    "torch.ones(1, 2, 2).double() @ torch.ones(2)", "torch.dot(T([1.0]), T([1]))", "torch.mm(torch.ones(1, 1).cfloat(), torch.ones(1, 1))",
+    "F.bilinear(torch.ones(1, 2).double(), torch.ones(1, 2), torch.ones(2, 2, 2))", "F.layer_norm(torch.ones(1, 2).double(), (2,), torch.ones(2))",
+    "nn.LSTM(2, 3)(torch.ones(1, 1, 2).double())", "F.ctc_loss(torch.ones(3, 1, 2).long(), T([[1]]), T([3]), T([1]))",
+    "F.cross_entropy(torch.ones(2, 2), torch.ones(2, 2), ignore_index=1)", "~T([1.0])", "torch.promote_types(1, 2)",
+    "F.embedding_bag(T([1]), torch.ones(2, 2), T([0.0]))", "F.embedding_bag(T([1]), torch.ones(2, 2), T([0, 3]))",
+    "F.embedding_bag(T([1]), torch.ones(2, 2), T([0]), scale_grad_by_freq=True, mode='max')", "F.dropout1d(torch.ones(3))",
+    "F.unfold(torch.ones(1, 2, 3, 3), 2, stride=0)", "F.unfold(torch.ones(1, 2, 3, 3), 2, padding=-1)",
+]  # fmt: skip
+
+MASKS = [
+    f"nn.MultiheadAttention(4, 2)({q}, {k}, {v}{more})" for q, k, v, more in (
+        ("torch.ones(3, 4)", "torch.ones(3, 1, 4)", "torch.ones(3, 1, 4)", ""),
+        ("torch.ones(3, 1, 4)", "torch.ones(3, 4)", "torch.ones(3, 1, 4)", ""),
+        *(("torch.ones(3, 4)",) * 3 + (f", attn_mask=torch.zeros({n})",) for n in ("3", "1, 3, 3, 3", "3, 3, 3")),
+        ("torch.ones(3, 4)",) * 3 + (", key_padding_mask=torch.zeros(1, 3).bool()",),
+        *(("torch.ones(3, 1, 4)",) * 3 + (f", key_padding_mask=torch.zeros({n})",) for n in ("3", "3, 1", "1, 2", "1, 3, dtype=torch.long")),
+        ("torch.ones(3, 1, 4)",) * 3 + (", is_causal=True",),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [*MIXED, *MASKS, *STORAGES, *OLD_CONSTRUCTORS, *NUMPY, *CREATION, *PLACES, *REDUCED])
 def test_same(text: str) -> None:
     assert outcome(text, wengert) == outcome(text, torch)
 

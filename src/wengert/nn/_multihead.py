@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import dtypes as dt
 from ..arrays.ghost import shown
 from ..graph.node import next_sequence
 from ..tensor import PLACES, Tensor, call
@@ -31,6 +32,25 @@ def _float_mask(mask: Any, like: Any) -> Any:
     return Tensor._wrap(a)
 
 
+def _check_dimensions(query: Any, key: Any, value: Any, padding: Any, mask: Any, num_heads: int) -> None:
+    """Refuse keys, values and masks that have not the dimensions which belong to those of the query."""
+    n = query.dim()
+    what = "batched (3-D)" if n == 3 else "unbatched (2-D)"
+    _need(
+        key.dim() == n and value.dim() == n,
+        f"For {what} `query`, expected `key` and `value` to be {n}-D but found {key.dim()}-D and {value.dim()}-D tensors respectively",
+    )
+    if padding is not None:
+        found = f"but found {padding.dim()}-D tensor instead"
+        _need(padding.dim() == n - 1, f"For {what} `query`, expected `key_padding_mask` to be `None` or {n - 1}-D {found}")
+        _need(padding.is_floating_point() or padding.dtype is dt.bool_, "only bool and floating types of key_padding_mask are supported")
+    if mask is not None:
+        _need(mask.dim() in (2, 3), f"For {what} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {mask.dim()}-D tensor instead")
+        if n == 2 and mask.dim() == 3:
+            shape = (num_heads, query.shape[0], key.shape[0])
+            _need(tuple(mask.shape) == shape, f"Expected `attn_mask` shape to be {shape} but got {mask.shape}")
+
+
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
@@ -46,6 +66,7 @@ def multi_head_attention_forward(
     F = PLACES["functional"]
     batched = query.dim() == 3
     _need(query.dim() in (2, 3), f"query should be unbatched 2D or batched 3D tensor but received {query.dim()}-D query tensor")
+    _check_dimensions(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = (t.unsqueeze(1) for t in (query, key, value))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
@@ -55,7 +76,10 @@ def multi_head_attention_forward(
     head = width // num_heads
     _need(head * num_heads == width, f"embed_dim {width} not divisible by num_heads {num_heads}")
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method `generate_square_subsequent_mask` to create "
+            "this mask."
+        )
     if use_separate_proj_weight:
         weights: Any = (q_proj_weight, k_proj_weight, v_proj_weight)
         _need(all(w is not None for w in weights), "use_separate_proj_weight is True but q_proj_weight is None")
@@ -93,7 +117,8 @@ def multi_head_attention_forward(
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
     source = k.shape[1]
     if padding is not None:
-        _need(tuple(padding.shape) == (batch, source), f"expecting key_padding_mask shape of {(batch, source)}, but got {padding.shape}")
+        for at, (have, wanted) in enumerate(zip(padding.shape, (batch, source))):
+            _need(have == wanted, f"Expected key_padded_mask.shape[{at}] to be {wanted}, but got {have}")
         spread = padding.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
         mask = spread if mask is None else mask + spread
     p = dropout_p if training else 0.0
@@ -158,8 +183,8 @@ def embedding_bag(
         weight, input = input, weight
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must have the same shape as "
-            f"the input ({tuple(input.shape)})"
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape as "
+            f"the input ({input.shape})"
         )
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
@@ -178,12 +203,22 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
+        if offsets._data.dtype.name not in ("int64", "int32"):
+            raise RuntimeError(
+                "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                f"{offsets.type()} instead (while checking arguments for embedding_bag)"
+            )
+        if offsets.numel() and int(offsets._data[-1]) > input.shape[0]:
+            last = int(offsets._data[-1])
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {last}")
         starts = offsets._data[:-1] if include_last_offset else offsets._data
         count = len(starts)
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
@@ -252,6 +287,8 @@ def ctc_loss(
     Shapes: ``log_probs (T, N, C)`` or ``(T, C)``; ``targets (N, S)`` or all targets in one row.
     """
     single = log_probs.dim() == 2
+    if not log_probs.is_floating_point():
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{dt.scalar_name(log_probs._data.dtype)}'")
     if single:
         log_probs = log_probs.unsqueeze(1)
     since = next_sequence()

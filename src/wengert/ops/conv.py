@@ -261,6 +261,11 @@ def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
     how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     x = input if input.ndim == 4 else F.unsqueeze(input, 0)
     kernel, dilate, pad, step = how
+    for name, pair, short in (("kernel size", kernel, "kernel"), ("dilation", dilate, "dilation"), ("stride", step, "stride")):
+        if min(pair) <= 0:
+            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: {pair[1]}")
+    if min(pad) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
     blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(x.shape[2:], kernel, dilate, pad, step))
     if min(blocks) < 1:
         raise RuntimeError(

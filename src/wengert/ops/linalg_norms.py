@@ -331,6 +331,9 @@ def bilinear(F, input1, input2, weight, bias=None):
     """
     if input1.ndim != input2.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
+    kinds = [F.dtype_of(x) for x in (input1, input2, weight)]
+    if len(set(kinds)) > 1:
+        raise RuntimeError("All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}".format(*map(dt.c_name, kinds)))
     for i, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
         if a != b:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")

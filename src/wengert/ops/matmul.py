@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.dtypes import scalar_name
+from ..arrays.dtypes import c_name, scalar_name
 from .operator import family
 from .views import expand
 
@@ -51,13 +51,33 @@ def _stacked(a: Any, b: Any) -> Any:
     return np.matmul(a, b)
 
 
-def same_type(a: Any, b: Any) -> None:
+# What PyTorch says of operands of different types: {a}, {b} are Float, Double ..., {ca}, {cb} float, double ...
+_MIXED = {
+    "mm": "expected m1 and m2 to have the same dtype, but got: {ca} != {cb}",
+    "addmm": "mat1 and mat2 must have the same dtype, but got {a} and {b}",
+    "bmm": "expected scalar type {a} but found {b}",
+    "mv": "addmv input tensors must have the same dtype, but got {b}, {a}, and {b}",
+    "dot": "dot : expected both vectors to have same dtype, but found {a} and {b}",
+}
+
+
+def same_type(a: Any, b: Any, name: str = "mm") -> None:
     if a.dtype != b.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c(scalar_name(a.dtype))} != {_c(scalar_name(b.dtype))}")
+        raise RuntimeError(_MIXED[name].format(a=scalar_name(a.dtype), b=scalar_name(b.dtype), ca=_c(a.dtype), cb=_c(b.dtype)))
 
 
-def _c(name: str) -> str:
-    return {"Float": "float", "Double": "double", "Long": "long", "Int": "int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}.get(name, name)
+def _same_types_of(a: Any, b: Any) -> None:
+    """``same_type`` for ``matmul``, which is another product for operands of other dimensions."""
+    if b.ndim == 1:
+        same_type(a, b, "dot" if a.ndim == 1 else "mv")
+    else:
+        same_type(a, b, "bmm" if a.ndim > 2 < b.ndim else "mm")
+
+
+def _c(d: Any) -> str:
+    return {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}.get(
+        d.name, c_name(d)
+    )
 
 
 def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
@@ -128,7 +148,7 @@ def matmul(input: Array, other: Array):
     if input.dtype is not other.dtype:
         if input.ndim > 2 < other.ndim and input.dtype != other.dtype and not (input.size and other.size):
             input = input.astype(other.dtype)  # types are not looked at where nothing is multiplied
-        same_type(input, other)
+        _same_types_of(input, other)
     try:
         if input.ndim > 2 and other.ndim == 2 and input.flags.c_contiguous:
             rows = input.reshape(_size(input, range(input.ndim - 1)), input.shape[-1])
@@ -198,7 +218,7 @@ def bmm(input: Array, mat2: Array):
     if input.dtype != mat2.dtype:
         if not input.size or not mat2.size:  # types are not looked at where nothing is multiplied
             return np.zeros((*input.shape[:2], mat2.shape[2]), mat2.dtype)
-        same_type(input, mat2)
+        same_type(input, mat2, "bmm")
     return product(input, mat2)
 
 
@@ -206,8 +226,8 @@ def bmm(input: Array, mat2: Array):
 def mv(input: Array, vec: Array):
     """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
     if input.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
-    same_type(input, vec)
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
+    same_type(input, vec, "mv")
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})")
     return product(input, vec)
@@ -218,15 +238,14 @@ def dot(input: Array, tensor: Array):
     """Inner product of two vectors of one length (no conjugation)."""
     if input.ndim != 1 or tensor.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
-    if input.dtype != tensor.dtype:
-        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {_t(input)} and {_t(tensor)}")
+    same_type(input, tensor, "dot")
     if input.shape != tensor.shape:
         raise mismatch(input, tensor)
     return product(input, tensor)
 
 
 def _t(a: Any) -> str:
-    return _c(scalar_name(a.dtype))
+    return scalar_name(a.dtype)
 
 
 @composite(node="VdotBackward0", whole=("input", "other"))
@@ -329,7 +348,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta=1, alpha=1):
         raise RuntimeError(
             f"mat1 must be a matrix, got {mat1.ndim}-D tensor" if mat1.ndim != 2 else f"mat2 must be a matrix, got {mat2.ndim}-D tensor"
         )
-    same_type(mat1, mat2)
+    same_type(mat1, mat2, "addmm")
     if mat1.shape[1] != mat2.shape[0]:
         raise mismatch(mat1, mat2)
     return _fused(input, mat1, mat2, beta, alpha)
@@ -348,11 +367,10 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     if input.shape != shape:
         input = expand.forward(input, shape)
     _stacked_alike(batch1, batch2)
-    if batch1.dtype != batch2.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(batch1.dtype)} but found {scalar_name(batch2.dtype)}")
     if input.dtype != batch1.dtype:
-        kinds = (_t(x) for x in (input, batch1, batch2))
+        kinds = (_c(x.dtype) for x in (input, batch1, batch2))
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds))
+    same_type(batch1, batch2, "bmm")
     if batch1.dtype.kind == "b" and batch1.size and batch2.size:
         from .refusals import unsupported
 
@@ -370,7 +388,8 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
     """``beta * input + alpha * sum_b(batch1[b] @ batch2[b])``."""
     if batch1.ndim != 3 or batch2.ndim != 3:
         raise RuntimeError("batch1 must be a 3D tensor" if batch1.ndim != 3 else "batch2 must be a 3D tensor")
-    same_type(batch1, batch2)
+    if batch1.dtype != batch2.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {_t(batch1)} and {_t(batch2)}")
     if batch1.shape[0] != batch2.shape[0]:
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}")
     if batch1.shape[2] != batch2.shape[1]:
@@ -514,7 +533,7 @@ def linear(input: Array, weight: Array, bias: Array | None = None):
     else:
         x = input.reshape(_size(input, range(input.ndim - 1)), input.shape[-1]) if input.ndim > 2 else input
     if input.dtype is not weight.dtype:
-        same_type(input, weight)
+        same_type(input, weight, "mm" if bias is None else "addmm")
     try:
         y = product(x, weight.T)
     except ValueError as e:

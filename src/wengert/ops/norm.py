@@ -86,9 +86,9 @@ def check_types(F: Any, input: Any, kernel: str, *parameters: Any) -> None:
         raise unsupported(kernel, d)
     for p in parameters:
         if p is not None and F.dtype_of(p) != d and not (d.itemsize == 2 and F.dtype_of(p) == np.float32):
-            from ..arrays.dtypes import scalar_name
 
-            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {'Float' if d.itemsize == 2 else scalar_name(d)}")
+            what = "expect parameter to have scalar type of Float" if d.itemsize == 2 else "all inputs must share same datatype."
+            raise RuntimeError(f"mixed dtype (CPU): {what}")
 
 
 def _check_shape(name: str, input: Any, shape: Any, weight: Any, bias: Any = None) -> None:

@@ -240,6 +240,8 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if input._data.shape == target._data.shape and target._data.dtype.kind in "fV":
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
         return function("cross_entropy_soft")(input, target, weight, reduction, label_smoothing)
     if label_smoothing > 0.0:
         return _smoothed(input, target, weight, ignore_index, reduction, label_smoothing)

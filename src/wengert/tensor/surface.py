@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def assemble() -> None:
             setattr(Tensor, f"__{special}__", special_method(f"__{special}__", name))
     for special, name in _UNARY.items():
         if name in TABLE:
-            setattr(Tensor, f"__{special}__", method(name) if special != "invert" else own_method(name, "__invert__"))
+            setattr(Tensor, f"__{special}__", method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
     cls.__pos__ = lambda self: self
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
@@ -108,6 +109,18 @@ def _settle() -> None:
                     settled.add(id(f))
                     f.__module__ = package if place == "torch" else f"{package}._C._{place}"
                     f.__qualname__ = name if place == "torch" else f"{place}_{name}"
+
+
+def _inverted(inverted: Any) -> Any:
+    """``~x``, which has words of its own for what has no bits."""
+
+    @functools.wraps(inverted)
+    def invert(self: Any) -> Any:
+        if self._data.dtype.kind in "fcVW":
+            raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        return inverted(self)
+
+    return invert
 
 
 def special_method(special: str, name: str, **how: bool) -> Any:
