@@ -144,6 +144,12 @@ MIXED = [
     "F.unfold(torch.ones(1, 2, 3, 3), 2, stride=0)", "F.unfold(torch.ones(1, 2, 3, 3), 2, padding=-1)",
 ]  # fmt: skip
 
+TYPES = [
+    "torch.device('cuda', -5)", "torch.device('cpu', 'a')", "torch.device(1.5)", "torch.device('')", "torch.device('cuda:01')", "torch.device(-1)",
+    "torch.device('cuda:1', 1)", "torch.device('foo')", "torch.device('cuda:1').index", "torch.finfo('a')", "torch.iinfo(5)",
+    "torch.iinfo(torch.bool)", "torch.result_type('a', 1)",
+]  # fmt: skip
+
 MASKS = [
     f"nn.MultiheadAttention(4, 2)({q}, {k}, {v}{more})" for q, k, v, more in (
         ("torch.ones(3, 4)", "torch.ones(3, 1, 4)", "torch.ones(3, 1, 4)", ""),
@@ -156,7 +162,7 @@ MASKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", [*MIXED, *MASKS, *STORAGES, *OLD_CONSTRUCTORS, *NUMPY, *CREATION, *PLACES, *REDUCED])
+@pytest.mark.parametrize("text", [*MIXED, *TYPES, *MASKS, *STORAGES, *OLD_CONSTRUCTORS, *NUMPY, *CREATION, *PLACES, *REDUCED])
 def test_same(text: str) -> None:
     assert outcome(text, wengert) == outcome(text, torch)
 

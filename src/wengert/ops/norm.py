@@ -86,8 +86,8 @@ def check_types(F: Any, input: Any, kernel: str, *parameters: Any) -> None:
         raise unsupported(kernel, d)
     for p in parameters:
         if p is not None and F.dtype_of(p) != d and not (d.itemsize == 2 and F.dtype_of(p) == np.float32):
-
-            what = "expect parameter to have scalar type of Float" if d.itemsize == 2 else "all inputs must share same datatype."
+            single = F.dtype_of(p) == np.float32
+            what = "all inputs must share same datatype." if single else "expect parameter to have scalar type of Float"
             raise RuntimeError(f"mixed dtype (CPU): {what}")
 
 

@@ -478,6 +478,10 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
             from . import compressed
 
             return (compressed.ones_like if name == "ones" else compressed.zeros_like)(input)
+        if input.is_sparse and layout in (None, input.layout) and name in ("zeros", "empty"):
+            from .sparse import nothing_like
+
+            return nothing_like(input, np_dtype(dtype, input._data.dtype), requires_grad)
         if input.layout is not strided or (layout is not None and layout is not strided):
             raise _only_strided(name + "_like")
         a = input._data

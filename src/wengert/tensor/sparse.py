@@ -18,6 +18,7 @@ from ..graph.modes import modes
 from ..ops import sparse as declared
 from .call import convert, dispatching, positional
 from .creation import as_tensor
+from .errors import broadcast_message
 from .functions import FUNCTIONS, function, inplace_function
 from .meta import INFERENCE_VERSION, new_version, requires_grad
 from .record import record
@@ -282,7 +283,7 @@ def entries(s: Any) -> Tensor:
 
 def made(values: Tensor, indices: np.ndarray, size: Sequence[int], coalesced: bool = False) -> Any:
     """The sparse tensor with these values at these places."""
-    return sparse_made(values, wrap(indices), tuple(size), coalesced)
+    return sparse_made(values, wrap(indices), tuple(size), coalesced or indices.shape[1] < 2)
 
 
 def like(s: Any, values: Tensor) -> Any:
@@ -342,6 +343,12 @@ def empty(size: Any, dtype: Any, requires_grad: bool) -> Any:
     return SparseTensor._wrap(a)._require(requires_grad)
 
 
+def nothing_like(s: Any, d: np.dtype, wants: bool = False) -> Any:
+    """A sparse tensor of the sizes of ``s`` in which nothing is stored."""
+    a = s._data
+    return SparseTensor._wrap(Coo(a.indices[:, :0], a.values[:0].astype(d), a.shape, True))._require(wants)
+
+
 def found(x: Tensor, sparse_dim: int | None) -> Any:
     """``Tensor.to_sparse`` of a dense tensor."""
     n = x._data.ndim
@@ -398,6 +405,9 @@ def _mul(a: Any, b: Any) -> Any:
     if not isinstance(b, Tensor) or (b.ndim == 0 and not _is_sparse(b)):
         return like(a, entries(a) * b)
     if not _is_sparse(b):
+        message = broadcast_message([b._data.shape, a._data.shape])
+        if message is not None:
+            raise RuntimeError(message)
         if np.broadcast_shapes(a._data.shape, b._data.shape) != a._data.shape:
             raise RuntimeError(f"mul(sparse, dense): the dense tensor must broadcast to {list(a.shape)}, but has size {list(b.shape)}")
         return like(a, entries(a) * sparse_taken(b.expand(a.shape), wrap(a._data.indices)))
@@ -454,9 +464,9 @@ def _permute(s: Any, dims: Sequence[int]) -> Any:
     n, depth = s.ndim, s.sparse_dim()
     order = [d % n for d in dims]
     if sorted(order) != list(range(n)):
-        raise RuntimeError("permute(dims): duplicate or missing dims are not allowed.")
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
     if any((d < depth) != (i < depth) for i, d in enumerate(order)):
-        raise RuntimeError("transpose: sparse and dense dimensions cannot change places")
+        raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.")
     values = entries(s)
     if order[depth:] != list(range(depth, n)):
         values = values.permute(0, *[d - depth + 1 for d in order[depth:]])
@@ -464,6 +474,9 @@ def _permute(s: Any, dims: Sequence[int]) -> Any:
 
 
 def _transpose(s: Any, a: int, b: int) -> Any:
+    for d in (a, b):
+        if not -s.ndim <= d < s.ndim:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-s.ndim}, {s.ndim - 1}], but got {d})")
     order = list(range(s.ndim))
     order[a], order[b] = order[b], order[a]
     return _permute(s, order)
@@ -600,7 +613,8 @@ def _pow(s: Any, exponent: Any) -> Any:
 _LINEAR = ("neg", "cast", "conj")
 _KEEPS_ZERO = (
     "abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign", "sgn", "floor", "ceil",
-    "round", "trunc", "relu", "erf", "isnan", "isinf", "square",
+    "round", "trunc", "relu", "erf", "isnan", "isinf", "square", "nan_to_num", "signbit", "isneginf", "isposinf", "deg2rad", "rad2deg", "frac",
+    "erfinv",
 )  # fmt: skip
 
 OPERATORS: dict[str, Callable[..., Any]] = {
@@ -611,4 +625,6 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
 OPERATORS |= {name: _on_values(name) for name in _KEEPS_ZERO}
-OPERATORS["neg_"] = _in_place(OPERATORS["neg"])
+OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", *_KEEPS_ZERO) if not name.startswith("is")}
+
+from . import sparse_arrange  # noqa: E402, F401  adds to the table

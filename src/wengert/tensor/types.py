@@ -57,6 +57,11 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
+def type_of(value: Any) -> str:
+    """The name of the class of ``value``."""
+    return type(value).__name__
+
+
 _KINDS = frozenset((
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu",
     "mtia", "privateuseone",
@@ -87,9 +92,17 @@ class device:
         if isinstance(type, cls):
             return type
         self = object.__new__(cls)
+        if index is not None and not isinstance(index, int):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type_of(index)}")
         if isinstance(type, int):
             type, index = "cuda", type
-        kind, _, number = str(type).partition(":")
+        elif not isinstance(type, str):
+            raise TypeError(f"device() received an invalid combination of arguments - got ({type_of(type)})")
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
+        if not type:
+            raise RuntimeError("Device string must not be empty")
+        kind, _, number = type.partition(":")
         if kind not in _KINDS:
             raise RuntimeError(
                 "Expected one of cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, "
@@ -97,7 +110,7 @@ class device:
             )
         if number and index is not None:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
-        if number and not number.isdigit():
+        if number and (not number.isdigit() or number != str(int(number))):
             raise RuntimeError(f"Invalid device string: '{type}'")
         self.type, self.index = kind, int(number) if number else index
         return self
@@ -205,6 +218,8 @@ class finfo:
 
     def __init__(self, type: Any = None) -> None:
         d = _limits_dtype(type)
+        if not isinstance(d, dt.dtype):
+            raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(d)}")
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
 
@@ -232,6 +247,10 @@ class iinfo:
     """Limits of an integer type: ``max``, ``min``, ``bits``."""
 
     def __init__(self, type: Any) -> None:
+        if not isinstance(type, dt.dtype):
+            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type_of(type)}")
+        if type is dt.bool_:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.is_floating_point or type.is_complex:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(np.uint8 if type is dt.bool_ else type.np)
