@@ -19,6 +19,7 @@ THEIRS = "torch"
 
 # A module that is asked for by a name on the left, or below it, is the module on the right, which has the same public names.
 HOMES = {
+    "_C._functorch": "func.wrapping",
     "_functorch.apis": "func.functorch",
     "_functorch.batch_norm_replacement": "func.functorch",
     "_functorch.eager_transforms": "func.functorch",

@@ -85,3 +85,31 @@ def test_masks_of_each_example_are_refused(some):
         some.vmap(lambda x, m, v: x.index_put((m,), v))(some.ones(2, 3), masks, some.ones(2, 2))
     with pytest.raises(RuntimeError, match="vmap: Attempted to vmap over `mask` in torch.masked_select"):
         some.vmap(some.masked_select)(some.ones(2, 3), masks)
+
+
+def test_strides_begin_where_each_example_does(some):
+    x = some.arange(6.0).view(2, 3)
+    assert some.vmap(lambda x: x.as_strided((2, 2), (1, 1)))(x).tolist() == [[[0, 1], [1, 2]], [[3, 4], [4, 5]]]
+    assert some.vmap(lambda x: x.as_strided((2,), (1,)))(some.arange(8.0)[2:].view(2, 3)).tolist() == [[2, 3], [5, 6]]
+    with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+        some.vmap(lambda x: x.as_strided((2, 2), (1, 3)))(x)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_samples_of_categories(some, randomness):
+    logits = some.zeros(3, 4)
+    rows = some.vmap(lambda x: some.nn.functional.gumbel_softmax(x, hard=True), randomness=randomness)(logits)
+    assert rows.sum(1).tolist() == [1, 1, 1] and sorted(rows.unique().tolist()) == [0, 1]
+    soft = some.vmap(some.nn.functional.gumbel_softmax, randomness=randomness)(logits)
+    assert soft[0].equal(soft[1]) == (randomness == "same")
+
+
+def test_places_of_results_go_by_the_structure_of_the_results(some):
+    with pytest.raises(ValueError, match="out_dims is not compatible with the structure of `outputs`"):
+        some.vmap(lambda x: [x, x], out_dims=(0, 1))(some.ones(2, 3))
+
+
+def test_parameters_have_names(some):
+    with pytest.raises(KeyError, match="tensor name can"):
+        some.func.functional_call(some.nn.Linear(2, 1), {"": some.ones(2)}, (some.ones(2),))

@@ -165,8 +165,6 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
 def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
     """For each leaf of the answer the dimension that its batch goes to."""
     dims = trees.spread(out_dims, answer)
-    if dims is None and isinstance(out_dims, tuple) and isinstance(answer, list):
-        dims = trees.spread(list(out_dims), answer)
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(answer, Tensor):
         dims = list(out_dims)
     if dims is None:

@@ -139,21 +139,19 @@ def feature_dropout(input: Any, p: float, train: bool) -> Any:
 
 
 @overload("functional")
-@by_map("example")
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Any:
     """A differentiable sample of a categorical distribution. Jang et al., 2016; Maddison et al., 2016."""
     from .random import exponential_
 
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
-    noise = -exponential_(type(logits)._wrap(np.empty(logits.shape, logits._data.dtype))).log()
+    noise = -exponential_(logits.detach().new_empty(logits.shape)).log()
     soft = function("softmax")((logits + noise) / tau, dim)
     if not hard:
         return soft
     index = function("argmax")(soft, dim, True)
-    one = np.zeros(logits.shape, logits._data.dtype)
-    np.put_along_axis(one, index._data, 1, dim)
-    return type(logits)._wrap(one) - soft.detach() + soft
+    one = logits.detach().new_zeros(logits.shape).scatter_(dim, index, 1.0)
+    return one - soft.detach() + soft
 
 
 @overload("torch", "functional")

@@ -7,6 +7,7 @@ from typing import Any
 from ..arrays.errors import warn_once
 from ..ops.arrange import common_shape
 from ..ops.strided import geometry
+from . import call
 from .functions import by_example, function, inplace_function
 from .overloads import overload
 from .record import told
@@ -210,7 +211,8 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     source = geometry(input._data)
     if storage_offset is not None:
         return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
-    return told(function("as_strided")(input, tuple(size), tuple(stride), source[2], source), storage_offset=None)
+    start = 0 if type(input) is call.Batched_ else source[2]  # in a map: from where each example begins
+    return told(function("as_strided")(input, tuple(size), tuple(stride), start, source), storage_offset=None)
 
 
 @overload("torch")

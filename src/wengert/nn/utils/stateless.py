@@ -52,6 +52,8 @@ def _check_keys(module: Module, given: dict[str, Tensor]) -> None:
 
 def _swap(module: Module, path: str, tensor: Any) -> Any:
     """Put ``tensor`` in the place called ``path``; what was there."""
+    if not path:
+        raise KeyError('tensor name can\'t be empty string ""')
     parent, _, name = path.rpartition(".")
     owner: Any = module.get_submodule(parent)
     if tensor is not _ABSENT and tensor is not None and not isinstance(tensor, Tensor):
