@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import wengert.ops.compressed  # these are loaded at their first use otherwise
 import wengert.ops.masked
+import wengert.ops.nested
 import wengert.ops.pathwise
 import wengert.ops.recurrent
 import wengert.ops.sparse

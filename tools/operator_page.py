@@ -17,6 +17,7 @@ from typing import Any
 
 import wengert.ops.compressed  # these are loaded at their first use otherwise
 import wengert.ops.masked
+import wengert.ops.nested
 import wengert.ops.pathwise
 import wengert.ops.recurrent
 import wengert.ops.sparse  # noqa: F401
@@ -38,7 +39,7 @@ is written: `wengert/ops/operator.py`; what one costs: `python tools/operator_co
 | family | | operators |
 | --- | --- | --- |
 """
-LATER = ("compressed", "masked", "pathwise", "recurrent", "sparse")  # families that are loaded at their first use
+LATER = ("compressed", "masked", "nested", "pathwise", "recurrent", "sparse")  # families that are loaded at their first use
 SPELLED = {"torch": "torch.{}", "Tensor": "Tensor.{}", "functional": "nn.functional.{}"}
 
 

@@ -43,6 +43,7 @@ from .tensor.types import (
     contiguous_format,
     finfo,
     iinfo,
+    jagged,
     layout,
     memory_format,
     preserve_format,
@@ -99,7 +100,7 @@ _SUBMODULES = frozenset((
     "_C", "_VF", "__config__", "_dynamo", "_guards", "_logging", "_subclasses", "_tensor_str",
     "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
-    "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
+    "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
     "serialization", "signal", "sparse", "special", "storage", "testing", "types",
     "utils", "version", "xpu",
 ))  # fmt: skip

@@ -47,7 +47,7 @@ AREAS: dict[str, str] = {
     "fx": "programs are not traced",
     "hub": "nothing is downloaded",
     "monitor": "there are no monitors",
-    "nested": "there are no nested tensors",
+    "nested._internal": "nested tensors are made of two declared operators",
     "multiprocessing.reductions": "tensors travel between processes by value",
     "nn.attention.bias": "attention takes masks as tensors",
     "nn.attention.varlen": "there is no CUDA device",

@@ -8,6 +8,7 @@ from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ..tensor import Tensor
 from ..tensor import backward as _backward
 from ..tensor.overrides import overridable
+from ..tensor.types import strided
 from . import graph
 from ._engine import ImperativeEngine
 from .function import Function
@@ -78,6 +79,10 @@ def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
 
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
     """The shapes of an output and of a gradient for it (of one gradient of a batch)."""
+    if output.is_nested and output.layout is strided:  # whose sizes are a table
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with Nested Tensor.")
+        return output._nested_tensor_size(), grad._nested_tensor_size()
     return output.shape, grad.shape[1:] if is_grads_batched else grad.shape
 
 

@@ -418,9 +418,9 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
             if not edge and not requires_grad(t):
                 seeds.append(None)
                 continue
-            size = 1
-            for n in shape:
-                size *= n
+            size: Any = 1
+            for n in (0,) if hasattr(shape, "ragged") else shape:
+                size = size * n
             if size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if dtype.kind not in "fV":
@@ -436,6 +436,9 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
         if not isinstance(g, Tensor_):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
         if g._data.shape != shape:
+            if hasattr(shape, "ragged") is not hasattr(g._data.shape, "ragged"):
+                nested = ("nested", "not nested") if hasattr(shape, "ragged") else ("not nested", "nested")
+                raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {nested[0]}. While Other is {nested[1]}.")
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{i}] has a shape of {_show(g._data.shape)} and output[{i}] has a shape of {_show(shape)}."
             )
@@ -454,7 +457,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
 
 
 def _show(shape: tuple[int, ...]) -> str:
-    return f"torch.Size([{', '.join(map(str, shape))}])"
+    return str(shape) if hasattr(shape, "ragged") else f"torch.Size([{', '.join(map(str, shape))}])"
 
 
 def _dtype_name(d: Any) -> str:

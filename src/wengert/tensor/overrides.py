@@ -60,7 +60,8 @@ def owners_of(args: Any, primitive: bool = False) -> list[Any]:
     """The arguments that override operators, subclasses before their bases, otherwise in order.
 
     ``primitive``: the question is about one operator of the table, which kinds of tensor with operators of their own
-    (sparse ones) answer; anything else they leave to the operators that it is made of.
+    (sparse ones) answer; anything else they leave to the operators that it is made of (nested ones are asked first:
+    their ``_own_operators`` says ``"and functions"``).
     """
     owners: list[Any] = []
     kinds: list[type] = []
@@ -71,7 +72,8 @@ def owners_of(args: Any, primitive: bool = False) -> list[Any]:
                 continue
             if kind.__torch_function__ is disabled:
                 continue
-            if not primitive if hasattr(kind, "_own_operators") else isinstance(x, Tensor) and modes().bare:
+            own = getattr(kind, "_own_operators", None)
+            if (own is True and not primitive) if own is not None else isinstance(x, Tensor) and modes().bare:
                 continue
             at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
             owners.insert(at, x)

@@ -66,7 +66,7 @@ _VISITED: dict[str, Any] = {
 }  # fmt: skip
 
 # what leads back from a view to a view of the shape of its source; where there is nothing here, the source is taken from memory
-_INVERSES: dict[str, Any] = {
+INVERSES: dict[str, Any] = {
     "transpose": lambda v, source, a, b: v.transpose(a, b), "t": lambda v, source: v.t(),
     "permute": lambda v, source, dims: v.permute(np.argsort([d % v.dim() for d in dims]).tolist()),
     "unsqueeze": lambda v, source, dim: v.squeeze(dim), "squeeze": lambda v, source, dim: _shaped(v, source),
@@ -91,13 +91,15 @@ def reversed_view(view: View, new: Any) -> Any:
     finally:
         set_modes(m)
     for (op, args), source in zip(reversed(view.steps), reversed(sources)):
-        back = _INVERSES.get(op.name)
+        back = INVERSES.get(op.name)
         new = new.as_strided(source.shape, source.stride(), source.storage_offset()) if back is None else back(new, source, *args)
     return new
 
 
 def same_geometry(a: Any, b: Any) -> bool:
     """Whether two tensors lie in memory alike."""
+    if a.is_nested or b.is_nested:
+        return a.is_nested and b.is_nested and bool(a._data.shape == b._data.shape)
     (one, offset, strides), (other, where, steps) = window(a._data), window(b._data)
     sizes = one.nbytes() // a.element_size(), other.nbytes() // b.element_size()
     return (a.shape, offset, tuple(strides), sizes[0], a.is_conj(), a.is_neg()) == (b.shape, where, tuple(steps), sizes[1], b.is_conj(), b.is_neg())

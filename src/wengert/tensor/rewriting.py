@@ -39,7 +39,7 @@ class CopySlices(Node):
     def raw(self, g: Any) -> Any:
         self._refuse_freed()
         if self.place is None:
-            whole = np.array(g, order="C")
+            whole = g.copy() if hasattr(g, "plan") else np.array(g, order="C")
             part = self.view.replay_raw(whole)  # type: ignore[union-attr]
         else:
             whole, part = self._laid_out(g)

@@ -138,6 +138,8 @@ class RawSpace:
                 from .sparse import SparseTensor
 
                 return SparseTensor._wrap(g)
+            if hasattr(g, "plan"):  # a nested array
+                return g.wrap()
             g = g if type(g) is Lazy or type(g) is Ghost else np.asarray(g)
         return Tensor._wrap(g)
 

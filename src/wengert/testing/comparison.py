@@ -227,6 +227,9 @@ def _sparse(t: Tensor) -> bool:
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) -> None:
+    if actual.is_nested or expected.is_nested:
+        _compare_nested(actual, expected, options)
+        return
     facts: list[tuple[str, Any, Any, bool]] = [("shape", actual.shape, expected.shape, True)]
     facts.append(("device", actual.device, expected.device, options["check_device"]))
     facts.append(("dtype", actual.dtype, expected.dtype, options["check_dtype"]))
@@ -243,6 +246,18 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
         return
     x, y = (t.to_dense() if _sparse(t) else t for t in (actual, expected))
     _close_arrays(_array(x), _array(y), rtol, atol, equal_nan, "Tensor-likes")
+
+
+def _compare_nested(actual: Any, expected: Any, options: dict[str, Any]) -> None:
+    for name in ("is_nested", "layout", "dtype"):
+        here, there = getattr(actual, name), getattr(expected, name)
+        if here != there and (name != "dtype" or options["check_dtype"]):
+            raise Mismatch(f"The values for attribute '{name}' do not match: {here!s} != {there!s}.")
+    if actual._data.shape != expected._data.shape:
+        here, there = (t._nested_tensor_size() if hasattr(t, "_nested_tensor_size") else t.shape for t in (actual, expected))
+        raise Mismatch(f"The values for attribute 'shape' do not match: {here!s} != {there!s}.")
+    for a, b in zip(actual.detach().unbind(), expected.detach().unbind()):
+        _compare_tensors(a, b, options)
 
 
 def _compare_sparse(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:

@@ -1,0 +1,336 @@
+"""What both kinds of nested tensor share: the class, its place among the operators, and one node for each operation.
+
+A nested tensor is a ``Tensor`` around an ``arrays.nested.Nested``. An operator on it is dense operators on the array of its numbers,
+which know their gradients; what they leave on the tape becomes one node of PyTorch's name (``tensor.whole``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..graph.modes import modes
+from ..graph.node import next_sequence
+from ..ops import nested as declared
+from ..ops.operator import TABLE, Composite, Operator
+from ..tensor import Tensor
+from ..tensor.call import attach_view, check_cast, convert, positional
+from ..tensor.functions import FUNCTIONS, function, inplace_function
+from ..tensor.meta import INFERENCE_VERSION, new_version, requires_grad
+from ..tensor.record import record, rename
+from ..tensor.replay import INVERSES
+from ..tensor.rewriting import CopySlices
+from ..tensor.spaces import RAW, RECORDED
+from ..tensor.tensor import wrap
+from ..tensor.whole import enclose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import NoReturn
+
+    from ..arrays.nested import Nested
+
+
+# -- into a nested tensor, and out of it --------------------------------------------------------------------------------
+
+
+def _recorded(op: Operator, names: tuple[str, str]) -> Callable[..., Any]:
+    """The function of one of the two declared operators; ``names``: of its node, of jagged tensors and of those of parts."""
+
+    def call(source: Any, plan: Any = None) -> Any:
+        m = modes()
+        inner = op is declared.nested_values
+        inputs, raw = convert(op, (source, source._data.plan if inner else plan))
+        t = RAW.wrap(op.forward(*positional(op, raw)))
+        attach_view(t, source, op, () if inner else (plan,), m)
+        if m.inference:
+            t._vc = INFERENCE_VERSION
+        elif m.grad and t._data.dtype.kind in "fcVW":
+            node = record(op, inputs, raw, (t,), m)
+            if node is not None:
+                t._edge = (node, 0)
+                if hasattr(raw["plan"], "sizes"):
+                    rename(node, names[1])
+        return t
+
+    FUNCTIONS[op.name] = call
+    return call
+
+
+viewed = _recorded(declared.nested_view, ("", "NestedViewFromBufferBackward0"))
+numbers = _recorded(declared.nested_values, ("", "ValuesBackwardAutogradNestedTensor0"))
+INVERSES[declared.nested_view.name] = lambda v, source, plan: numbers(v)
+INVERSES[declared.nested_values.name] = lambda v, source: viewed(v, source._data.plan)
+
+
+def nest(packed: Tensor, plan: Any) -> Any:
+    """A nested tensor of new numbers: no view of them."""
+    t = viewed(packed, plan)
+    if t._meta is not None:
+        t._meta.view = None
+    return t
+
+
+def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None = None) -> Any:
+    """What ``make()`` gives, with one node for all of it: called as that of the last dense step, unless there is a ``name``."""
+    since = next_sequence()
+    results = make()
+    first = results[0] if isinstance(results, (tuple, list)) and results else results
+    edge = getattr(first, "_edge", None)
+    if edge is None:
+        return results
+    node = edge[0]
+    if isinstance(first, Nest) and getattr(node, "op", None) is declared.nested_view:
+        node = node.edges[0][0]
+    if node.seq < since:
+        enclose(tuple(results) if isinstance(results, (tuple, list)) else results, name or node.name(), arguments, since)
+    return results
+
+
+# -- the class ------------------------------------------------------------------------------------------------------------
+
+
+class Nest(Tensor):
+    """A tensor of parts. ``table``: what its kind does at an operator or a function, by name."""
+
+    _own_operators = "and functions"  # it is asked about both
+    _data: Any
+    is_nested = True
+    table: ClassVar[dict[str, Callable[..., Any]]] = {}
+
+    @classmethod
+    def _around(cls, array: Nested) -> Any:
+        t = object.__new__(cls)
+        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
+        return t
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name, kwargs = _SPECIAL.get(func.__name__, func.__name__), kwargs or {}
+        run = cls.table.get(name)
+        if run is not None:
+            return run(*args, **kwargs)
+        op = TABLE.get(name)
+        if isinstance(op, Operator) and is_pointwise(op):
+            return cls._pointwise(name, function(name), args, kwargs)
+        base = TABLE.get(name[:-1]) if name.endswith("_") else None
+        if isinstance(base, Operator) and (is_pointwise(base) or name in _FILLS):
+            return cls._in_place(base.name, args, kwargs)
+        inner = getattr(func, "__wrapped__", None)  # a function of others, which are asked about in their turn
+        if inner is not None:
+            return inner(*args, **kwargs)
+        if isinstance(op, Composite):
+            return op.define(RECORDED, *args, **kwargs)
+        raise cls._refused(name)
+
+    @classmethod
+    def _refused(cls, name: str) -> Exception:
+        raise NotImplementedError
+
+    @classmethod
+    def _operands(cls, name: str, first: Any, args: Any) -> list[Any]:
+        """The arguments as dense operands to the numbers of ``first``."""
+        raise NotImplementedError
+
+    @classmethod
+    def _pointwise(cls, name: str, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """``run``, which treats every number for itself, on the numbers."""
+        given = [*args, *kwargs.values()]
+        first = next(x for x in given if isinstance(x, Nest))
+
+        def make() -> Any:
+            operands = cls._operands(name, first, given)
+            found = run(*operands[: len(args)], **dict(zip(kwargs, operands[len(args) :])))
+            if isinstance(found, tuple):
+                rows = [nest(x, numbers_plan(first)) for x in found]
+                return type(found)(*rows) if hasattr(found, "_fields") else tuple(rows)
+            return nest(found, numbers_plan(first))
+
+        return as_one([x for x in given if isinstance(x, Tensor)], make)
+
+    @classmethod
+    def _in_place(cls, name: str, args: Any, kwargs: Any) -> Any:
+        """The in-place form, on the numbers."""
+        target = args[0]
+        if not isinstance(target, Nest):
+            raise RuntimeError(f"{name}_(): a tensor that is not nested cannot be written to with a nested one")
+        if modes().grad and target._edge is None and requires_grad(target) and not target._is_view():
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        operands = cls._operands(name + "_", target, [*args[1:], *kwargs.values()])
+        before, since = target.detach(), next_sequence()
+        before._edge = target._edge
+        seen = numbers(target)
+        inplace_function(name)(seen, *operands[: len(args) - 1], **dict(zip(kwargs, operands[len(args) - 1 :])))
+        node = target._edge[0] if target._edge is not None else None
+        if type(node) is CopySlices and node.seq < since:  # of a tensor that is no view, with one node for the whole
+            enclose(target, node.fn.name(), [before, *(x for x in args[1:] if isinstance(x, Tensor))], since)
+        return target
+
+    # -- what a tensor tells of itself ------------------------------------------------------------------------------------
+
+    @property
+    def _packed(self) -> Tensor:
+        """The numbers without history."""
+        t = wrap(self._data.packed)
+        t._vc = self._vc
+        return t
+
+    def values(self) -> Tensor:
+        """The numbers of all parts, one after the other: a view, and gradients come back through it."""
+        return numbers(self)
+
+    def dim(self) -> int:
+        """The number of dimensions, that of the parts included."""
+        return self._data.ndim  # type: ignore[no-any-return]
+
+    ndimension = dim
+    ndim = property(dim)
+
+    def detach(self) -> Any:
+        """The same parts, outside the graph."""
+        t = type(self)._around(self._data)
+        t._vc = self._vc
+        return t
+
+    def _get_data(self) -> Any:
+        return type(self)._around(self._data)
+
+    def _set_data(self, new: Tensor) -> None:
+        if type(new) is not type(self):
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+        self._data = new._data
+
+    data = property(_get_data, _set_data)
+
+    def data_ptr(self) -> int:
+        return self._packed.data_ptr()
+
+    def storage_offset(self) -> int:
+        return self._packed.storage_offset()
+
+    def untyped_storage(self) -> Any:
+        return self._packed.untyped_storage()
+
+    def item(self) -> Any:
+        if self._data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        return self._packed.item()
+
+    def __bool__(self) -> bool:
+        if self._data.size != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self._packed)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.numpy()
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self._edge is not None:
+            return Tensor.__deepcopy__(self, memo)
+        if id(self) not in memo:
+            memo[id(self)] = type(self)._around(self._data.copy())._require(requires_grad(self))
+        return memo[id(self)]
+
+    def is_set_to(self, other: Any) -> bool:
+        raise self._refused("is_set_to")
+
+    def is_same_size(self, other: Any) -> bool:
+        return bool(self._data.shape == other._data.shape)
+
+    def apply_(self, f: Callable[[Any], Any]) -> Any:
+        """Every number replaced by ``f`` of it, in place."""
+        numbers(self).apply_(f)
+        return self
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self == element).values().any())
+
+    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+        """The numbers of another nested tensor of the same parts."""
+        if not isinstance(src, Nest) or src._data.packed.shape != self._data.packed.shape:
+            self._cannot_copy(src)
+        check_cast(src._data.dtype, self._data.dtype)
+        numbers(self).copy_(numbers(src))
+        return self
+
+    def _cannot_copy(self, src: Any) -> NoReturn:
+        if not isinstance(src, Nest):
+            raise RuntimeError("copy_ only supports Nested Tensors that have same size and other is not one.")
+        raise RuntimeError("copy_ only supports tensors that are the same size for Nested implementations")
+
+    def zero_(self) -> Any:
+        return type(self)._in_place("zero", (self,), {})
+
+    def fill_(self, value: Any) -> Any:
+        return type(self)._in_place("fill", (self, value), {})
+
+    # what a number on the left asks for
+    def __rsub__(self, other: Any) -> Any:
+        return function("rsub")(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return function("mul")(function("reciprocal")(self), other)
+
+    __rdiv__ = __rtruediv__
+
+    def __rpow__(self, other: Any) -> Any:
+        return function("pow")(wrap(np.asarray(other, self._data.dtype)), self)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return function("floor_divide")(wrap(np.asarray(other)), self)
+
+    def __rmod__(self, other: Any) -> Any:
+        return function("remainder")(wrap(np.asarray(other)), self)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return function("matmul")(other, self)
+
+
+for _name in ("uniform_", "normal_", "exponential_", "bernoulli_", "log_normal_", "cauchy_", "geometric_", "random_"):
+
+    def _random(self: Any, *args: Any, _name: str = _name, **kwargs: Any) -> Any:
+        getattr(numbers(self), _name)(*args, **kwargs)
+        return self
+
+    _random.__name__ = _name
+    setattr(Nest, _name, _random)
+
+
+def numbers_plan(t: Any) -> Any:
+    """Where the numbers of ``t`` belong."""
+    return t._data.plan
+
+
+_FILLS = frozenset(("zero_", "fill_", "masked_fill_"))
+_ALSO_POINTWISE = frozenset((
+    "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "bitwise_not",
+    "logical_and", "logical_or", "logical_xor", "logical_not", "gcd", "lcm", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "isreal",
+    "masked_fill", "masked_fill_tensor", "cast", "conj", "angle", "real", "imag", "isclose",
+))  # fmt: skip
+
+
+_SPECIAL = {
+    **{f"__{n}__": n for n in ("eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "pow", "matmul")},
+    **{f"__{n}__": f"bitwise_{n}" for n in ("and", "or", "xor")}, **{f"__r{n}__": f"bitwise_{n}" for n in ("and", "or", "xor")},
+    "__truediv__": "div", "__floordiv__": "floor_divide", "__mod__": "remainder", "__invert__": "bitwise_not",
+    "__lshift__": "bitwise_left_shift", "__rshift__": "bitwise_right_shift",
+}  # fmt: skip
+
+
+def is_pointwise(op: Any) -> bool:
+    """Whether an operator treats every number for itself."""
+    return op.pointwise or op.name in _ALSO_POINTWISE
+
+
+def methods(cls: Any) -> None:
+    """What the table has under the name of a method of ``Tensor`` becomes one of the class."""
+    for name, run in cls.table.items():
+        if (hasattr(Tensor, name) or name == "to_padded_tensor") and name not in vars(cls):
+            setattr(cls, name, run)
+
+
+__all__ = ["Nest", "as_one", "methods", "nest", "numbers", "viewed"]

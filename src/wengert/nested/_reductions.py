@@ -1,0 +1,161 @@
+"""Sums and the like of jagged tensors: over all numbers, over inner dimensions, over each part, or over all parts together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import dtypes as dt
+from ..tensor import Tensor
+from ..tensor.functions import function
+from ..tensor.surface import PLACES
+from ..tensor.tensor import wrap
+from ..tensor.types import iinfo
+from ._base import as_one, nest, numbers, numbers_plan
+from ._jagged import dimension, entry, on_numbers, padded, pieces, unpadded
+
+_LEAST = {"amax", "max", "argmax"}
+_MOST = {"amin", "min", "argmin"}
+# what fills parts up to the longest, so that it does not count
+_NEUTRAL: dict[str, Any] = {"sum": 0, "mean": 0, "prod": 1, "all": True, "any": False, "logsumexp": float("-inf"), "var": 0, "std": 0}
+_WHOLE = {"sum": "SumBackwardAutogradNestedTensor0", "mean": "MeanBackwardAutogradNestedTensor0"}
+_PART = {"sum": "SumBackwardAutogradNestedTensor1", "mean": "MeanBackward1"}
+
+
+def _neutral(name: str, kind: Any) -> Any:
+    if name not in _LEAST | _MOST:
+        return _NEUTRAL[name]
+    if kind.kind == "b":
+        return name in _MOST
+    limits = dt.of(kind)
+    sign = -1 if name in _LEAST else 1
+    return sign * float("inf") if kind.kind in "fV" else (iinfo(limits).min if sign < 0 else iinfo(limits).max)
+
+
+def _reduce(name: str) -> Any:
+    def run(input: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+        if isinstance(dim, Tensor) and name in ("max", "min"):
+            return function({"max": "maximum", "min": "minimum"}[name])(input, dim)
+        if isinstance(dim, bool) and not keepdim:  # var(unbiased)
+            kwargs["unbiased"], dim = dim, None
+        kwargs.pop("out", None)
+        axis = kwargs.pop("axis", None)
+        dim = axis if dim is None else dim
+        if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+            more = {"dim": ()} if name in ("amax", "amin") else {}
+            return as_one((input,), lambda: getattr(numbers(input), name)(**more, **kwargs), _WHOLE.get(name))
+        several = isinstance(dim, (tuple, list))
+        dims = sorted({dimension(input, d) for d in (dim if several else (dim,))})
+        return as_one((input,), lambda: _over(input, name, dims, several, keepdim, kwargs), _PART.get(name))
+
+    run.__name__ = name
+    return run
+
+
+def _over(t: Any, name: str, dims: list[int], several: bool, keepdim: bool, more: dict[str, Any]) -> Any:
+    plan, packed = numbers_plan(t), numbers(t)
+    r = plan.ragged
+    rest = [d - 1 for d in dims if d not in (0, r)]
+    if 0 in dims and r not in dims:
+        raise RuntimeError(f"{name}(): reducing along the batch dimension but not the ragged dimension is not supported for nested tensors")
+    if r in dims and 0 not in dims and rest:
+        if name == "mean":
+            raise AssertionError("Cannot reduce on both ragged and non-batch dimensions without also reducing on batch")
+        raise RuntimeError(f"{name}(): reducing along a ragged and non-batch dimension is not supported for nested tensors")
+    if r not in dims:
+        run = getattr(packed, name)
+        found = run(rest if several else rest[0], keepdim=keepdim, **more)
+        after = plan.at(r if keepdim else r - sum(d < r for d in dims))
+        return _each(found, lambda v: nest(v, after))
+    if plan.rows.lengths is not None:
+        raise RuntimeError(f"{name}(): reducing across the ragged dimension is not supported for non-contiguous nested tensors with holes")
+    if 0 in dims:
+        found = getattr(packed, name)(sorted([*rest, r - 1]), keepdim=keepdim, **more)
+        return found.unsqueeze(0) if keepdim else found
+    return _over_parts(t, packed, name, keepdim, more)
+
+
+def _each(found: Any, make: Any) -> Any:
+    if not isinstance(found, tuple):
+        return make(found)
+    rows = [make(v) for v in found]
+    return type(found)(*rows) if hasattr(found, "_fields") else tuple(rows)
+
+
+def _over_parts(t: Any, packed: Tensor, name: str, keepdim: bool, more: dict[str, Any]) -> Any:
+    """Over the ragged dimension: a dense result, a row for each part."""
+    plan = numbers_plan(t)
+    r, counts = plan.ragged, plan.rows.counts
+    if name in ("var", "std"):
+        rows = [getattr(p, name)(r - 1, keepdim=keepdim, **more) for p in pieces(t)]
+        return function("stack")(rows, 0)
+    full = padded(packed, plan, _neutral(name, packed._data.dtype))
+    if name == "mean":
+        total = full.sum(r, keepdim=keepdim, **more)
+        shape = [len(counts)] + [1] * (total.dim() - 1)
+        return total / wrap(counts.astype(total._data.dtype)).view(shape)
+    return getattr(full, name)(r, keepdim=keepdim, **more)
+
+
+for _name in ("sum", "mean", "prod", "all", "any", "amax", "amin", "max", "min", "argmax", "argmin", "logsumexp", "var", "std"):
+    entry(_name, f"{_name}_dim", f"{_name}_all", f"{_name}_of_all")(_reduce(_name))
+
+
+def _softmax(name: str) -> Any:
+    def run(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+        if isinstance(_stacklevel, dt.dtype):
+            dtype = _stacklevel
+        d, plan = dimension(input, 1 if dim is None else dim), numbers_plan(input)
+        softmax = PLACES["functional"][name]
+        if d == 0:
+            raise RuntimeError(f"{name}(): not supported when reducing across the batch dimension for NestedTensor")
+        if d != plan.ragged:
+            return on_numbers(input, lambda v: softmax(v, d - 1, dtype=dtype))
+        if plan.rows.lengths is not None:
+            raise RuntimeError(f"{name}(): not supported where lengths is not None if reducing across the ragged dimension for NestedTensor")
+        if plan.ragged > 1 or name != "softmax":
+            where = " for ragged_idx > 1" if plan.ragged > 1 else ""
+            raise RuntimeError(f"{name}(): not supported when reducing along the ragged dimension{where} for NestedTensor")
+
+        def make() -> Any:
+            return unpadded(softmax(padded(numbers(input), plan, float("-inf")), d, dtype=dtype), plan, numbers(input).shape[0])
+
+        return as_one((input,), make, "SoftmaxBackward0")
+
+    run.__name__ = name
+    return run
+
+
+for _name in ("softmax", "log_softmax"):
+    entry(_name)(_softmax(_name))
+
+
+@entry("layer_norm")
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5, *_: Any) -> Any:
+    """Over inner dimensions, or (without weight and bias) over the ragged one and those behind it, in each part."""
+    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    norm, plan = PLACES["functional"]["layer_norm"], numbers_plan(input)
+    if not any(n == plan.rows.symbol for n in shape):
+        return on_numbers(input, lambda v: norm(v, shape, weight, bias, eps), "NativeLayerNormBackward0", others=(weight, bias))
+    if plan.rows.lengths is not None:
+        raise RuntimeError("layer_norm(): normalizing over ragged dim not supported for nested tensors with lengths")
+
+    def make() -> Any:
+        rows = [norm(p, list(p.shape[-len(shape) :]), weight, bias, eps) for p in pieces(input)]
+        return nest(function("cat")(rows, plan.ragged - 1), plan)
+
+    return as_one((input,), make, "NativeLayerNormBackward0")
+
+
+@entry("rms_norm")
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
+    return on_numbers(input, lambda v: PLACES["functional"]["rms_norm"](v, shape, weight, eps), "MulBackward0", others=(weight,))
+
+
+def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    if dim is None:
+        return as_one((input,), lambda: numbers(input).norm(p, dtype=dtype))
+    raise NotImplementedError("aten.norm.ScalarOpt_dim: along dimensions this is not there for jagged tensors")
+
+
+entry("norm")(_norm)
