@@ -15,7 +15,7 @@ from ..graph.node import next_sequence
 from ..ops import nested as declared
 from ..ops.operator import TABLE, Composite, Operator
 from ..tensor import Tensor
-from ..tensor.call import attach_view, check_cast, convert, positional
+from ..tensor.call import attach_view, convert, positional
 from ..tensor.functions import FUNCTIONS, function, inplace_function
 from ..tensor.meta import INFERENCE_VERSION, new_version, requires_grad
 from ..tensor.record import record, rename
@@ -24,6 +24,7 @@ from ..tensor.rewriting import CopySlices
 from ..tensor.spaces import RAW, RECORDED
 from ..tensor.tensor import wrap
 from ..tensor.whole import enclose
+from ..tensor.writes import check_cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
