@@ -108,6 +108,10 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
+        if query.is_nested or key.is_nested or value.is_nested:
+            from wengert.nested._multihead import attend
+
+            return attend(self, query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights)
         key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask")
         attn_mask = canonical_mask(attn_mask, "attn_mask", query.dtype)
         swap = self.batch_first and query.dim() == 3
