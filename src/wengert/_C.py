@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from contextvars import ContextVar
+from copy import copy
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -28,16 +29,16 @@ from .autograd.forward_ad import _is_fwd_grad_enabled
 from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from .autograd.function import Error, Function, delayed
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
-from .autograd.graph import Node
+from .autograd.graph import Node, saved_tensors_hooks
 from .graph.engine import keeps_graph
 from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, modes
-from .graph.node import InputMetadata
+from .graph.node import InputMetadata, next_sequence
 from .tensor import PLACES, Tensor
 from .tensor.call import DISPATCHING
 from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
 from .tensor.dispatch import aten
 from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
-from .tensor.meta import AccumulateGrad
+from .tensor.meta import AccumulateGrad, layout_enforced
 from .tensor.overrides import DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
 from .tensor.random import Generator
@@ -139,6 +140,68 @@ def _saved_tensors_hooks_is_enabled() -> bool:
     return modes().no_packing is None
 
 
+def _push_saved_tensors_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
+    """From now on, tensors are saved by these hooks."""
+    saved_tensors_hooks(pack_hook, unpack_hook).__enter__()
+
+
+def _pop_saved_tensors_default_hooks() -> None:
+    """Back to the hooks that were in force before the last were pushed."""
+    saved_tensors_hooks.__exit__(None)  # type: ignore[arg-type]
+
+
+def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> Any:
+    """The hooks in force, a pair; None if there are none."""
+    packing = modes().packing
+    return None if packing is None else tuple(packing)
+
+
+def _saved_tensors_hooks_disable(error_message: str, fail_if_non_empty: bool = True) -> None:
+    """From now on, saved-tensor hooks are refused with that message."""
+    if fail_if_non_empty and modes().packing is not None:
+        raise RuntimeError(error_message)
+    change(no_packing=error_message)
+
+
+def _saved_tensors_hooks_enable() -> None:
+    """Saved-tensor hooks are allowed again."""
+    change(no_packing=None)
+
+
+def _saved_tensors_hooks_get_disabled_error_message() -> str | None:
+    """Why saved-tensor hooks are refused; None if they are not."""
+    return modes().no_packing
+
+
+def _get_sequence_nr() -> int:
+    """The sequence number that the next node will have."""
+    return -next(copy(next_sequence.__self__))  # type: ignore[attr-defined]
+
+
+def _get_graph_exec_group() -> Any:
+    """The ``GraphExecGroup`` that backwards belong to here; None outside of any."""
+    from .utils.checkpoint.recompute import group
+
+    return group.get()
+
+
+def _set_graph_exec_group(value: Any) -> None:
+    """Enter a ``GraphExecGroup``, or leave it."""
+    from .utils.checkpoint.recompute import group
+
+    group.set(value)
+
+
+def _is_grad_layout_enforcement_enabled() -> bool:
+    """What ``enforce_grad_layout_policy`` was last told."""
+    return layout_enforced.get()
+
+
+def _set_grad_layout_enforcement_enabled(enabled: bool) -> None:
+    """As ``enforce_grad_layout_policy(enabled)``."""
+    layout_enforced.set(enabled)
+
+
 def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
     """Say how often each of these tensors has been written to."""
     for t, version in zip(tensors, versions):
@@ -149,6 +212,10 @@ def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
 
 _autograd = SimpleNamespace(
     SavedTensor=SavedTensor, _InputMetadata=InputMetadata, _saved_tensors_hooks_is_enabled=_saved_tensors_hooks_is_enabled,
+    _push_saved_tensors_default_hooks=_push_saved_tensors_default_hooks, _pop_saved_tensors_default_hooks=_pop_saved_tensors_default_hooks,
+    _top_saved_tensors_default_hooks=_top_saved_tensors_default_hooks, _saved_tensors_hooks_disable=_saved_tensors_hooks_disable,
+    _saved_tensors_hooks_enable=_saved_tensors_hooks_enable,
+    _saved_tensors_hooks_get_disabled_error_message=_saved_tensors_hooks_get_disabled_error_message, _get_sequence_nr=_get_sequence_nr,
     _unsafe_set_version_counter=_unsafe_set_version_counter, _get_current_graph_task_keep_graph=keeps_graph,
 )  # fmt: skip
 
@@ -209,6 +276,7 @@ __all__ = [
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
     "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",
     "is_grad_enabled", "is_inference_mode_enabled",
+    "_get_graph_exec_group", "_is_grad_layout_enforcement_enabled", "_set_grad_layout_enforcement_enabled", "_set_graph_exec_group",
 ]  # fmt: skip
 
 

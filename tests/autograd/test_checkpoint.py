@@ -753,3 +753,18 @@ def test_the_second_run_detaches_what_it_catches(torch, checkpoint):
         x = torch.tensor(1.0, requires_grad=True)
         checkpoint(fn, x, use_reentrant=False, context_fn=lambda mode=mode: (nullcontext(), mode)).backward()
         assert mode.names == expected
+
+
+def test_group_of_backwards_of_this_thread(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")
+    Group = importlib.import_module(f"{torch.__name__}.utils.checkpoint").GraphExecGroup
+    with Group() as group:
+        assert isinstance(group, Group) and Group._get_current_group() is group and core._get_graph_exec_group() is group
+        others = []
+        thread = threading.Thread(target=lambda: others.append(Group._get_current_group()))
+        thread.start()
+        thread.join()
+        assert others == [None]
+        with pytest.raises(RuntimeError, match="cannot be nested"), Group():
+            pass
+    assert Group._get_current_group() is None

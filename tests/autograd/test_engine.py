@@ -447,3 +447,32 @@ def test_volatile(torch):
         assert torch.ones(1).volatile is False
     with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
         torch.ones(1).volatile = True
+
+
+def test_order_of_execution_is_told_where_one_thread_walks(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")
+    x = leaf(torch, 1.0)
+    y = x.sin()
+    orders = []
+    y.register_hook(lambda g: orders.append(core._current_graph_task_execution_order()))
+    with pytest.raises(RuntimeError, match="expects the current backward to be executed with multithreading disabled"):
+        y.backward(retain_graph=True)
+    with torch.autograd.set_multithreading_enabled(False):
+        y.backward()
+    assert orders == [[y.grad_fn, y.grad_fn.next_functions[0][0]]]
+
+
+def test_next_sequence_number(torch):
+    before = torch.autograd._get_sequence_nr()
+    assert torch.autograd._get_sequence_nr() == before
+    y = leaf(torch, 1.0) * 2
+    assert y.grad_fn._sequence_nr() >= before and torch.autograd._get_sequence_nr() > y.grad_fn._sequence_nr()
+
+
+def test_budget_for_regions_of_compiled_models(torch):
+    budget = torch.autograd.graph.region_activation_memory_budget
+    for value, error, message in (("a", TypeError, "expects a float"), (True, TypeError, "got bool"), (2, ValueError, r"must be in \[0, 1\]")):
+        with pytest.raises(error, match=message):
+            budget(value)
+    with pytest.raises(RuntimeError, match="inside a torch.compile region"):
+        budget(0.5)

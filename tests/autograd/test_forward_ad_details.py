@@ -222,3 +222,11 @@ def test_the_primal_of_a_recorded_dual(torch, fwad, of):
         assert grad.tolist() == ([3.0, 3.0] if of == "result" else [1.0, 1.0])
         with torch.no_grad():
             assert fwad.unpack_dual(t).primal.grad_fn is None
+
+
+@pytest.mark.parametrize("name", ["igamma", "heaviside", "floor_divide"])
+def test_operators_without_a_derivative_say_that_forward_mode_has_none(torch, fwad, name):
+    with fwad.dual_level():
+        dual = fwad.make_dual(torch.ones(3), torch.ones(3))
+        with pytest.raises(NotImplementedError, match=f"Trying to use forward AD with .*{name} that does not support it"):
+            getattr(torch, name)(dual, torch.ones(3))

@@ -163,3 +163,31 @@ def test_any_takes_tensors_without_a_gradient(torch):
     handle.remove()
     with pytest.raises(AssertionError, match="Expected gradient function to be set"):
         torch.autograd.graph.register_multi_grad_hook([torch.ones(2), x], seen.append)
+
+
+def test_a_single_tensor_to_start_from_is_not_waited_for(torch, multi):
+    x, y = leaves(torch, 2)
+    b = x.clone()
+    c = b * y
+    one = torch.ones(2)
+    seen = []
+    multi((b, c), lambda grads: seen.append([g is not None for g in grads]))
+    c.backward(one, retain_graph=True)  # c's gradient is there at once, b's comes alone
+    assert seen == [[False, True], [True, False]]
+    seen.clear()
+    torch.autograd.backward([b, c], [one, one])
+    assert seen == [[True, True]]
+    seen.clear()
+    multi((x, y), lambda grads: seen.append(grads))
+    x.backward(one)
+    assert seen == []
+    torch.autograd.grad(x, x, one)
+    assert seen == []
+
+
+def test_node_of_a_tensor_or_an_edge(torch):
+    node_of = torch.autograd.graph._get_grad_fn_or_grad_acc
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    assert node_of(y) is y.grad_fn and node_of(x) is y.grad_fn.next_functions[0][0]
+    assert node_of(torch.autograd.graph.get_gradient_edge(y)) is y.grad_fn

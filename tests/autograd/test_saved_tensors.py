@@ -812,3 +812,42 @@ def test_an_input_that_is_close_at_hand_is_found_without_a_search(monkeypatch):
     assert hidden.sin().grad_fn._saved_self is hidden
     assert (x * x).grad_fn._saved_other is x
     assert x.exp().sin().grad_fn._saved_self.grad_fn.name() == "ExpBackward0"
+
+
+def test_entering_and_leaving_while_a_backward_runs_ends_with_it(torch, hooks):
+    core = importlib.import_module(f"{torch.__name__}._C")
+
+    def in_force():
+        return core._autograd._top_saved_tensors_default_hooks(False) is not None
+
+    x = torch.randn(2, requires_grad=True)
+    entering = hooks(lambda t: t, lambda t: (entering.__enter__(), t)[1])
+    with entering:
+        x.sin().sum().backward()
+        assert in_force()
+    assert not in_force()
+    leaving = hooks(lambda t: t, lambda t: (leaving.__exit__(None, None, None), t)[1])
+    with leaving:
+        x.sin().sum().backward()
+        assert in_force()
+    assert not in_force()
+
+
+def test_default_hooks_are_a_stack(torch):
+    core = importlib.import_module(f"{torch.__name__}._C")._autograd
+    push, pop = torch.autograd._push_saved_tensors_default_hooks, torch.autograd._pop_saved_tensors_default_hooks
+    x = torch.ones(2, requires_grad=True)
+    push(lambda t: t * 2, lambda t: t)
+    push(lambda t: t * 3, lambda t: t)
+    first = x * x
+    pop()
+    second = x * x
+    pop()
+    third = x * x
+    assert [y.grad_fn._saved_self[0].item() for y in (first, second, third)] == [3.0, 2.0, 1.0]
+    core._saved_tensors_hooks_disable("not now")
+    assert core._saved_tensors_hooks_get_disabled_error_message() == "not now"
+    with pytest.raises(RuntimeError, match="not now"), torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+    core._saved_tensors_hooks_enable()
+    assert core._saved_tensors_hooks_get_disabled_error_message() is None

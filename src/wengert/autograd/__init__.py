@@ -37,6 +37,7 @@ _LAZY = {
     "is_view_replay_enabled": ("grad_mode", "is_view_replay_enabled"),
     "_unsafe_preserve_version_counter": ("grad_mode", "_unsafe_preserve_version_counter"),
 }  # fmt: skip
+_OF_THE_CORE = ("_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks")
 
 
 class _VariableMeta(type):
@@ -95,6 +96,10 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
+    if name in _OF_THE_CORE:
+        from .. import _C
+
+        return getattr(_C._autograd, name)
     if name == "torch":  # which PyTorch's module has imported
         from importlib import import_module
 

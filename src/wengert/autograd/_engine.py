@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph import engine
 from ..graph.node import Node
 from ..tensor.backward import backward, grad
+from .grad_mode import is_multithreading_enabled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,11 @@ def _current_graph_task_execution_order() -> list[Node]:
     walk = engine.current_walk()
     if walk is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    if is_multithreading_enabled():
+        raise RuntimeError(
+            "_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, e.g. by running:"
+            "\n\nwith torch.autograd.set_multithreading_enabled(False):\n    torch.autograd.grad(...)\n"
+        )
     return sorted(filter(walk.reaches, engine.below(edge for edge, _ in walk.roots)), key=lambda node: node.seq)
 
 
@@ -83,8 +89,13 @@ def _will_engine_execute_node(node: Any) -> bool:
     walk = engine.current_walk()
     if walk is None:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
-    if not node.edges and node in (walk.captures or ()):
+    if not node.edges and node in (walk.captures or ()) and executes(walk, node):
         raise RuntimeError(
             "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not supported."
         )
-    return walk.reaches(node)
+    return executes(walk, node)
+
+
+def executes(walk: Any, node: Node) -> bool:
+    """Whether some gradient leads the walk to ``node``: as in PyTorch, the only node that a backward starts from does not count."""
+    return not (len(walk.roots) == 1 and walk.roots[0][0][0] is node) and walk.reaches(node)

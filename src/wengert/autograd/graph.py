@@ -13,7 +13,7 @@ from ..graph.handles import RemovableHandle
 from ..graph.modes import NO_HOOKS, _Mode, change, modes, set_modes, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
-from ._engine import ImperativeEngine
+from ._engine import ImperativeEngine, executes
 from ._mutation import allow_mutation_on_saved_tensors
 
 if TYPE_CHECKING:
@@ -103,10 +103,28 @@ def set_override_stale_capture_stream(enabled: bool) -> None:
 
 
 def region_activation_memory_budget(budget: float) -> Any:
-    """A context for regions of a compiled model. Nothing is compiled, and outside of such a region it raises ``RuntimeError``."""
+    """A context for regions of a compiled model. Nothing is compiled, and outside of such a region it raises ``RuntimeError``.
+
+    ``TypeError`` if ``budget`` is no number, ``ValueError`` if it is not from 0 to 1.
+    """
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)):
+        raise TypeError(f"torch.autograd.graph.region_activation_memory_budget: expects a float, got {type(budget).__name__}")
+    if not 0 <= budget <= 1:
+        raise ValueError(f"torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got {budget}")
     raise RuntimeError(
         "torch.autograd.graph.region_activation_memory_budget can only be used inside a torch.compile region; it has no effect in eager mode."
     )
+
+
+class _Hooks(tuple[Any, ...]):
+    """A pair of hooks, and what was in force outside of them: the modes hold the whole stack, so that a backward's end restores it."""
+
+    outer: Any
+
+    def __new__(cls, pair: tuple[Any, Any], outer: Any) -> _Hooks:
+        self = super().__new__(cls, pair)
+        self.outer = outer
+        return self
 
 
 class saved_tensors_hooks:
@@ -128,7 +146,6 @@ class saved_tensors_hooks:
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-        self._before: list[Any] = []  # one for each time it was entered
 
     def __enter__(self) -> None:
         if not (callable(self.pack_hook) and callable(self.unpack_hook)):
@@ -138,11 +155,10 @@ class saved_tensors_hooks:
             raise RuntimeError(m.no_packing)
         if transforms.get()[1] and not self._everywhere:
             raise RuntimeError(NO_HOOKS)
-        self._before.append(m.packing)
-        set_modes(m.with_(packing=(self.pack_hook, self.unpack_hook)))
+        set_modes(m.with_(packing=_Hooks((self.pack_hook, self.unpack_hook), m.packing)))
 
     def __exit__(self, *exc: object) -> None:
-        change(packing=self._before.pop() if self._before else None)
+        change(packing=getattr(modes().packing, "outer", None))
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -196,7 +212,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
     """Call ``fn`` once the gradients of ``tensors`` are there: ``"all"`` of them (with a list), or ``"any"`` (with the first).
 
     Gradients that a backward does not reach arrive as None. Each backward counts for itself, also where several run at
-    the same time. Returns a handle whose ``remove()`` takes the hook away.
+    the same time. As in PyTorch the tensor that a backward starts from, if it is the only one, is not waited for.
+    Returns a handle whose ``remove()`` takes the hook away.
 
     >>> import wengert as torch
     >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
@@ -211,7 +228,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
     for t in tensors:
         if not t.requires_grad:
             raise AssertionError("Expected gradient function to be set: register_multi_grad_hook takes tensors that require a gradient")
-    nodes = [get_gradient_edge(t).node for t in tensors]
+    nodes = [_get_grad_fn_or_grad_acc(t) for t in tensors]
     lock = threading.Lock()
     rows: Any = WeakKeyDictionary()  # for every backward that is running: the gradients so far, and how many are to come
 
@@ -221,17 +238,23 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
             with lock:
                 state = rows.get(walk)
                 if state is None:
-                    state = rows[walk] = [[None] * len(nodes), sum(map(walk.reaches, nodes)), 0]
+                    state = rows[walk] = [[None] * len(nodes), sum(executes(walk, node) for node in nodes) if mode == "all" else 1, 0]
                 state[0][i] = g
-                state[1] -= 1
                 state[2] += 1
-                fire = state[1] == 0 if mode == "all" else state[2] == 1
+                fire = state[2] == state[1]
+                if fire and mode == "all":
+                    del rows[walk]
             if fire:
                 fn(state[0] if mode == "all" else g)
 
         return hook
 
     return _MultiHandle(tuple(t.register_hook(at(i)) for i, t in enumerate(tensors)))
+
+
+def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Any:
+    """The node that a gradient for a tensor, or an edge, arrives at."""
+    return t.node if isinstance(t, GradientEdge) else get_gradient_edge(t).node
 
 
 def _engine_run_backward(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:

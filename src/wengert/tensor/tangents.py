@@ -212,6 +212,12 @@ class Level:
             set_modes(m.with_(grad=recording))
             try:
                 row = rule(op, node, tensors, tangents, answer)
+            except RuntimeError as error:  # NotImplementedError is one
+                if str(error).startswith(("the derivative for ", "derivative for ")):
+                    raise NotImplementedError(
+                        f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."
+                    ) from None
+                raise
             finally:
                 set_modes(m)
             self._hand_on(op, answer, [_apart(t, tangents) for t in row])

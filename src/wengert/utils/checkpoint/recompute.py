@@ -9,6 +9,7 @@ backward (``Walk``), and each tensor only until it is used.
 from __future__ import annotations
 
 import weakref
+from contextvars import ContextVar
 from typing import Any
 
 from ...autograd._function_node import SavedTensor
@@ -80,15 +81,21 @@ class GraphExecGroup:
     They must use disjoint parts of the graph: each saved tensor is given out once.
     """
 
-    _current: GraphExecGroup | None = None
-
-    def __enter__(self) -> None:
-        if GraphExecGroup._current is not None:
-            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {GraphExecGroup._current}")
-        GraphExecGroup._current = self
+    def __enter__(self) -> GraphExecGroup:
+        if (outer := group.get()) is not None:
+            raise RuntimeError(f"GraphExecGroup contexts cannot be nested. Already inside group {outer}")
+        group.set(self)
+        return self
 
     def __exit__(self, *exc: object) -> None:
-        GraphExecGroup._current = None
+        group.set(None)
+
+    @classmethod
+    def _get_current_group(cls) -> GraphExecGroup | None:
+        return group.get()
+
+
+group: ContextVar[GraphExecGroup | None] = ContextVar("wengert_graph_exec_group", default=None)
 
 
 class _Holder:
@@ -151,7 +158,7 @@ class Frame:
 
     def unpack(self, holder: _Holder) -> Any:
         """The tensor that ``holder`` stands for."""
-        key = GraphExecGroup._current or current_walk()
+        key: Any = group.get() or current_walk()
         run = None if key is None else self.runs.get(key)
         if run is None:
             run = _Run()
@@ -160,14 +167,14 @@ class Frame:
                 self.runs[key] = run
             self.compare(run)
         if holder.number not in run.caught:
-            group = (
+            overlap = (
                 "Performing two backward calls that overlap (i.e. require the same saved activation in order to compute gradients) is not "
                 "allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
-                if GraphExecGroup._current is not None
+                if group.get() is not None
                 else ""
             )
             raise CheckpointError(
-                f"torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. {group}If you are calling "
+                f"torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. {overlap}If you are calling "
                 "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your use case."
             )
         return run.caught.pop(holder.number)
