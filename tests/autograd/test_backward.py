@@ -431,3 +431,17 @@ def test_batches_and_unused_inputs(torch):
     assert torch.autograd.grad(y, unused, materialize_grads=True, **ask)[0].tolist() == [0.0]
     with pytest.raises(RuntimeError, match="Set allow_unused=True"):
         torch.autograd.grad(y, unused, **ask)
+
+
+def test_gradients_for_places_of_which_one_leads_to_another(torch):
+    one = torch.ones(2)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    middle = x * 1
+    out = middle * 3 + x
+    for wanted in ([middle, x], [x, middle], [x], [middle]):
+        got = torch.autograd.grad(out, wanted, one, retain_graph=True)
+        assert [g.tolist() for g in got] == [[4.0, 4.0] if t is x else [3.0, 3.0] for t in wanted]
+    parts = x.unbind()
+    total = parts[0] * 2 + (x * 5).sum()
+    got = torch.autograd.grad(total, [parts[0], parts[1], x], allow_unused=True)
+    assert [None if g is None else g.tolist() for g in got] == [2.0, None, [7.0, 5.0]]

@@ -191,3 +191,12 @@ def test_node_of_a_tensor_or_an_edge(torch):
     y = x * 2
     assert node_of(y) is y.grad_fn and node_of(x) is y.grad_fn.next_functions[0][0]
     assert node_of(torch.autograd.graph.get_gradient_edge(y)) is y.grad_fn
+
+
+def test_under_grad_what_no_root_leads_to_is_not_waited_for(torch, multi):
+    x, y = leaves(torch, 2)
+    b, c = x.clone(), y.clone()
+    seen = []
+    multi((b, c), lambda grads: seen.append([g is not None for g in grads]))
+    torch.autograd.grad(b.sum(), (b, c), allow_unused=True)
+    assert seen == [[True, False]]

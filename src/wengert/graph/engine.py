@@ -47,7 +47,8 @@ class Walk:
         """Whether this run hands a gradient to ``node``."""
         if self._seen is None:
             ends = self.captures or ()
-            self._seen = below((e for e, _ in self.roots), ends) if self.needed is None else self.needed.union(ends)
+            edges = [e for e, _ in self.roots]
+            self._seen = below(edges, ends) if self.needed is None else self.needed.union(below(edges).intersection(ends))
         return node in self._seen
 
     @property
@@ -455,6 +456,8 @@ def leads_to(root: Node, targets: Any) -> bool:
                 continue
             end, to = False, edge[0]
             if to in targets:
+                if to.edges and len(targets) > 1:  # it may lead on to another
+                    return False
                 met.add(to)
             elif to not in seen:
                 seen.add(to)
