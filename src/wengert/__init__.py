@@ -97,8 +97,8 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "__config__", "_dynamo", "_guards", "_logging", "_subclasses", "_tensor_str",
-    "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends",
+    "_C", "_VF", "__config__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str",
+    "_utils", "_utils_internal", "_vmap_internals", "accelerator", "amp", "autograd", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
     "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
     "serialization", "signal", "sparse", "special", "storage", "testing", "types",

@@ -1,1 +1,15 @@
 """``torch._functorch``: a package of modules whose names are all in ``func.functorch`` (see ``cli.alias``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MODULES = ("apis", "batch_norm_replacement", "eager_transforms", "functional_call", "make_functional", "vmap")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        from .func import functorch
+
+        return functorch
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -230,3 +230,39 @@ def test_operators_without_a_derivative_say_that_forward_mode_has_none(torch, fw
         dual = fwad.make_dual(torch.ones(3), torch.ones(3))
         with pytest.raises(NotImplementedError, match=f"Trying to use forward AD with .*{name} that does not support it"):
             getattr(torch, name)(dual, torch.ones(3))
+
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_becomes_sparse_carries_no_tangent(torch, fwad):
+    at, eye = torch.tensor([[0, 1]]), torch.eye(2).to_sparse()
+    with fwad.dual_level():
+        d = fwad.make_dual(torch.rand(2, 2), torch.ones(2, 2))
+        for f, name in (
+            (lambda: d.to_sparse(), "_to_sparse"), (lambda: d.sparse_mask(eye), "sparse_mask"), (lambda: torch.sparse.mm(eye, d), "_sparse_addmm"),
+            (lambda: torch.sparse_coo_tensor(at, d[0], (3,), check_invariants=False), "_sparse_coo_tensor_with_dims_and_tensors"),
+        ):  # fmt: skip
+            with pytest.raises(NotImplementedError, match=f"Trying to use forward AD with {name} that does not support it"):
+                f()
+        for f in (lambda: d + eye, lambda: d * eye, lambda: eye @ d):
+            with pytest.raises(NotImplementedError):
+                f()
+        assert torch.eye(2).to_sparse().to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+        x = torch.eye(2, requires_grad=True)
+        with pytest.raises(NotImplementedError, match="sparse_mask"):
+            torch.autograd.grad(x.to_sparse().to_dense(), x, d)
+
+
+def test_a_table_with_sparse_gradients_carries_a_tangent(torch, fwad):
+    with fwad.dual_level():
+        table = fwad.make_dual(torch.rand(3, 2), torch.arange(6.0).reshape(3, 2))
+        rows = torch.nn.functional.embedding(torch.tensor([2, 0]), table, sparse=True)
+        assert fwad.unpack_dual(rows).tangent.tolist() == [[4.0, 5.0], [0.0, 1.0]]
+
+
+def test_tangents_of_an_image_of_another_format(torch):
+    x = torch.rand(2, 3, 2, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda t: t.double(memory_format=torch.channels_last), (x,), check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True
+    )

@@ -278,3 +278,18 @@ def test_hooks_do_not_make_inference_tensors_fit_to_be_saved(torch):
         y = torch.ones(2)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match=SAVED):
         x * y
+
+
+@pytest.mark.parametrize("get", [lambda t: t.detach(), lambda t: t.data, lambda t: t.detach().detach()], ids=["detach", "data", "twice"])
+def test_what_is_detached_outside_may_be_written_to(torch, get):
+    with torch.inference_mode():
+        c = torch.ones(2)
+        assert get(c).is_inference()
+    d = get(c)
+    assert d.is_inference() and d._version == 0
+    d.add_(1)
+    assert d._version == 1 and c.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor"):
+        d.requires_grad_()
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        c.add_(1)

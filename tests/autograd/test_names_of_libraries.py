@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
+import sys
 import typing
 
 import pytest
@@ -63,3 +66,16 @@ def test_hints_for_a_compiler(torch):
     table = torch.arange(4) * 2
     with mode():
         assert torch.func.vmap(lambda i: table[i])(torch.tensor([1, 3])).tolist() == [2, 6]
+
+
+def test_modules_that_nobody_imported_by_name(torch):
+    code = (
+        f"import {torch.__name__} as torch\n"
+        "import sys\n"
+        "assert torch.multiprocessing.get_context and torch._ops.OpOverload and torch.nn.grad.conv2d_input\n"
+        "assert torch.utils._pytree.tree_map and torch.utils._python_dispatch.TorchDispatchMode and torch.utils._mode_utils.no_dispatch\n"
+        "assert torch.nn.utils.fusion.fuse_conv_bn_eval and torch.nn.utils.init.skip_init\n"
+        "assert torch.autograd.variable.Variable is torch.autograd.Variable\n"
+        "assert torch.utils.data._utils.collate.default_collate([1, 2]).tolist() == [1, 2]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={k: v for k, v in os.environ.items() if k != "CI"})

@@ -100,8 +100,8 @@ def __getattr__(name: str) -> Any:
         from .. import _C
 
         return getattr(_C._autograd, name)
-    if name == "torch":  # which PyTorch's module has imported
+    if name in ("torch", "variable"):  # which PyTorch's module has imported; Variable is here
         from importlib import import_module
 
-        return import_module(__name__.partition(".")[0])
+        return import_module(__name__ if name == "variable" else __name__.partition(".")[0])
     raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-_LATER = {"attention": "attention", "parallel": "parallel", "DataParallel": "parallel"}  # name -> the module that it is or is in
+_LATER = {"attention": "attention", "grad": "grad", "parallel": "parallel", "DataParallel": "parallel"}  # name -> the module that it is or is in
 
 
 def __getattr__(name: str) -> Any:

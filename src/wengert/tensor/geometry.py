@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
 from .captured import refuse_pointer
-from .meta import INFERENCE_VERSION
+from .meta import INFERENCE_VERSION, Released
 from .types import CPU, META, Size, contiguous_format, device, strided
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Geometry(Methods):
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
-        return self._vc is INFERENCE_VERSION
+        return self._vc is INFERENCE_VERSION or type(self._vc) is Released
 
     def is_conj(self) -> bool:
         """Whether this is a view of numbers that are conjugated when they are read or written."""

@@ -47,6 +47,12 @@ class _Unversioned:
 INFERENCE_VERSION: Any = _Unversioned()
 
 
+class Released(list):  # type: ignore[type-arg]
+    """The version counter of what was detached from an inference tensor outside of inference mode: it may be written to."""
+
+    __slots__ = ()
+
+
 def new_version() -> list[Any]:
     """The version counter of a new tensor. Where a function runs that is being differentiated, it tells by which derivative the tensor was made."""
     inside = modes().inside

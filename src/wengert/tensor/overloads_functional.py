@@ -406,7 +406,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         )
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
-    if sparse:
+    if sparse and not any(level.concerns((weight,)) for level in modes().levels):
         from .sparse import look_up
 
         return look_up(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)

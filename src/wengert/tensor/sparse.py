@@ -60,6 +60,7 @@ class SparseTensor(Tensor):
         run = OPERATORS.get(func.__name__)
         if run is None:
             raise unsupported(func.__name__)
+        no_tangents(func.__name__, args)
         return run(*args, **(kwargs or {}))
 
     # -- its parts ----------------------------------------------------------------------------------------------------
@@ -244,11 +245,27 @@ def _rebuilt(indices: Tensor, values: Tensor, size: tuple[int, ...], coalesced: 
 # -- the declared operators, recorded -----------------------------------------------------------------------------------
 
 
+_PYTORCHS = {
+    "sparse_made": "_sparse_coo_tensor_with_dims_and_tensors", "sparse_taken": "sparse_mask", "sparse_rearranged": "sparse_mask",
+    "sparse_found": "_to_sparse", "sparse_product": "_sparse_addmm", "sparse_look_up": "embedding", "sparse_scattered": "_to_dense",
+}  # fmt: skip
+
+
+def no_tangents(name: str, args: Any) -> None:
+    """Refuse dense tensors that carry a tangent: forward mode does not reach sparse tensors."""
+    m = modes()
+    if m.levels and any(level.concerns(args) for level in m.levels):
+        name = _PYTORCHS.get(name, name)
+        raise NotImplementedError(f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
+
+
 def _recorded(op: Any) -> Callable[..., Any]:
     """The function of an operator that takes or gives sparse arrays."""
 
     def call(*args: Any) -> Any:
         m = modes()
+        if m.levels:
+            no_tangents(op.name, args)
         inputs, raw = convert(op, args)
         t = RAW.wrap(op.forward(*positional(op, raw)))
         if m.inference:

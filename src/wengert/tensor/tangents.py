@@ -309,6 +309,8 @@ class Level:
         row = list(args)
         for i in places:
             row[i] = [self._or_zeros(x) for x in args[i]] if type(args[i]) in (list, tuple) else self._or_zeros(args[i])
+        if op.name == "clone" and type(row[0]) is call.Batched_:
+            row[1] = None  # a format of images is not one of a map of images
         return call.general(op, tuple(row))
 
     def _or_zeros(self, x: Any) -> Any:

@@ -17,7 +17,7 @@ from . import call
 from .captured import refuse_storage, sealed
 from .damage import detached, replaced
 from .exchange import Exchange
-from .meta import INFERENCE_VERSION, edge_of, meta_of, new_version, refresh, requires_grad, retain
+from .meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .types import CPU, Size, strided
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Tensor(Exchange):
         if requires_grad:
             if self._data.dtype.kind not in "fcVW":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            if self._vc is INFERENCE_VERSION and not modes().inference:
+            if self.is_inference() and not modes().inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
                 )
@@ -266,9 +266,12 @@ class Tensor(Exchange):
         """The same memory without history and with a version counter of its own: writes to it are not noticed."""
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta = self._data, None, None
-        inside = modes().inside
-        home = None if inside is None else inside.home(self)
-        t._vc = INFERENCE_VERSION if self._vc is INFERENCE_VERSION else [0] if home is None else [0, home]
+        m = modes()
+        home = None if m.inside is None else m.inside.home(self)
+        if self.is_inference():
+            t._vc = INFERENCE_VERSION if m.inference else Released([0])
+        else:
+            t._vc = [0] if home is None else [0, home]
         if home is not None:
             t._edge = home.cut(self)
         return t
@@ -419,6 +422,8 @@ class Tensor(Exchange):
             return detached(self, m)
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
+        if t._vc is INFERENCE_VERSION and not m.inference:
+            t._vc = Released([0])
         if m is not RECORD and m.inside is not None:
             m.inside.follow(t, self)
         return t

@@ -52,7 +52,7 @@ _LATER: dict[str, tuple[str, ...]] = {
     "init": ("skip_init",),
     "memory_format": ("convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"),
 }
-_HOME = {name: module for module, names in _LATER.items() for name in names or (module,)}
+_HOME = {name: module for module, names in _LATER.items() for name in (*names, module)}
 
 
 def __getattr__(name: str) -> Any:
@@ -61,5 +61,5 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module = import_module(f"{__name__}.{_HOME[name]}")
-    found = globals()[name] = getattr(module, name) if _LATER[_HOME[name]] else module
+    found = globals()[name] = module if name == _HOME[name] else getattr(module, name)
     return found

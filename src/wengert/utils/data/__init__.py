@@ -52,6 +52,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_utils":  # a package of PyTorch's, whose modules are here
+        import sys
+
+        return sys.modules[__name__]
     from ..._absent import absent_name
 
     return absent_name(__name__, name)
