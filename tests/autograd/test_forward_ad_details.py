@@ -266,3 +266,16 @@ def test_tangents_of_an_image_of_another_format(torch):
     assert torch.autograd.gradcheck(
         lambda t: t.double(memory_format=torch.channels_last), (x,), check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True
     )
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_only_the_offset_of_a_batch_carries_a_tangent(torch, fwad, training):
+    x, mean, var = torch.rand(4, 3), torch.zeros(3), torch.ones(3)
+
+    def normalised(b):
+        return torch.nn.functional.batch_norm(x, mean, var, None, b, training=training)
+
+    with fwad.dual_level():
+        assert fwad.unpack_dual(normalised(fwad.make_dual(torch.zeros(3), torch.ones(3)))).tangent.tolist() == [[1.0] * 3] * 4
+    b = torch.zeros(3, requires_grad=True)
+    assert torch.autograd.grad(normalised(b).sum(), b, create_graph=True)[0].tolist() == [4.0] * 3

@@ -156,7 +156,9 @@ def _per_channel(F: Any, v: Any, ndim: int) -> Any:
     raw=lambda g, x, mean, rstd, weight, training, eps, needs: K.batch_norm_grad(g, x, mean, rstd, weight, training, tuple(needs)), places=(),
 )
 def batch_norm_grad(F, g, input, mean, rstd, weight, training, eps, needs):
-    axes = (0, *range(2, input.ndim))
+    axes = (0, *range(2, g.ndim))
+    if not (needs[0] or needs[1]):  # the input was not remembered
+        return None, None, F.sum(g, axes)
     if training:
         mean, rstd = _moments(F, input, axes, eps)
     else:
