@@ -324,3 +324,18 @@ def test_threads_do_not_see_each_others_disabling(torch):
         thread.start()
         thread.join()
     assert kinds == [type(s)]
+
+
+def test_an_override_that_is_no_classmethod_is_warned_of(torch):
+    class Alone:
+        def __torch_function__(self, *args, **kwargs):
+            return 3
+
+    class Derived(torch.Tensor):
+        def __torch_function__(self, *args, **kwargs):
+            return 3
+
+    for kind in (Alone, Derived):
+        for call in (torch.nn.functional.dropout, torch.norm):
+            with pytest.warns(DeprecationWarning, match="as a plain method is deprecated"):
+                assert call(kind()) == 3

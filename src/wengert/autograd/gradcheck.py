@@ -59,9 +59,17 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    from ._gradcheck import backward, forward
+    from ._gradcheck import backward, forward, likes
     from ._gradcheck.problem import Problem, row
 
+    if any(map(likes.alike, row(inputs))):
+        try:
+            likes.check(func, row(inputs), eps, atol, rtol, fast_mode)
+        except GradcheckError:
+            if raise_exception:
+                raise
+            return False
+        return True
     problem = Problem(func, row(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes, bool(masked))
     try:
         if check_backward_ad:
@@ -107,9 +115,13 @@ def gradgradcheck(
     for name, asked in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
         if asked and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
+    from ._gradcheck import likes
     from ._gradcheck.problem import checked, differentiable, row
 
     first = row(inputs)
+    if any(map(likes.alike, first)):
+        second, given = likes.second(func, first)
+        return gradcheck(second, given, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, fast_mode=fast_mode)
     if grad_outputs is None:
         vectors: tuple[Any, ...] = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in differentiable(func(*first)))
     else:

@@ -162,6 +162,14 @@ def grad(
     rows = _row(outputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    for t in (*rows, *wanted):
+        if not isinstance(t, (Tensor_, GradientEdge)) and hasattr(type(t), "__torch_function__"):
+            from .overrides import handle_torch_function
+
+            return handle_torch_function(  # type: ignore[no-any-return]
+                grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
+                only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
+            )  # fmt: skip
     if call.Batched_ is not None and any(type(t) is call.Batched_ for t in (*rows, *wanted)):
         return _mapped(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if is_grads_batched:
@@ -374,7 +382,7 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
 def _row(x: Any) -> Any:
     if isinstance(x, (Tensor_, GradientEdge)):
         return (x,)
-    return tuple(x)
+    return (x,) if hasattr(type(x), "__torch_function__") else tuple(x)
 
 
 def _input_edge(t: Any) -> Any:

@@ -41,7 +41,10 @@ def ask(func: Any, owners: list[Any], args: Any, kwargs: Any) -> Any:
     """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline."""
     types = tuple(type(o) for o in owners)
     for owner in owners:
-        answer = owner.__torch_function__(func, types, args, kwargs)
+        handler = owner.__torch_function__
+        if getattr(handler, "__self__", None) is owner:
+            _warn_of_plain_method(func)
+        answer = handler(func, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
     asked = "\n".join(f"  - tensor subclass {t}" for t in types)
@@ -49,6 +52,34 @@ def ask(func: Any, owners: list[Any], args: Any, kwargs: Any) -> Any:
         f"Multiple dispatch failed for '{name_of(func)}'; all __torch_function__ handlers returned NotImplemented:\n\n{asked}\n\n"
         "A handler that does not know a function should call super().__torch_function__, or give the result itself."
     )
+
+
+# Functions of nn.functional that PyTorch has in C++; and those of torch that it has in Python.
+_COMPILED = frozenset((
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d",
+    "avg_pool3d", "adaptive_avg_pool1d", "linear", "bilinear", "logsigmoid", "gelu", "softplus", "softshrink", "hardshrink", "prelu",
+    "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle", "pairwise_distance", "cosine_similarity", "pdist", "one_hot",
+    "scaled_dot_product_attention",
+))  # fmt: skip
+_WRITTEN = frozenset((
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "cartesian_prod", "block_diag", "cdist", "chain_matmul", "einsum", "istft",
+    "lu", "norm", "meshgrid", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique", "unique_consecutive", "unravel_index",
+))  # fmt: skip
+
+
+def _warn_of_plain_method(func: Any) -> None:
+    """Warn that a ``__torch_function__`` is no classmethod: as PyTorch's Python does, always; as its C++ does, once."""
+    from ..arrays.errors import warn_once
+    from .surface import PLACES
+
+    name = getattr(func, "__name__", "")
+    text = "is deprecated and will be an error in future, please define it as a classmethod."
+    if name in _WRITTEN or (PLACES["functional"].get(name) is func and name not in _COMPILED):
+        import warnings
+
+        warnings.warn(f"Defining your `__torch_function__ as a plain method {text}", DeprecationWarning, stacklevel=4)
+    else:
+        warn_once(f"Defining your `__torch_function__` as a plain method {text}")
 
 
 def name_of(func: Any) -> str:
