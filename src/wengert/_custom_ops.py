@@ -31,6 +31,9 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
 
+    def __repr__(self) -> str:
+        return f"<module '{self.__name__}' from 'torch.ops'>"
+
 
 class Packet(dispatch.OpOverloadPacket):
     """``torch.ops.name.operator``, of one overload, ``default``."""
@@ -84,6 +87,7 @@ class CustomOperator:
         namespace, name = qualname.split("::")
         self.closed = closed
         self.qualname, self.schema = qualname, Schema(qualname, schema)
+        self.shown = name  # what its function is called
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.fake: Callable[..., Any] | None = None
         self.backward: Callable[..., Any] | None = None
@@ -148,7 +152,7 @@ class CustomOperator:
             if fake is None and self.closed:
                 raise RuntimeError(
                     f"There was no fake impl registered for <CustomOpDef({self.qualname})>. This is necessary for torch.compile/export/fx tracing to "
-                    f"work. Please use `{self.qualname.partition('::')[2]}.register_fake` to add an fake impl."
+                    f"work. Please use `{self.shown}.register_fake` to add an fake impl."
                 )
             if fake is None:
                 raise NotImplementedError(
@@ -212,6 +216,13 @@ class CustomOperator:
                 for t in named[p.name] if p.is_list else (named[p.name],):
                     if t is not None:
                         t._vc[0] += 1
+        returns = self.schema.returns
+        if returns == "Tensor" and not isinstance(answer, Tensor):
+            raise RuntimeError(f"Unable to cast {answer!s} to Tensor")
+        if (returns.startswith("(") and returns != "()" and not isinstance(answer, (tuple, list))) or (
+            returns.endswith("[]") and not isinstance(answer, (tuple, list))
+        ):
+            raise TypeError(f"Object of type '{type(answer).__name__}' is not an instance of 'sequence'")
         self._check_fresh(args, answer)
         return answer
 
@@ -238,6 +249,7 @@ class _Plan:
         self.shape, self.keyword_only = shape, keyword_only
         self.output: tuple[int | None, ...] = ()
         self.single = True
+        self.tensors: tuple[bool, ...] = ()  # which of the flat arguments are tensors
 
     def taken(self, answer: Any) -> tuple[Any, ...]:
         """A kernel's answer, flat."""
@@ -261,6 +273,7 @@ class _Recorded(Function):
         args = tuple(_unflatten(flat, plan.shape))
         answer = operator.run(args, plan.keyword_only)
         ctx._plan = plan
+        plan.tensors = tuple(isinstance(v, Tensor) for v in flat)
         if operator.setup is not None:
             more = {"keyword_only_inputs": plan.keyword_only} if any(p.kwonly for p in operator.schema.parameters) else {}
             operator.setup(ctx=ctx, inputs=args, output=answer, **more)
@@ -280,12 +293,33 @@ class _Recorded(Function):
         finally:
             ctx.needs_input_grad = whole
         row = answer if isinstance(answer, tuple) else (answer,)
-        if len(row) != len(plan.shape):
-            raise RuntimeError(f"Expected the gradient function of {operator.overload} to return {len(plan.shape)} gradients, got {len(row)}")
+        name = f"function {operator.function.__name__}Backward"
+        if any(n is not None for n in plan.shape):
+            _check_structure(row, plan.shape)
+        elif len(row) != len(plan.shape):
+            raise RuntimeError(f"{name} returned an incorrect number of gradients (expected {len(plan.shape) + 1}, got {len(row) + 1})")
         flat: list[Any] = []
         for g, n in zip(row, plan.shape):
             flat.extend([g] if n is None else [None] * n if g is None else g)
+        for i, g in enumerate(flat):
+            if g is not None and not plan.tensors[i]:
+                raise RuntimeError(
+                    f"{name} returned a gradient different than None at position {i + 1}, but the corresponding forward input was not a Variable"
+                )
         return (None, *flat)
+
+
+def _check_structure(row: tuple[Any, ...], shape: tuple[int | None, ...]) -> None:
+    """Refuse gradients that are not in the places of the arguments, lists for lists."""
+    if len(row) == len(shape) and all(n is None or g is None or (isinstance(g, (list, tuple)) and len(g) == n) for g, n in zip(row, shape)):
+        return
+    from .utils._pytree import tree_structure
+
+    given = tree_structure((*row, None))
+    wanted = tree_structure((*(None if n is None else [None] * n for n in shape), None))
+    raise RuntimeError(
+        f"Expected the return from backward to be of the same structure as the inputs. Got: {given} (return from backward), {wanted} (inputs)"
+    )
 
 
 def _flatten(row: Any) -> tuple[list[Any], tuple[int | None, ...]]:

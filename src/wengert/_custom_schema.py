@@ -9,6 +9,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any, Union
 
+from .arrays.dtypes import NAMES
 from .tensor import Tensor, device, dtype
 from .tensor.schemas import AliasInfo, Argument
 
@@ -23,12 +24,26 @@ class Parameter:
         kind, self.name = declared.strip().rsplit(" ", 1)
         self.mutated = "!" in kind
         self.type = re.sub(r"\([^)]*\)", "", kind)
+        if self.type.rstrip("?[]0123456789") not in _WORDS and "." not in self.type:
+            raise RuntimeError(
+                "\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, please see "
+                f"https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func :\n{declared.strip()}\n"
+                f"{'~' * len(self.type)} <--- HERE\n"
+            )
         self.kwonly, self.required = kwonly, not default
         self.default = _value(default.strip()) if default else None
         self.is_tensor, self.is_list = self.type in ("Tensor", "Tensor?"), self.type.startswith("Tensor") and "[" in self.type
 
 
+_WORDS = frozenset((
+    "Tensor", "SymInt", "int", "float", "bool", "Scalar", "str", "ScalarType", "Device", "Layout", "MemoryFormat", "Generator", "Dimname",
+    "complex", "SymFloat", "SymBool", "Stream", "Storage", "Any", "AnyEnumType", "DeviceIndex", "Dict", "t", "QScheme",
+))  # fmt: skip
+
+
 def _value(text: str) -> Any:
+    if text in NAMES:
+        return NAMES[text]
     return ast.literal_eval({"None": "None", "True": "True", "False": "False"}.get(text, text))
 
 
@@ -57,6 +72,9 @@ class Schema:
         if len(args) > len(plain):
             raise RuntimeError(f"{self.name}() expected at most {len(plain)} argument(s) but received {len(args)} argument(s). Declaration: {self}")
         given = dict(zip((p.name for p in plain), args))
+        for p in plain:
+            if p.required and p.name not in given and p.name not in kwargs:
+                raise RuntimeError(f"{self.name}() is missing value for argument '{p.name}'. Declaration: {self}")
         for name, value in kwargs.items():
             if name in given or all(p.name != name for p in self.parameters):
                 raise RuntimeError(f"Unknown keyword argument '{name}' for operator '{self.name}'. Schema: {self}")
@@ -90,6 +108,8 @@ class Schema:
     def __str__(self) -> str:
         return self.name + self.text
 
+    __repr__ = __str__
+
 
 def _split(text: str) -> list[str]:
     """The parameters, at commas that are outside brackets and quotes."""
@@ -119,6 +139,8 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
     >>> torch.library.infer_schema(scale, mutates_args=())
     '(Tensor x, float by=2.0) -> Tensor'
     """
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or the string 'unknown'. ")
     signature = inspect.signature(prototype_function)
 
     def refuse(what: str) -> ValueError:
@@ -139,8 +161,14 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
             raise refuse(f"Parameter {name} must have a type annotation.")
         kind = type_name(hints[name])
         if kind is None:
-            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. The valid types are tensors, numbers, bool, str, dtype, "
-                         "device, their Optional, and lists of them.")  # fmt: skip
+            instead = ""
+            if typing.get_origin(hints[name]) is tuple:
+                inner = ", ".join(getattr(a, "__name__", str(a)) for a in dict.fromkeys(typing.get_args(hints[name])) if a is not ...)
+                instead = (
+                    "We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For example, "
+                    f"list[{inner}].\n\n"
+                )
+            raise refuse(f"Parameter {name} has unsupported type {hints[name]}. {instead}The valid types are: {_valid()}.")
         if kind.startswith("Tensor") and (mutates_args == "unknown" or name in mutates_args):
             kind = kind.replace("Tensor", f"Tensor(a{written}!)", 1)
             written += 1
@@ -149,32 +177,58 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any, op_name: str 
         if p.default is p.empty:
             rows.append(f"{kind} {name}")
             continue
-        if not isinstance(p.default, (int, float, bool, str, type(None))):
-            raise refuse(f"Parameter {name} has an unsupported default value type {type(p.default)}.")
-        shown = f'"{p.default}"' if isinstance(p.default, str) else p.default
+        if not isinstance(p.default, (int, float, bool, str, dtype, type(None))):
+            raise refuse(
+                f"Parameter {name} has an unsupported default value type {type(p.default)}. Please file an issue on GitHub so we can prioritize this."
+            )
+        shown = f'"{p.default}"' if isinstance(p.default, str) else str(p.default).removeprefix("torch.")
         rows.append(f"{kind} {name}={shown}")
     unknown = set(() if mutates_args == "unknown" else mutates_args) - set(signature.parameters)
     if unknown:
-        raise refuse(f"{unknown} in mutates_args were not found in the function's signature.")
+        raise refuse(
+            f"{unknown} in mutates_args were not found in the custom op's signature. mutates_args should contain the names of all args that the "
+            "custom op mutates, or just the string 'unknown' if you don't know."
+        )
     if signature.return_annotation is signature.empty:
         raise refuse("No return type annotation was provided. Please add one.")
     return f"{op_name or ''}({', '.join(rows)}) -> {_returned(hints['return'], refuse)}"
 
 
-def type_name(annotation: Any) -> str | None:
+_NUMBER = Union[int, float, bool]  # noqa: UP007  what annotations are compared with
+_RETURNS: dict[Any, str] = {
+    Tensor: "Tensor", typing.List[Tensor]: "Tensor[]", list[Tensor]: "Tensor[]", int: "SymInt", float: "float", bool: "bool", _NUMBER: "Scalar",  # noqa: UP006
+}  # fmt: skip
+
+
+def _valid() -> str:
+    """The annotations that have a word in the schema language."""
+    rows: list[Any] = []
+    for kind in (Tensor, int, float, bool, str, _NUMBER, dtype, device):
+        rows += [kind, Union[kind, None]]  # noqa: UP007
+        if kind in (str, dtype, device):
+            continue
+        inner = Union[Tensor, None] if kind is Tensor else None  # noqa: UP007
+        for element in (kind,) if inner is None else (kind, inner):
+            rows += [Sequence[element], list[element]]  # type: ignore[valid-type]  # noqa: UP007
+        if kind in (int, float, bool):
+            rows += [Union[Sequence[kind], None], Union[list[kind], None]]  # type: ignore[valid-type]  # noqa: UP007
+    return f"dict_keys([{', '.join(map(repr, rows))}])"
+
+
+def type_name(annotation: Any, listed: bool = True) -> str | None:
     """A Python annotation in the schema language, None where it has no word for it."""
     if annotation in _SCALARS:
         return _SCALARS[annotation]
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin in (list, Sequence) and args:
-        inner = type_name(args[0])
-        return None if inner is None else f"{inner}[]"
+    if origin in (list, Sequence) and args and listed:
+        inner = type_name(args[0], False)
+        return f"{inner}[]" if inner in ("Tensor", "Tensor?", "SymInt", "float", "bool", "Scalar") else None
     if origin is Union or type(annotation).__name__ == "UnionType":
         rest = [a for a in args if a is not type(None)]
         if len(rest) > 1:
             name: str | None = "Scalar" if set(rest) <= {int, float, bool} else None
         else:
-            name = type_name(rest[0])
+            name = type_name(rest[0], listed)
         return None if name is None else name + "?" * (len(rest) < len(args))
     return None
 
@@ -182,11 +236,11 @@ def type_name(annotation: Any) -> str | None:
 def _returned(annotation: Any, refuse: Any) -> str:
     if annotation is None or annotation is type(None):
         return "()"
-    if typing.get_origin(annotation) is tuple:
-        row = [type_name(a) for a in typing.get_args(annotation)]
-        if None not in row:
-            return f"({', '.join(str(r) for r in row)})"
-    found = type_name(annotation)
-    if found is None:
-        raise refuse(f"Return has unsupported type {annotation}.")
-    return found
+    several = typing.get_origin(annotation) is tuple
+    row = []
+    for kind in typing.get_args(annotation) if several else (annotation,):
+        word = "Tensor[]" if typing.get_origin(kind) in (list, Sequence) and typing.get_args(kind) == (Tensor,) else _RETURNS.get(kind)
+        if word is None or typing.get_origin(kind) is Sequence:
+            raise refuse(f"Return has unsupported type {annotation}. The valid types are: {_RETURNS}.")
+        row.append(word)
+    return f"({', '.join(row)})" if several else row[0]

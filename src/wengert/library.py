@@ -17,13 +17,14 @@ tensor(12.)
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import TYPE_CHECKING, Any
 
 from ._custom_ops import OPERATORS, CustomOperator, current_context, fallthrough_kernel
 from ._custom_schema import infer_schema
 from ._dispatch_keys import DispatchKey
 from .autograd.function import Function
-from .tensor import dispatch
+from .tensor import device, dispatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,8 +56,8 @@ class CustomOpDef:
         """Register what runs on these devices; also a decorator."""
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-            for device in _devices(device_types):
-                self._operator.kernels[device] = fn
+            for place in _devices(device_types):
+                self._operator.kernels[place] = fn
             return fn
 
         return register if fn is None else register(fn)
@@ -73,7 +74,10 @@ class CustomOpDef:
             self._operator.mapped = type(self._name, (Function,), {"vmap": staticmethod(func)})
             return func
 
-        return register if func is None else register(func)
+        if func is None:
+            return register
+        register(func)
+        return None
 
     def register_torch_dispatch(self, torch_dispatch_class: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Register what a dispatch mode, ``fn(mode, func, types, args, kwargs)``, or a class that dispatches, does; also a decorator."""
@@ -108,7 +112,7 @@ class CustomOpDef:
         """Register the gradient: ``backward(ctx, *grads)``, and ``setup_context(ctx, inputs, output)`` that keeps what it needs."""
         if any(p.mutated for p in self._operator.schema.parameters):
             raise RuntimeError(
-                f"Cannot register autograd formula for non-functional operator {self._qualname} with schema {self._operator.schema}. Please "
+                f"Cannot register autograd formula for non-functional operator {self!r} with schema {self._operator.schema}. Please "
                 "create a functional operator and register an autograd formula for that."
             )
         self._operator.backward, self._operator.setup, self._operator.closed = backward, setup_context, True
@@ -133,6 +137,13 @@ def custom_op(
     def make(fn: Callable[..., Any]) -> CustomOpDef:
         _, _ = name.split("::")
         made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
+        written = {p.name for p in made._operator.schema.parameters if p.mutated}
+        if mutates_args != "unknown" and written != set(mutates_args):
+            raise ValueError(
+                f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema suggests that the op mutates "
+                f"{written}which is different from what was provided to us in `mutates_args`. Please make these consistent."
+            )
+        made._operator.shown = fn.__name__
         made.register_kernel("default" if device_types is None else device_types, fn)
         return made
 
@@ -141,43 +152,48 @@ def custom_op(
 
 def _devices(kinds: Any) -> tuple[str, ...]:
     kinds = ("default",) if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    for k in kinds:
+        if k != "default" and k.islower():
+            device(k)  # or its complaint
     return tuple("default" if k == "CompositeExplicitAutograd" else k.lower() for k in kinds)
 
 
-def _find(op: Any) -> CustomOperator:
+def _find(op: Any, asking: str = "impl") -> CustomOperator:
     """The operator that a name, an overload or a definition stands for."""
+    if not isinstance(op, (str, CustomOpDef)) and not hasattr(op, "_opname"):
+        raise ValueError(f"{asking}({op}): got unexpected type for op: {type(op)}")
     name = op if isinstance(op, str) else op._qualname if isinstance(op, CustomOpDef) else op.name()
     found = OPERATORS.get(name)
     if found is None:
-        raise RuntimeError(f"There is no custom operator {name!r}: define it first, with torch.library.custom_op or torch.library.define")
+        raise RuntimeError(f"operator {name} does not exist: define it first, with torch.library.custom_op or torch.library.define")
     return found
 
 
 def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
     """Register the gradient of an operator: see ``CustomOpDef.register_autograd``."""
-    CustomOpDef(_find(op), backward).register_autograd(backward, setup_context=setup_context)
+    CustomOpDef(_find(op, "register_autograd"), backward).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Register what maps do with an operator: see ``CustomOpDef.register_vmap``."""
-    return CustomOpDef(_find(op), _find(op)).register_vmap(func)
+    return CustomOpDef(_find(op, "register_vmap"), _find(op)).register_vmap(func)
 
 
 def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Register what a dispatch mode or a class that dispatches does: see ``CustomOpDef.register_torch_dispatch``."""
-    return CustomOpDef(_find(op), _find(op)).register_torch_dispatch(torch_dispatch_class, func)
+    return CustomOpDef(_find(op, "register_torch_dispatch"), _find(op)).register_torch_dispatch(torch_dispatch_class, func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
     """Have autocast bring the arguments of an operator to a type: see ``CustomOpDef.register_autocast``."""
-    CustomOpDef(_find(op), _find(op)).register_autocast(device_type, cast_inputs)
+    CustomOpDef(_find(op, "register_autocast"), _find(op)).register_autocast(device_type, cast_inputs)
 
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **_: Any) -> Any:
     """Register how the results of an operator look; also a decorator."""
 
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        _find(op).fake = func
+        _find(op, "register_fake").fake = func
         return func
 
     return register if func is None else register(func)
@@ -188,6 +204,7 @@ impl_abstract = register_fake
 
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Register what runs for an operator on these devices; also a decorator."""
+    _find(op, "register_kernel")
     return impl(op, device_types, func)
 
 
@@ -197,6 +214,13 @@ def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> No
     A kernel runs as it is, and what it does with recorded operators is recorded. Unless ``register_autograd`` gives the
     operator a gradient, or ``impl`` one for the key ``"Autograd"``, a backward that comes to it warns.
     """
+    if "::" not in qualname:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs must '
+            "consist of a namespace and a name, e.g. aten::sin"
+        )
+    if re.fullmatch(r"\(.*\) -> .*", schema, re.DOTALL) is None:
+        raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
     if qualname in OPERATORS:
         raise RuntimeError(
             f"Tried to register an operator ({qualname}{schema}) with the same name and overload name multiple times. Each overload's schema "
@@ -218,11 +242,14 @@ def impl(qualname: Any, types: Any, func: Callable[..., Any] | None = None, *, l
     operator = _find(qualname)
 
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        for device in _devices(types):
-            operator.kernels[device] = func
+        for place in _devices(types):
+            operator.kernels[place] = func
         return func
 
-    return register if func is None else register(func)
+    if func is None:
+        return register
+    register(func)
+    return None
 
 
 class Library:
@@ -308,19 +335,27 @@ def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
 
     Gives the verdict of each test, ``"SUCCESS"`` or the error; ``raise_exception`` raises the first error instead.
     """
+    if not isinstance(op, CustomOpDef) and not hasattr(op, "_opname"):
+        raise ValueError(f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}")
     operator = _find(op)
-    tests = {"test_schema": _check_schema, "test_autograd_registration": _check_autograd, "test_faketensor": _check_fake}
-    wanted = tests if test_utils is None else [test_utils] if isinstance(test_utils, str) else test_utils
-    verdicts: dict[str, str] = {}
+    wanted = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic") if test_utils is None else test_utils
+    wanted = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    if not set(wanted) <= _CHECKS.keys():
+        raise ValueError(f"opcheck(op, ..., test_utils={wanted}), expected test_utils to be subset of {tuple(_CHECKS)} but it was not")
+    verdicts: dict[str, Any] = {}
     for name in wanted:
         try:
-            tests[name](operator, args, kwargs or {})
+            _CHECKS[name](operator, args, kwargs or {})
             verdicts[name] = "SUCCESS"
         except Exception as e:
             if raise_exception:
-                raise
-            verdicts[name] = f"{type(e).__name__}: {e}"
+                raise OpCheckError(f"opcheck(op, ...): {name} failed with {e} (scroll up for stack trace)") from e
+            verdicts[name] = e
     return verdicts
+
+
+class OpCheckError(Exception):
+    """What ``opcheck`` has found."""
 
 
 def _tensors(values: Any) -> list[Any]:
@@ -346,12 +381,46 @@ def _check_autograd(operator: CustomOperator, args: Any, kwargs: Any) -> None:
 
 
 def _check_fake(operator: CustomOperator, args: Any, kwargs: Any) -> None:
-    if operator.fake is None:
-        raise RuntimeError(f"{operator.qualname} has no fake kernel: register one with register_fake")
-    real, fake = _tensors(operator(*args, **kwargs)), _tensors(operator.fake(*args, **kwargs))
-    for i, (a, b) in enumerate(zip(real, fake, strict=True)):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            raise RuntimeError(f"result {i} is {a.dtype} {list(a.shape)}, its fake kernel says {b.dtype} {list(b.shape)}")
+    real, fake = _tensors(operator(*args, **kwargs)), _tensors(_faked(operator, args, kwargs))
+    for a, b in zip(real, fake, strict=True):
+        for what, x, y in (("Shapes", a.shape, b.shape), ("Dtypes", a.dtype, b.dtype), ("Strides", a.stride(), b.stride())):
+            if x != y:
+                raise RuntimeError(
+                    f"When comparing the output of {operator.overload} on FakeTensor and concrete Tensors, found mismatched tensor metadata: {what} "
+                    f"{x} and {y} are not equal!"
+                )
+
+
+def _faked(operator: CustomOperator, args: Any, kwargs: Any) -> Any:
+    """What the operator gives for fakes of its arguments."""
+    from ._subclasses import FakeTensorMode
+    from .tensor import Tensor
+    from .utils._pytree import tree_map
+
+    mode = FakeTensorMode()
+    args, kwargs = tree_map(lambda t: mode.from_tensor(t) if isinstance(t, Tensor) else t, (args, kwargs))
+    with mode:
+        return operator(*args, **kwargs)
+
+
+def _check_traced(operator: CustomOperator, args: Any, kwargs: Any) -> None:
+    """Forward and backward can be done without numbers, and a gradient has the shape of what it is of."""
+    from .autograd import grad
+
+    live = [t for t in _tensors(_faked(operator, args, kwargs)) if t.requires_grad]
+    leaves = [t for t in _tensors(tuple(args)) if t.requires_grad]
+    if not live or not leaves:
+        return
+    real = [t for t in _tensors(operator(*args, **kwargs)) if t.requires_grad]
+    for t, g in zip(leaves, grad([t.sum() for t in real], leaves, allow_unused=True)):
+        if g is not None and g.shape != t.shape:
+            raise RuntimeError(f"the gradient of an argument of shape {tuple(t.shape)} has the shape {tuple(g.shape)}")
+
+
+_CHECKS: dict[str, Callable[..., None]] = {
+    "test_schema": _check_schema, "test_autograd_registration": _check_autograd, "test_faketensor": _check_fake,
+    "test_aot_dispatch_static": _check_traced, "test_aot_dispatch_dynamic": _check_traced,
+}  # fmt: skip
 
 
 # -- kernels as objects -------------------------------------------------------------------------------------------------
