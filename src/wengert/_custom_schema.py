@@ -209,7 +209,7 @@ def _valid() -> str:
             continue
         inner = Union[Tensor, None] if kind is Tensor else None  # noqa: UP007
         for element in (kind,) if inner is None else (kind, inner):
-            rows += [Sequence[element], list[element]]  # type: ignore[valid-type]  # noqa: UP007
+            rows += [Sequence[element], list[element]]  # type: ignore[valid-type]
         if kind in (int, float, bool):
             rows += [Union[Sequence[kind], None], Union[list[kind], None]]  # type: ignore[valid-type]  # noqa: UP007
     return f"dict_keys([{', '.join(map(repr, rows))}])"
