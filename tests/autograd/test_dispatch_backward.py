@@ -162,3 +162,10 @@ def test_the_gradients_are_those_of_a_backward_that_nobody_sees(torch, seen, exp
         if isinstance(t, torch.Tensor) and t.requires_grad:
             assert (t.grad is None) == (watched[name].grad is None)
             assert t.grad is None or torch.allclose(t.grad, watched[name].grad, equal_nan=True)
+
+
+def test_a_part_counted_from_the_end(torch, seen):
+    x = torch.arange(6.0).reshape(2, 3)
+    with seen() as mode:
+        y = x.narrow(1, -2, 2)
+    assert mode.names == ["slice.Tensor"] and y.tolist() == [[1, 2], [4, 5]]

@@ -39,6 +39,11 @@ MADE = {
     "a.unbind(0)[0]": "FakeTensor(..., size=(3,))",
     "torch.einsum('ij,kj->ik', a, a)": "FakeTensor(..., size=(2, 2))",
     "torch.where(a > 0, a, 0.0)": "FakeTensor(..., size=(2, 3))",
+    "a.narrow(1, -2, 2)": "FakeTensor(..., size=(2, 2))",
+    "torch.masked.sum(a, 0, mask=a > 0)": "FakeTensor(..., size=(3,))",
+    "torch.nn.functional.scaled_dot_product_attention(a[None], a[None], a[None], is_causal=True)": "FakeTensor(..., size=(1, 2, 3))",
+    "torch.nn.functional.multi_margin_loss(a, torch.tensor([0, 1]))": "FakeTensor(..., size=())",
+    "torch.nn.functional.max_unpool1d(a[None], torch.zeros(1, 2, 3, dtype=torch.long), 2)": "FakeTensor(..., size=(1, 2, 6))",
     "a.add_(1)": "FakeTensor(..., size=(2, 3))",
     "torch.empty_like(a, device='cuda')": "FakeTensor(..., device='cuda:0', size=(2, 3))",
 }

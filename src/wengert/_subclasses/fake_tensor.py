@@ -27,6 +27,7 @@ from ..tensor import Tensor
 from ..tensor.creation import empty_strided
 from ..tensor.dispatch import aten, prim
 from ..tensor.overrides import DisableTorchFunctionSubclass
+from ..tensor.spaces import calling
 from ..tensor.types import device as device_type
 from ..tensor.types import preserve_format, strided
 from ..utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
@@ -110,6 +111,7 @@ class FakeTensor(Tensor):
             cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, layout=elem.layout, device=place,
             requires_grad=requires_grad or elem.requires_grad,
         )  # fmt: skip
+        made._data.fake = True  # type: ignore[attr-defined]
         made.elem, made.fake_mode, made.fake_device, made.constant = elem.detach(), fake_mode, place, constant
         return made
 
@@ -323,6 +325,8 @@ class FakeTensorMode(TorchDispatchMode):
             _custom_ops.context.reset(token)
 
     def _all_fake(self, func: Any, args: Any, kwargs: Any) -> Any:
+        inner, walking = calling.inner, current_walk() is not None  # constants of composites, numbers that rules have
+
         def fake(v: Any) -> Any:
             if not isinstance(v, Tensor):
                 return v
@@ -330,8 +334,7 @@ class FakeTensorMode(TorchDispatchMode):
                 if v.fake_mode is not self:
                     raise AssertionError(f"Mixing fake modes NYI x.fake_mode={v.fake_mode} vs {self=}")
                 return v
-            inner = not v.dim() and current_walk() is not None  # a number that a rule has
-            if not self.allow_non_fake_inputs and not inner:
+            if not self.allow_non_fake_inputs and not (inner or (walking and not v.dim())):
                 raise AssertionError(
                     "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in "
                     f"{func}({', '.join(map(_shown, args))})"

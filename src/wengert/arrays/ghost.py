@@ -37,10 +37,11 @@ class Ghost(Window):
     RuntimeError: Cannot access data pointer of Tensor that doesn't have storage: ...
     """
 
-    __slots__ = ("__weakref__", "asks", "device")
+    __slots__ = ("__weakref__", "asks", "device", "fake")
 
     def __init__(self, window: np.ndarray, device: str = "cpu") -> None:
         self.window, self.device = window, device
+        self.fake = False  # whether its class has no numbers either
         self.asks: frozenset[str] = frozenset()  # which questions about the geometry are its class's to answer
         if device == "meta" and not META_DEVICE:
             META_DEVICE.append(True)
@@ -106,8 +107,8 @@ class Ghost(Window):
 
 
 def shown(a: Any) -> Any:
-    """``a``; of a ghost of the device ``meta`` zeros, for checks of numbers that have to pass where there are none."""
-    return a.window if type(a) is Ghost and a.device == "meta" else a
+    """``a``; of a ghost without numbers anywhere zeros, for checks of numbers that have to pass where there are none."""
+    return a.window if type(a) is Ghost and (a.device == "meta" or a.fake) else a
 
 
 _GEOMETRY = (np.shape, np.ndim, np.size)

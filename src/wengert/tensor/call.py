@@ -98,7 +98,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
 
         parts = COMPOSED.get(op.name)
         if parts is not None:
-            answer = composed(parts, args)
+            answer = composed(parts, tuple(v if p in op.tensors or not isinstance(v, Tensor_) else raw[p] for p, v in zip(op.params, args)))
             if answer is not NotImplemented:
                 return answer
     early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None

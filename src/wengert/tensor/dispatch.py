@@ -394,7 +394,7 @@ def ask(
     classes = dispatching((*args, *kwargs.values())) if general_path.DISPATCHING else ()
     calls, within = _asked.calls, calling.within
     calls.append((func, op, inplace))
-    calling.within = False
+    calling.within, calling.inner = False, within
     handlers: list[Any] = []
     if m.dispatch:
         handlers.append(m.dispatch[-1])

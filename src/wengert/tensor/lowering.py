@@ -90,7 +90,9 @@ def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int =
 
 
 def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
-    return _cut(x, dim % max(x.dim(), 1), start, start + length, None)
+    dim %= max(x.dim(), 1)
+    start += x.shape[dim] if start < 0 else 0
+    return _cut(x, dim, start, start + length, None)
 
 
 def _reshape(x: Any, shape: Any = ()) -> Any:

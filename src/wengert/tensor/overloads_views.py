@@ -87,7 +87,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     if isinstance(start, Tensor):
         if start.ndim or start._data.dtype.kind not in "iu":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
-        start = int(start._data)
+        start = int(start.item())
     return _narrow(input, dim, start, length)
 
 

@@ -14,7 +14,7 @@ from ..arrays.ghost import Ghost
 from ..arrays.layouts import kept_strides, result_strides
 from ..arrays.lazy import Lazy
 from . import call
-from .spaces import RECORDED, within, without_numbers
+from .spaces import RECORDED, within, within_operators, without_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,8 @@ def whole_without(define: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A composite whose constants meet tensors of every device."""
     token = within.set(True)
     try:
-        answer = define(RECORDED, *args, **kwargs)
+        with within_operators():
+            answer = define(RECORDED, *args, **kwargs)
     finally:
         within.reset(token)
     return all_without(answer) if any(isinstance(v, call.Tensor_) and v.is_meta for v in args) else answer

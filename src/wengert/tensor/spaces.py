@@ -176,6 +176,7 @@ within: ContextVar[bool] = ContextVar("wengert_within", default=False)  # whethe
 
 class _Calling(threading.local):
     within = False  # whether a gradient rule or a composite calls operators: in PyTorch, code in C++, which tells numbers from tensors
+    inner = False  # whether one has called the operator that was asked for last
 
 
 calling = _Calling()
