@@ -212,12 +212,20 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted for compatibility: every operation here is deterministic. Fresh memory is filled, see ``utils.deterministic``."""
+    """Refuse (or warn of) what PyTorch has no deterministic kernel for on a CPU, though every operation here is deterministic.
+
+    Fresh memory is filled, see ``utils.deterministic``.
+    """
+    from .arrays import errors
     from .utils import deterministic
+
+    if not isinstance(mode, bool):
+        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
 
     global _deterministic, _warn_only
     _deterministic, _warn_only = bool(mode), bool(warn_only)
     deterministic.settle(_deterministic)
+    errors.alerts = 0 if not mode else 2 if warn_only else 1
 
 
 def are_deterministic_algorithms_enabled() -> bool:

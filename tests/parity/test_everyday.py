@@ -7,6 +7,7 @@ import io
 import math
 import os
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -176,3 +177,24 @@ def test_transposes_without_dimensions_warn(name: str) -> None:
                 getattr(L.tensor(1.0), name)
         finally:
             L.set_warn_always(False)
+
+
+@pytest.mark.parametrize("text", [
+    "torch.ones(2).put_(T([0]), torch.ones(1))", "torch.ones(2).put_(T([0]), torch.ones(1), accumulate=True)",
+    "F.max_unpool1d(torch.ones(1, 1, 2), T([[[0, 2]]]), 2)", "F.max_unpool3d(torch.ones(1, 1, 1, 1, 1), T([[[[[0]]]]]), 2)",
+    "torch.ones(3).scatter_add_(0, T([0, 0]), torch.ones(2))", "torch.use_deterministic_algorithms(1)",
+])  # fmt: skip
+def test_deterministic_algorithms(text: str) -> None:
+    found = []
+    for L in (torch, wengert):
+        L.use_deterministic_algorithms(True)
+        try:
+            refused = outcome(text, L)
+            L.use_deterministic_algorithms(True, warn_only=True)
+            with pytest.warns() as seen:
+                warnings.warn("none", stacklevel=1)
+                outcome(text, L)
+            found.append((refused, sorted(str(w.message)[:90] for w in seen)))
+        finally:
+            L.use_deterministic_algorithms(False)
+    assert found[0] == found[1]

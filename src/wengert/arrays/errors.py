@@ -47,6 +47,24 @@ def warn_once(message: str) -> None:
         warn(message)
 
 
+alerts = 0  # use_deterministic_algorithms: 1 refuses what PyTorch has no deterministic kernel for, 2 warns
+
+
+def alert(name: str) -> None:
+    """PyTorch's complaint, under deterministic algorithms, about an operator whose result may depend on the order of its threads."""
+    if not alerts:
+        return
+    told = f"{name} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True"
+    help_us = "file an issue at https://github.com/pytorch/pytorch/issues to help us prioritize adding deterministic support for this operation."
+    if alerts == 2:
+        warn(f"{told}, warn_only=True)'. You can {help_us}")
+        return
+    raise RuntimeError(
+        f"{told})'. You can turn off determinism just for this operation, or you can use the 'warn_only=True' option, if that's acceptable for your "
+        f"application. You can also {help_us}"
+    )
+
+
 def bad_index(a: np.ndarray, key: tuple[Any, ...]) -> IndexError:
     """What is wrong with index arrays that NumPy refuses."""
     at = [(d, i) for d, i in enumerate(key) if isinstance(i, np.ndarray)]

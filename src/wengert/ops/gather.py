@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.errors import alert
 from ..arrays.reduce import wide_type
 from .operator import family
 from .views import axis
@@ -412,6 +413,8 @@ def put(input: Array, index: Array, source: Array, accumulate=False):
             f"{source.size}, "
             f"index.numel() = {index.size}"
         )
+    if not accumulate:
+        alert("put_")
     places = _flat("put", input, index).reshape(-1)
     out = np.array(input, order="C")
     if accumulate:

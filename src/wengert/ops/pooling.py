@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.dtypes import is_half
+from ..arrays.errors import alert
 from ..arrays.ghost import shown
 from .operator import family
 from .pooling_checks import adaptive, batched, prepare, window
@@ -168,6 +169,7 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
     places = indices if whole else F.unsqueeze(indices, 0)
     if n == 1:
         return _as_two(F, F.max_unpool2d, input, F.unsqueeze(indices, -2), (1, *kernel), (1, *stride), (0, *padding), (1, *size))
+    alert(f"max_unpooling{n}d_forward_out")
     b, c = x.shape[:2]
     area = math.prod(size)
     raw = shown(indices if F.raw else indices._data)

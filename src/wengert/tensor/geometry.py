@@ -115,7 +115,12 @@ class Geometry(Methods):
             strides = tuple(reversed(steps))
         else:
             strides = tuple(s // item for s in self._data.strides)
-        return strides if dim is None else strides[dim]
+        if dim is None:
+            return strides
+        if not -len(strides) <= dim < max(len(strides), 1):
+            low, high = (-len(strides), len(strides) - 1) if strides else (-1, 0)
+            raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+        return strides[dim]
 
     def storage_offset(self) -> int:
         """Where this tensor begins in its memory, in elements."""
