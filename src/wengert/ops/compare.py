@@ -66,8 +66,9 @@ def isnan(input: Array):
 
 
 def _bits(ufunc: Any, input: Any, other: Any, name: str) -> Any:
-    if input.dtype.kind in "fcVW":
-        raise unsupported(name, input.dtype)
+    d = (input if hasattr(input, "dtype") else other).dtype  # one of them may be a Python number
+    if d.kind in "fcVW":
+        raise unsupported(name, d)
     return ufunc(input, other)
 
 
