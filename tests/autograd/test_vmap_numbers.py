@@ -113,3 +113,27 @@ def test_places_of_results_go_by_the_structure_of_the_results(some):
 def test_parameters_have_names(some):
     with pytest.raises(KeyError, match="tensor name can"):
         some.func.functional_call(some.nn.Linear(2, 1), {"": some.ones(2)}, (some.ones(2),))
+
+
+def test_strides_of_a_tensor_that_all_examples_share(some):
+    x, v = some.arange(9.0).view(3, 3), some.arange(8.0).view(2, 2, 2)
+
+    def f(x, v):
+        return (x.as_strided((2, 2), (1, 2), 1) * v).sum()
+
+    found = some.vmap(some.func.grad(f), in_dims=(None, 0))(x, v)
+    same(some, found, some.stack([some.func.grad(f)(x, w) for w in v]))
+
+
+def test_forward_derivative_of_a_strided_part_written(some):
+    x, y = some.zeros(3, 3), some.zeros(2, 2)
+    _, tangent = some.func.jvp(lambda x, y: some.as_strided_scatter(x, y, (2, 2), (1, 2)), (x, y), (x + 1, y + 2))
+    assert tangent.tolist() == [[2, 2, 2], [2, 1, 1], [1, 1, 1]]
+
+
+def test_forward_jacobians_of_several_inputs_are_lists(some):
+    x = some.ones(2)
+    jacobian = some.autograd.functional.jacobian(lambda x, y: (x * y, x), (x, x), vectorize=True, strategy="forward-mode")
+    assert type(jacobian) is list and [type(row) for row in jacobian] == [list, list]
+    single = some.autograd.functional.jacobian(lambda x: (x,), x, vectorize=True, strategy="forward-mode")
+    assert type(single) is tuple

@@ -194,14 +194,14 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
         several_out, outputs = _row(func(*given), "outputs", "jacobian")
         found = [level.tangent(o) for o in outputs]
         columns = [expanded(zeros_like(level.primal(o)) if t is None else t, mapped) for o, t in zip(outputs, found)]
-    table = []
+    table: list[Any] = []
     for o, c in zip(outputs, columns):
         parts, at = [], 0
         for x, n in zip(row, sizes):
             parts.append(c.narrow(0, at, n).movedim(0, -1).reshape((*o.shape, *x.shape)))
             at += n
-        table.append(tuple(parts))
-    return _unpacked(tuple(_unpacked(r, several_in) for r in table), several_out)
+        table.append(_unpacked(parts, several_in))
+    return _unpacked(table if several_in else tuple(table), several_out)  # lists for several inputs, as PyTorch's are
 
 
 def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> Tensors:
@@ -405,7 +405,7 @@ def _row(x: Any, what: str, name: str) -> tuple[bool, Tensors]:
     return several, row
 
 
-def _unpacked(row: tuple[Any, ...], several: bool) -> Any:
+def _unpacked(row: Any, several: bool) -> Any:
     return row if several else row[0]
 
 

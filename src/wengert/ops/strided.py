@@ -178,7 +178,7 @@ def _scatter_src(F: Any, g: Any, size: Any, stride: Any, storage_offset: Any) ->
     return F.index(flat, [F.constant(_places(size, stride, storage_offset or 0))])
 
 
-@operator(grad=dict(input=_scatter_input, src=_scatter_src))
+@operator(grad=dict(input=_scatter_input, src=_scatter_src), linear=True)
 def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=None):
     """A copy of ``input`` with ``src`` written where ``as_strided`` would look.
 

@@ -238,6 +238,9 @@ def as_strided(call: Call) -> Any:
 
     x, size, stride, start = call["input"], call["size"], call["stride"], call["storage_offset"]
     steps = x.stride()
+    if not steps[0] and call.size > 1:  # one tensor repeated: each example gets places of its own
+        x = x.clone()
+        steps = x.stride()
     reach = sum((n - 1) * s for n, s in zip(call.shape("input"), steps[1:]))
     last = start + sum((n - 1) * s for n, s in zip(size, stride))
     if x.numel() and prod(size) and (start < 0 or last > reach):
@@ -247,7 +250,7 @@ def as_strided(call: Call) -> Any:
             "tensors. Please rewrite the `as_strided` call in terms of other PyTorch view operations"
         )
     whole = geometry(x._data)
-    return call.run(size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start, source=whole)
+    return call.run(input=x, size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start, source=whole)
 
 
 # -- making larger ----------------------------------------------------------------------------------------------------
