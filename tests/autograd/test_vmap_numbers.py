@@ -137,3 +137,9 @@ def test_forward_jacobians_of_several_inputs_are_lists(some):
     assert type(jacobian) is list and [type(row) for row in jacobian] == [list, list]
     single = some.autograd.functional.jacobian(lambda x: (x,), x, vectorize=True, strategy="forward-mode")
     assert type(single) is tuple
+
+
+def test_layouts_of_tensors_that_all_examples_share(some):
+    x, v = some.arange(16.0).view(1, 2, 2, 4), some.ones(2, 1, 2, 2, 4)
+    for f in (lambda x: x.to(memory_format=some.channels_last), lambda x: x.clone(memory_format=some.channels_last)):
+        assert some.vmap(lambda v: some.func.vjp(f, x)[1](v)[0])(v).tolist() == v.tolist()

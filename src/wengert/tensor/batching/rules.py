@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...arrays import dtypes as dt
+from ...arrays.layouts import format_name
 from ...ops.views import axis, dims_of, resolve_shape
 from ..functions import function
 from ..structseq import rebuilt
@@ -297,6 +298,12 @@ def trace(call: Call) -> Any:
     return function("sum")(function("diagonal")(call["input"], 0, 1, 2), 1)
 
 
+def clone(call: Call) -> Any:
+    """A copy. A layout that names the dimensions of an example says nothing about those of a batch, which lies as it lay."""
+    named = format_name(call["memory_format"]) in ("channels_last", "channels_last_3d")
+    return call.run(memory_format=None) if named else call.run()
+
+
 def one_hot(call: Call) -> Any:
     """Rows with a one; the number of classes cannot come from the data."""
     if call["num_classes"] == -1:
@@ -338,7 +345,7 @@ def lossy(call: Call) -> Any:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("conj", "neg_view", "real", "imag", "view_as_real", "view_as_complex", "cast", "clone", "zero", "complex"), pointwise),
+    **dict.fromkeys(("conj", "neg_view", "real", "imag", "view_as_real", "view_as_complex", "cast", "zero", "complex"), pointwise), "clone": clone,
     **dict.fromkeys(("tril", "triu", "constant_pad_nd", "linalg_matrix_exp"), trailing),
     **dict.fromkeys(("view", "reshape"), reshape), "expand": expand, "sum_to": sum_to,
     "transpose": transpose, "permute": permute, "t": t, "numpy_T": t, "unsqueeze": unsqueeze, "squeeze": squeeze,
