@@ -91,8 +91,11 @@ def test_strides_begin_where_each_example_does(some):
     x = some.arange(6.0).view(2, 3)
     assert some.vmap(lambda x: x.as_strided((2, 2), (1, 1)))(x).tolist() == [[[0, 1], [1, 2]], [[3, 4], [4, 5]]]
     assert some.vmap(lambda x: x.as_strided((2,), (1,)))(some.arange(8.0)[2:].view(2, 3)).tolist() == [[2, 3], [5, 6]]
-    with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
-        some.vmap(lambda x: x.as_strided((2, 2), (1, 3)))(x)
+    text = r"as_strided\(\[2, 2\], \[1, 3\], 1\) can access memory outside of `tensor`. `result` can access some memory in range \[1, 6\]"
+    with pytest.raises(RuntimeError, match=text):
+        some.vmap(lambda x: x.as_strided((2, 2), (1, 3), 1))(x)
+    with pytest.raises(RuntimeError, match="size and stride must have the same length"):
+        some.vmap(lambda x: x.as_strided((2,), (1, 2)))(x)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -238,6 +238,11 @@ def as_strided(call: Call) -> Any:
     from ...ops.strided import geometry
 
     x, size, stride, start = call["input"], call["size"], call["stride"], call["storage_offset"]
+    if len(size) != len(stride):
+        raise RuntimeError(
+            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! "
+            f"Got size {list(size)} and stride {list(stride)}"
+        )
     steps = x.stride()
     if not steps[0] and call.size > 1:  # one tensor repeated: each example gets places of its own
         x = x.clone()
@@ -246,9 +251,9 @@ def as_strided(call: Call) -> Any:
     last = start + sum((n - 1) * s for n, s in zip(size, stride))
     if x.numel() and prod(size) and (start < 0 or last > reach):
         raise RuntimeError(
-            f"result = tensor.as_strided({list(size)},{list(stride)},{start})can access memory outside of `tensor`. `result` can access some "
-            f"memory at range [{start}, {last}], but `tensor` can only access some memory at range [0, {reach}]. This is not supported for batched "
-            "tensors. Please rewrite the `as_strided` call in terms of other PyTorch view operations"
+            f"result = tensor.as_strided({list(size)}, {list(stride)}, {start}) can access memory outside of `tensor`. `result` can access some "
+            f"memory in range [{start}, {last + 1}], but `tensor` can only access some memory in range [0, {reach + 1}]. This is not supported "
+            "inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
         )
     whole = geometry(x._data)
     return call.run(input=x, size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start, source=whole)
