@@ -189,3 +189,18 @@ def test_checkpoints(torch):
     t = leaf(torch, torch.jagged)
     run(lambda x: x.sin() * 2, t, use_reentrant=False).sum().backward()
     assert torch.allclose(t.grad.values(), (torch.ones(5, 2).cos() * 2))
+
+
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}])
+def test_nested_parameters_are_optimised(torch, layout, options):
+    rows = [torch.ones(2, 3), torch.ones(1, 3) * 2]
+    nested = torch.nn.Parameter(torch.nested.nested_tensor(rows, layout=layout))
+    dense = torch.nn.Parameter(torch.cat(rows))
+    both = [torch.optim.SGD([p], lr=0.1, foreach=False, **options) for p in (nested, dense)]
+    for _ in range(3):
+        for optimizer in both:
+            optimizer.zero_grad()
+        (sum((p * p).sum() for p in nested.unbind()) + (dense * dense).sum()).backward()
+        for optimizer in both:
+            optimizer.step()
+    torch.testing.assert_close(torch.cat(nested.detach().unbind()), dense.detach())

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+NESTED: list[bool] = []  # whether nested tensors are in use: only then anybody asks
+
+
 class Window(np.lib.mixins.NDArrayOperatorsMixin):
     """Something with the geometry of an array, ``window``."""
 

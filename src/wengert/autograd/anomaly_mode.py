@@ -136,7 +136,9 @@ class _Anomaly:
         if not self.check_nan:
             return
         for i, x in enumerate(grads):
-            if x is not None and (K.has_nan(x if raw else x._data) if raw or not x._dispatches else x.isnan().any().item()):
+            array = None if x is None else x if raw else x._data
+            array = getattr(array, "packed", array)  # the numbers of a nested one
+            if x is not None and (K.has_nan(array) if raw or not x._dispatches else x.isnan().any().item()):
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 

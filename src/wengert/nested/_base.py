@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..arrays.stand_ins import NESTED
 from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops import nested as declared
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from ..arrays.nested import Nested
+
+
+NESTED.append(True)
 
 
 # -- into a nested tensor, and out of it --------------------------------------------------------------------------------
@@ -98,6 +102,7 @@ class Nest(Tensor):
     _own_operators = "and functions"  # it is asked about both
     _data: Any
     is_nested = True
+    _opaque = True  # nobody else looks at its numbers
     table: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     @classmethod
@@ -112,15 +117,15 @@ class Nest(Tensor):
         run = cls.table.get(name)
         if run is not None:
             return run(*args, **kwargs)
+        inner = getattr(func, "__wrapped__", None)  # a function of others, which are asked about in their turn
+        if inner is not None:
+            return inner(*args, **kwargs)
         op = TABLE.get(name)
         if isinstance(op, Operator) and is_pointwise(op):
             return cls._pointwise(name, function(name), args, kwargs)
         base = TABLE.get(name[:-1]) if name.endswith("_") else None
         if isinstance(base, Operator) and (is_pointwise(base) or name in _FILLS):
             return cls._in_place(base.name, args, kwargs)
-        inner = getattr(func, "__wrapped__", None)  # a function of others, which are asked about in their turn
-        if inner is not None:
-            return inner(*args, **kwargs)
         if isinstance(op, Composite):
             return op.define(RECORDED, *args, **kwargs)
         raise cls._refused(name)
@@ -271,15 +276,15 @@ class Nest(Tensor):
 
     # what a number on the left asks for
     def __rsub__(self, other: Any) -> Any:
-        return function("rsub")(self, other)
+        return function("sub")(other, self) if isinstance(other, Tensor) else function("rsub")(self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return function("mul")(function("reciprocal")(self), other)
+        return function("div")(other, self) if isinstance(other, Tensor) else function("mul")(function("reciprocal")(self), other)
 
     __rdiv__ = __rtruediv__
 
     def __rpow__(self, other: Any) -> Any:
-        return function("pow")(wrap(np.asarray(other, self._data.dtype)), self)
+        return function("pow")(other, self)
 
     def __rfloordiv__(self, other: Any) -> Any:
         return function("floor_divide")(wrap(np.asarray(other)), self)
@@ -288,7 +293,7 @@ class Nest(Tensor):
         return function("remainder")(wrap(np.asarray(other)), self)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return function("matmul")(other, self)
+        return function("matmul")(other, self) if isinstance(other, Tensor) else NotImplemented
 
 
 for _name in ("uniform_", "normal_", "exponential_", "bernoulli_", "log_normal_", "cauchy_", "geometric_", "random_"):

@@ -19,7 +19,7 @@ from ._plans import Jagged, Rows, offsets_from
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TABLE: dict[str, Callable[..., Any]] = {}
+TABLE: dict[str, Callable[..., Any]] = {"detach": Nest.detach}
 
 
 def entry(*names: str) -> Callable[[Any], Any]:

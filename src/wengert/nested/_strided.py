@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
 _NO_STRIDES = _NO_SIZES.replace("sizes", "strides")
-TABLE: dict[str, Callable[..., Any]] = {}
+TABLE: dict[str, Callable[..., Any]] = {"detach": Nest.detach}
 
 
 def entry(*names: str) -> Callable[[Any], Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from wengert.arrays.dtypes import F32, F64, default_float, of
 from wengert.arrays.ghost import META_DEVICE
+from wengert.arrays.stand_ins import NESTED
 from wengert.graph import enable_grad, set_grad_enabled
 from wengert.graph.modes import modes
 from wengert.tensor import Tensor, wrap
@@ -53,13 +54,15 @@ def zeros_like(p: Tensor) -> Tensor:
 
 def watched(params: Any) -> bool:
     """Whether some parameter, or its gradient, has no numbers to look at: their classes do the step."""
-    if not (DISPATCHING or META_DEVICE):
+    if not (DISPATCHING or META_DEVICE or NESTED):
         return False
     return any(p._opaque or (p._meta is not None and p._meta.grad is not None and p._meta.grad._opaque) for p in params)
 
 
 def filled_like(p: Tensor, value: Any) -> Tensor:
     """``zeros_like`` with another number; of a class that dispatches it is one of that class, on a device without numbers it is there."""
+    if p.is_nested:
+        return p.detach().clone().fill_(value)
     if p._opaque:
         from wengert.tensor.creation import full_like
 
