@@ -40,7 +40,8 @@ BOTH = {
     "to": lambda torch, x: x.to(torch.float32), "clone": lambda torch, x: x.clone(), "masked_fill": lambda torch, x: x.masked_fill(x > 0, 2.0),
     "softmax": lambda torch, x: torch.softmax(x, -1), "detach": lambda torch, x: x.detach() * 2, "gt": lambda torch, x: x > 0,
     "threshold": lambda torch, x: torch.threshold(x, 0.1, 2.0), "dropout in eval": lambda torch, x: torch.nn.functional.dropout(x, 0.5, False),
-    "ReLU": lambda torch, x: torch.nn.ReLU()(x), "sum keepdim": lambda torch, x: x.sum(-1, keepdim=True), "logical_not": lambda torch, x: x.logical_not(),
+    "ReLU": lambda torch, x: torch.nn.ReLU()(x),
+    "sum keepdim": lambda torch, x: x.sum(-1, keepdim=True), "logical_not": lambda torch, x: x.logical_not(),
 }  # fmt: skip
 JAGGED = {
     "exp": lambda torch, x: x.exp(), "log1p": lambda torch, x: x.abs().log1p(), "sigmoid": lambda torch, x: x.sigmoid(), "pow": lambda torch, x: x**2,
