@@ -10,7 +10,7 @@ import pytest
 # names that a graph needs for itself, and some that it might
 NAMES = [
     "shape", "dtype", "edges", "hooks", "saved", "seq", "outputs", "count", "places", "inputs", "raw", "recorded", "partial", "release", "wanted",
-    "op", "args", "variable", "operation", "as_returned", "wants_undefined", "taken", "name", "version", "two", "shown",
+    "op", "args", "variable", "operation", "written_by_user", "wants_undefined", "taken", "name", "version", "two", "shown",
 ]
 
 

@@ -153,3 +153,23 @@ def test_a_post_accumulate_hook_may_give_its_leaf_back(torch):
         with pytest.raises(error, match=text):
             x.sum().backward()
         handle.remove()
+
+
+@pytest.mark.parametrize("answer", ["double", "long", "expanded"])
+def test_hooks_after_a_custom_function_see_gradients_that_fit_its_inputs(torch, answer):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.expand(3, 2) if answer == "expanded" else getattr(g, answer)()
+
+    x = torch.ones(2, requires_grad=True)
+    y = Twice.apply(x * 1)
+    seen = []
+    y.grad_fn.register_hook(lambda into, out: seen.extend((g.dtype, g.tolist()) for g in into))
+    y.sum().backward()
+    each = 3.0 if answer == "expanded" else 1.0
+    assert seen == [(torch.float32, [each, each])]

@@ -225,3 +225,13 @@ def test_hooks_of_a_leaf_that_becomes_a_result(torch):
     x.add_(w)
     x.sum().backward()
     assert seen == [[1.0, 1.0]]
+
+
+def test_asking_twice_to_retain_a_gradient_does_not_look_at_the_view_again(torch):
+    base = torch.ones(2, requires_grad=True).clone()
+    part = base.unbind()[0]
+    part.retain_grad()
+    base.mul_(2)
+    part.retain_grad()
+    with pytest.raises(RuntimeError, match="is a view and its base or another view of its base has been modified"):
+        base.clone().unbind()[0] + part

@@ -14,7 +14,7 @@ from ..graph.node import Node
 
 _FIELDS = ("shape", "dtype", "edges", "hooks", "saved", "seq", "wanted")
 _OTHERS = (
-    "outputs", "raw", "recorded", "partial", "release", "apply_boxed", "wants_undefined", "as_returned", "operation", "name", "shown",
+    "outputs", "raw", "recorded", "partial", "release", "apply_boxed", "wants_undefined", "written_by_user", "operation", "name", "shown",
     "places_shown",
 )  # fmt: skip
 NAMES = frozenset((*_FIELDS, *_OTHERS))

@@ -194,7 +194,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     __slots__ = ()
 
-    wants_undefined = as_returned = True
+    wants_undefined = written_by_user = True
     materialize_grads = True
     _materialize_non_diff_grads = True  # False: outputs that are not differentiable get None
     _undifferentiated: tuple[int, ...] = ()  # which those are, once it matters

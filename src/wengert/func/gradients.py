@@ -90,7 +90,7 @@ class Level:
             recording = self.recording if recording is None else recording
             create_graph = recording and (self.foreign(outputs, True) or any(v is not None and v.requires_grad for v in vectors))
             # the user's code finds gradients enabled in a backward: PyTorch's transforms record all of theirs
-            create_graph = create_graph or any(n.as_returned or n.hooks for n in _history(outputs))
+            create_graph = create_graph or any(n.written_by_user or n.hooks for n in _history(outputs))
         roots = [batching.lowered(o, maps) for o, _ in pairs]
         seeds = [ones_like(r.detach()) if v is None else batching.lowered(v, maps) for r, (_, v) in zip(roots, pairs)]
         with pulling(self.inside):

@@ -249,7 +249,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
             if not retain:
                 node.release()
             if hooks is not None and hooks.post:
-                grads = hooks.after(node, grads if node.as_returned else _conformed(node, grads, space), g, space)
+                grads = hooks.after(node, _conformed(node, grads, space), g, space)
             if watch is not None:
                 watch.check(node, grads, raw)
 

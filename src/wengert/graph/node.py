@@ -75,7 +75,7 @@ class Node(_Fields):
     hooks: NodeHooks | None
 
     outputs = 1
-    as_returned = False  # whether hooks see the gradients as the rule returned them (custom functions), or fitted to the inputs
+    written_by_user = False  # whether the rule is a custom function's
     stages: tuple[tuple[int, ...], ...] | None = None  # the edges in groups, where PyTorch has several nodes that hand on one after another
     wants_undefined = False  # whether an all-None gradient still runs the node (custom functions)
 

@@ -404,10 +404,11 @@ class Tensor(Exchange):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if transforms.get()[0]:
             raise RuntimeError(NO_RETAIN_GRAD)
-        edge_of(self)
-        if self._edge is None or (self._meta is not None and self._meta.retained):
+        if self._meta is not None and self._meta.retained:
             return
-        retain(self)
+        edge_of(self)
+        if self._edge is not None:
+            retain(self)
 
     @property
     def retains_grad(self) -> bool:
