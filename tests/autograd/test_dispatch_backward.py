@@ -169,3 +169,31 @@ def test_a_part_counted_from_the_end(torch, seen):
     with seen() as mode:
         y = x.narrow(1, -2, 2)
     assert mode.names == ["slice.Tensor"] and y.tolist() == [[1, 2], [4, 5]]
+
+
+# operators of gradients, called by name: what they give is the gradient of the function
+CALLED = {
+    "sigmoid_backward(g, x.sigmoid())": "x.sigmoid()", "gelu_backward(g, x)": "F.gelu(x)", "silu_backward(g, x)": "F.silu(x)",
+    "leaky_relu_backward(g, x, 0.1, False)": "F.leaky_relu(x, 0.1)", "elu_backward(g, 1.0, 1.0, 1.0, False, x)": "F.elu(x)",
+    "hardtanh_backward(g, x, -0.3, 0.3)": "F.hardtanh(x, -0.3, 0.3)", "softplus_backward(g, x, 1.0, 20.0)": "F.softplus(x)",
+    "_softmax_backward_data(g, x.softmax(1), 1, x.dtype)": "x.softmax(1)", "mse_loss_backward(g, x, t, 0)": "F.mse_loss(x, t, reduction='none')",
+    "huber_loss_backward(g, x, t, 0, 1.0)": "F.huber_loss(x, t, reduction='none')", "softshrink_backward(g, x, 0.2)": "F.softshrink(x, 0.2)",
+    "mse_loss_backward(g.sum() / g.sum(), x, t, 1)": "F.mse_loss(x, t)",
+    "avg_pool2d_backward(g[None, :, :2], i, [2, 2], [1, 1], [0, 0], False, True, None)": "F.avg_pool2d(i, 2, 1)",
+    "max_pool2d_with_indices_backward(g[None, :, :2], i, [2, 2], [1, 1], [0, 0], [1, 1], False, F.max_pool2d(i, 2, 1, return_indices=True)[1])":
+        "F.max_pool2d(i, 2, 1)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLED)
+def test_operators_of_gradients_by_name(torch, call):
+    scope = {
+        "F": torch.nn.functional, "x": torch.tensor([[0.1, -0.5, 0.7], [0.35, 0.2, -0.9]], requires_grad=True),
+        "g": torch.tensor([[1.0, 2.0, -1.0], [0.5, 3.0, 2.0]]), "t": torch.tensor([[0.2, 0.4, 0.1], [0.1, 0.6, 0.3]]),
+        "i": torch.arange(9.0).reshape(1, 3, 3).sin().requires_grad_(), "aten": torch.ops.aten,
+    }  # fmt: skip
+    found = eval(f"aten.{call}", scope)
+    y, leaf = eval(CALLED[call], scope), scope["i" if "pool" in call else "x"]
+    seed = scope["g"] if y.shape == scope["g"].shape else scope["g"][None, :, :2] if y.dim() else None
+    (expected,) = torch.autograd.grad(y, leaf, seed)
+    assert found.shape == leaf.shape and torch.allclose(found.detach(), expected, atol=1e-6)

@@ -269,6 +269,11 @@ def _implementation(name: str) -> Callable[..., Any]:
         made = PLACES["torch"].get(name)
         if made is not None:
             return _without_memory_options(made)
+        from .seen_rules import as_function
+
+        rule = as_function(name)
+        if rule is not None:
+            return rule
         raise AttributeError(f"there is no implementation of aten::{name} here")
     return function(ours)
 

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..graph.modes import modes
+from ..ops.operator import TABLE
 from .dispatch import SAVES_INPUT, ask, aten, detached
+from .functions import function
+from .lowering import _ARRANGED, BACKWARD
 from .record import OpNode
 from .seen_formulas import RULES
 from .shapes import all_without
@@ -139,3 +142,38 @@ def _raw(value: Any) -> Any:
     if type(value) is list:
         return tuple(map(_raw, value))
     return RAW.unwrap(value) if hasattr(value, "_data") else value
+
+
+def as_function(name: str) -> Callable[..., Any] | None:
+    """PyTorch's operator ``name``, which is a gradient rule of ours, as a function of its arguments; None if it is none."""
+    ours = next((n for n, theirs in BACKWARD.items() if theirs == name and not theirs.startswith("native")), None)
+    if ours is not None:
+        back = _ARRANGED[ours][1] if ours in _ARRANGED else None
+        return lambda *args, **kwargs: function(ours)(*(args if back is None else back(*args, *kwargs.values())))
+    for op_name, params in AS_ONE.items():
+        for p, (theirs, spec) in params.items():
+            op: Any = TABLE[op_name]
+            rule, names = op.rules[op.wrt.index(p)]
+            if theirs == name and set(names) <= {*spec, *_DERIVED}:
+                return _of_arguments(rule, names, spec)
+    return None
+
+
+_DERIVED = ("input_shape", "weight_shape")  # what an argument tells
+_NAMES_OF_REDUCTIONS = {number: name for name, number in _REDUCTIONS.items()}
+
+
+def _of_arguments(rule: Any, names: tuple[str, ...], spec: tuple[str, ...]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        known = dict(zip(spec, (*args, *kwargs.values())))
+        if "reduction" in known:
+            known["reduction"] = _NAMES_OF_REDUCTIONS.get(known["reduction"], known["reduction"])
+        if "rows" in known:
+            known["input_shape"] = known["weight_shape"] = (known["rows"], known["g"].shape[-1])
+        single = "input" in known and ("kernel" in spec or "indices" in spec) and known["input"].dim() == 3  # one image, for pooling
+        if single:
+            known.update({n: known[n].unsqueeze(0) for n in ("g", "input", "indices") if n in known})
+        answer = rule(RECORDED, known["g"], *(tuple(known[n]) if type(known[n]) is list else known[n] for n in names))
+        return answer.squeeze(0) if single else answer
+
+    return call
