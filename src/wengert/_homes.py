@@ -179,9 +179,16 @@ def find(module: str, name: str) -> Any:
     return None
 
 
+# Rooms whose modules have PyTorch's names, and nothing below them.
+_SEEN = ("nn.modules.", "optim.", "distributions.", "utils.data.")
+
+
 def present_as_theirs(module: ModuleType) -> None:
     """Let the classes and functions that a module of ours defines say that they are from PyTorch's."""
     home = module.__spec__.name if module.__spec__ else module.__name__  # its name may be PyTorch's by now
+    rest = home.partition(".")[2]
+    if rest.startswith(_SEEN) and not hasattr(module, "__path__"):
+        sys.modules.setdefault(f"{THEIRS}.{rest}", module)  # where inspect and typing look for what a class was defined with
     for value in list(vars(module).values()):
         if isinstance(value, (type, FunctionType)) and value.__module__ == home:
             theirs = their_module(home, value.__qualname__)

@@ -571,6 +571,9 @@ def test_classes_and_functions_say_that_they_are_pytorchs(run):
         assert "class Linear(Module)" in inspect.getsource(torch.nn.Linear)
         wrong = [(name, k, v) for name, module in sys.modules.items() if name.startswith("wengert.nn.modules.") for k, v in vars(module).items()
                  if isinstance(v, type) and v.__module__.startswith("wengert.nn")]
+        import typing
+        assert "num_heads" in typing.get_type_hints(torch.nn.MultiheadAttention.__init__)
+        assert all(f"torch.{name}" in sys.modules for name in ("nn.modules.linear", "optim.optimizer", "utils.data.dataloader"))
         print(wrong)
     """
     assert run(program) == (

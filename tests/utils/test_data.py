@@ -658,3 +658,8 @@ def test_a_worker_of_another_loader_inside_a_worker_process_leaves_the_first_alo
     other = DataLoader(Squares(3), batch_size=None, num_workers=1)  # its process has a copy of ``held``
     assert values(other) == [0, 1, 4]
     assert [x.item() for x in held] == [0, 1, 4, 9, 16, 25]
+
+
+def test_sparse_samples_need_a_collate_fn_of_their_own():
+    with pytest.raises(RuntimeError, match="provide a custom collate_fn"):
+        default_collate([torch.eye(2).to_sparse()] * 2)

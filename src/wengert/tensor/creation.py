@@ -323,7 +323,9 @@ def _has_memory(obj: Any) -> bool:
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor on the array's own memory: writes to one show in the other."""
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+        kind = type(array)
+        module = "numpy." if kind.__module__ == "numpy" else ""
+        raise TypeError(f"expected np.ndarray (got {module}{kind.__name__})")
     dt.of(array.dtype)  # refuses types that PyTorch has not
     if not array.dtype.isnative:
         raise ValueError(
@@ -432,7 +434,17 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     tensor([7, 1, 2])
     """
     on_cpu(device)
-    array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
+    if isinstance(ext_tensor, Tensor):
+        ext_tensor._check_shareable()
+        array = ext_tensor._data
+    else:
+        try:
+            array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
+        except ValueError as error:
+            raise RuntimeError(
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already "
+                "constructed a tensor from it once."
+            ) from error
     return finish(array.copy() if copy else array)
 
 

@@ -16,6 +16,7 @@ from .captured import refuse_pointer
 from .geometry import Geometry
 from .meta import requires_grad
 from .spaces import without_numbers
+from .types import strided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,11 +81,23 @@ class Exchange(Geometry):
 
         return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def _check_shareable(self) -> None:
+        """Refuse to lend memory that is not what the tensor says, or that has a history."""
         if requires_grad(self):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if self.is_conj():
             raise BufferError("Can't export tensors with the conjugate bit set")
+        if self.layout is not strided:
+            raise BufferError("Can't export tensors with layout other than torch.strided")
+        if self.is_meta:
+            raise BufferError("Cannot pack tensors on meta")
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        self._check_shareable()
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be ``int`` or ``none``")
+        if stream is not None:
+            raise AssertionError("stream should be None on cpu.")
         return self._data.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
