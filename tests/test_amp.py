@@ -308,3 +308,18 @@ class TestSettings:
             assert torch.is_autocast_enabled("cpu")
         with pytest.warns(FutureWarning, match="custom_fwd"):
             torch.cuda.amp.custom_fwd(lambda ctx, x: x)
+
+
+def test_results_that_go_somewhere_are_not_cast(torch):
+    x, out = torch.ones(2, 2), torch.empty(2, 2)
+    with torch.autocast("cpu"):
+        assert torch.mm(x, x, out=out) is out and out.tolist() == [[2, 2], [2, 2]]
+        assert torch.bmm(x[None], x[None], out=torch.empty(1, 2, 2)).dtype is torch.float32
+
+
+def test_recurrent_layers(torch):
+    x = torch.randn(3, 2, 2)
+    with torch.autocast("cpu"):
+        types = {name: getattr(torch.nn, name)(2, 2)(x)[0].dtype for name in ("RNN", "LSTM", "GRU")}
+        assert torch.nn.GRUCell(2, 2)(x[0]).dtype is torch.float32
+    assert types == {"RNN": torch.bfloat16, "LSTM": torch.bfloat16, "GRU": torch.float32}  # PyTorch's GRU is one of several operators

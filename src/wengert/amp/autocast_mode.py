@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 # PyTorch's lists for the CPU, by the names that these operators have in our table.
 LOWER = frozenset((
     "addbmm", "addmm", "attention", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_input", "conv_tbc", "conv_transpose1d",
-    "conv_transpose2d", "conv_transpose3d", "conv_weight", "convolution", "convolution_forward", "elman_layer", "gru_layer", "linalg_vecdot",
+    "conv_transpose2d", "conv_transpose3d", "conv_weight", "convolution", "convolution_forward", "elman_layer", "linalg_vecdot",
     "linear", "lstm_layer", "matmul", "mm", "prelu", "scaled_dot_product_attention",
 ))  # fmt: skip
+# (PyTorch composes a GRU of operators; its state, of float32, makes the sums so.)
 FLOAT = frozenset((
     "avg_pool3d", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_inverse",
     "cholesky_solve", "cosine_embedding_loss", "cross_entropy_index", "cross_entropy_soft", "euclidean_cdist", "grid_sample",
-    "hinge_embedding_loss", "huber", "istft", "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
+    "gru_layer", "hinge_embedding_loss", "huber", "istft", "kl_div", "l1_loss", "lu_solve", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
     "multilabel_margin_loss", "nanquantile", "nll", "poisson_nll_loss", "polar", "prod", "quantile", "smooth_l1", "stft", "trace",
     "triplet_margin_loss", "view_as_complex",
 ))  # fmt: skip
@@ -112,7 +113,7 @@ class _Caster:
         """The operator call with its arguments cast."""
 
         def cast_first(op: Any, args: Any, out: Any, m: Any) -> Any:
-            dtype = self._wanted(op.name)
+            dtype = self._wanted(op.name) if out is None else None  # where results go says what they are
             return call(op, args if dtype is None else tuple(self._cast(v, dtype, m) for v in args), out, m)
 
         return cast_first
