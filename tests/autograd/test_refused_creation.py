@@ -45,3 +45,18 @@ def test_devices(torch, device, error, text):
 def test_the_missing_backend_is_named(torch):
     with pytest.raises(RuntimeError, match="PyTorch is not linked with support for mps devices"):
         torch.ones(2).to("mps")
+
+
+def test_numbers_without_an_order_are_not_sorted_into(torch):
+    z = torch.tensor([1j, 2j])
+    for call, kernel in (
+        (lambda: torch.mode(z), "mode_cpu"),
+        (lambda: torch.searchsorted(z, z), "searchsorted_out_cpu"),
+        (lambda: torch.searchsorted(torch.ones(2), z), "searchsorted_out_cpu"),
+        (lambda: torch.bucketize(z, torch.ones(2)), "searchsorted_out_cpu"),
+    ):
+        with pytest.raises(NotImplementedError, match=f'"{kernel}" not implemented for \'ComplexFloat\''):
+            call()
+    for elements, among in ((torch.tensor([1]), torch.tensor([True])), (torch.tensor([True]), torch.tensor([1]))):
+        with pytest.raises(RuntimeError, match=r"Unsupported input type encountered for isin\(\): Bool"):
+            torch.isin(elements, among)

@@ -10,6 +10,7 @@ from ..arrays import kernels as K
 from ..arrays.reduce import sortable
 from .extrema import PICKED, chosen_back, nonempty, ordered, shared
 from .operator import family
+from .refusals import real
 from .views import axis
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def mode(input: Array, dim=-1, keepdim=False):
     if not input.ndim:
         return input.copy(), np.zeros((), np.int64)
     nonempty("mode", input, d)
+    real("mode_cpu", input)
     n = input.shape[d]
     if n > 16 or (input.dtype.kind in "fV" and input.size and K.has_nan(input)):  # which of equal values is meant says PyTorch's way to sort
         wide = np.dtype(np.int64 if input.dtype.kind in "biu" else np.float64)

@@ -11,6 +11,7 @@ from ..arrays import kernels as K
 from ..arrays.reduce import sortable
 from .extrema import PICKED
 from .operator import family
+from .refusals import real
 from .views import axis
 
 if TYPE_CHECKING:
@@ -290,7 +291,7 @@ def searchsorted(sorted_sequence: Array, input: Array, *, out_int32=False, right
     >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
     tensor([1, 3])
     """
-    edges, values = sortable(sorted_sequence), sortable(np.asarray(input))
+    edges, values = (sortable(real("searchsorted_out_cpu", x)) for x in (sorted_sequence, np.asarray(input)))
     where: Any = _side(right, side)
     if not edges.ndim:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension")
@@ -348,10 +349,10 @@ def isin(elements: Array, test_elements: Array, *, assume_unique=False, invert=F
     >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 4]))
     tensor([False,  True, False])
     """
-    kinds = [getattr(x, "dtype", np.dtype(np.int64)) for x in (elements, test_elements)]
-    common = dt.promote(*kinds)
-    if common.kind in "bc":
-        raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(common)}")
+    for x in (elements, test_elements):
+        d = getattr(x, "dtype", np.dtype(np.int64))
+        if d.kind in "bc":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {dt.scalar_name(d)}")
     return np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
 
 
