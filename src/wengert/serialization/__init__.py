@@ -163,6 +163,8 @@ def load(
                 "use mmap."
             )
         return load_legacy(file, restore, encoding, not weights_only)
+    except EOFError:
+        raise EOFError("" if weights_only else "Ran out of input") from None
     except pickle.UnpicklingError as error:
         raise pickle.UnpicklingError(_explained(str(error), weights_only)) from None
     finally:

@@ -107,8 +107,6 @@ class Unpickler(_Machine):
     def load(self) -> Any:
         try:
             return super().load()
-        except EOFError as error:
-            raise EOFError("Ran out of input") from error
         except (IndexError, StructError, ValueError) as error:  # more taken from the stack than put there; numbers cut short, or no numbers
             raise UnpicklingError(f"the pickle is damaged ({error})") from error
 
