@@ -119,6 +119,43 @@ def mlp_flops(sizes: tuple[int, ...], batch: int) -> float:
     return 3 * sum(products) - products[0]
 
 
+def tanh_mlp(torch: Any, sizes: tuple[int, ...]) -> Any:
+    nn = torch.nn
+    layers: list[Any] = []
+    for i, o in itertools.pairwise(sizes):
+        layers += [nn.Linear(i, o), nn.Tanh()]
+    return nn.Sequential(*layers[:-1])
+
+
+def gradient_penalty(torch: Any) -> Step:
+    """The gradient of the penalty on the norm of a critic's gradient, as WGAN-GP trains with."""
+    model, x = tanh_mlp(torch, (16, 64, 64, 1)), torch.randn(32, 16, requires_grad=True)
+
+    def step() -> float:
+        (g,) = torch.autograd.grad(model(x).sum(), x, create_graph=True)
+        loss = ((g.norm(2, dim=1) - 1) ** 2).mean()
+        model.zero_grad()
+        loss.backward()
+        return float(loss.item())
+
+    return step
+
+
+def burgers(torch: Any) -> Step:
+    """A network that solves Burgers' equation: second derivatives in its inputs, third ones for its parameters."""
+    model = tanh_mlp(torch, (2, 20, 20, 1))
+    t, x = (torch.rand(64, 1, requires_grad=True) for _ in range(2))
+
+    def loss_of() -> Any:
+        u = model(torch.cat([t, x], 1))
+        one = torch.ones_like(u)
+        ut, ux = torch.autograd.grad(u, (t, x), one, create_graph=True)
+        (uxx,) = torch.autograd.grad(ux, x, one, create_graph=True)
+        return ((ut + u * ux - 0.01 * uxx) ** 2).mean()
+
+    return train(model, torch.optim.Adam(model.parameters()), loss_of)
+
+
 def gpt_model(torch: Any, layers: int, width: int, heads: int, length: int, vocabulary: int) -> Any:
     nn, functional = torch.nn, torch.nn.functional
 
@@ -271,6 +308,8 @@ WORKLOADS = [
              flops=gpt_flops(6, 384, 8, 256)),
     Workload("cnn", "CNN on 64×1×28×28, Adadelta", 0.9, cnn),
     Workload("lstm", "LSTM 64→128, 16×64 tokens, Adam", 0.8, lstm),
+    Workload("penalty", "gradient penalty of an MLP 16-64-64-1, batch 32", 0.9, gradient_penalty),
+    Workload("burgers", "Burgers' equation, MLP 2-20-20-1, batch 64, Adam", 0.9, burgers),
     Workload("infer-mlp", "big MLP, batch 1, inference", 0.9,
              infer(lambda torch: (mlp_model(torch, BIG), torch.randn(1, 1024)))),
     Workload("infer-gpt", "big GPT, 1×256, inference", 0.9,

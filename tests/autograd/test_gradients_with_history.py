@@ -158,3 +158,87 @@ def test_a_gradient_through_a_write_in_place_has_pytorchs_history(torch):
     assert [n.name() for n, _ in node.next_functions] == ["torch::autograd::CopyBackwards", "ThresholdBackwardBackward0"]
     s = torch.sigmoid(torch.tensor(2.0))
     assert torch.allclose(x.grad, (s * (1 - s) * (1 - 2 * s)).expand_as(x))
+
+
+ONE_STEP = {
+    "tanh": (lambda torch, x: torch.tanh(x), "TanhBackwardBackward0", "TanhBackward0"),
+    "sigmoid": (lambda torch, x: torch.sigmoid(x), "SigmoidBackwardBackward0", "SigmoidBackward0"),
+    "softmax": (lambda torch, x: torch.softmax(x, 0), "SoftmaxBackwardDataBackward0", "SoftmaxBackward0"),
+    "log_softmax": (lambda torch, x: torch.log_softmax(x, 0), "LogSoftmaxBackwardDataBackward0", "LogSoftmaxBackward0"),
+    "gelu": (lambda torch, x: torch.nn.functional.gelu(x), "GeluBackwardBackward0", "AccumulateGrad"),
+    "gelu by tanh": (lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"), "GeluBackwardBackward0", "AccumulateGrad"),
+    "softplus": (lambda torch, x: torch.nn.functional.softplus(x), "SoftplusBackwardBackward0", "AccumulateGrad"),
+    "elu": (lambda torch, x: torch.nn.functional.elu(x), "EluBackwardBackward0", "AccumulateGrad"),
+    "logsigmoid": (lambda torch, x: torch.nn.functional.logsigmoid(x), "LogSigmoidBackwardBackward0", "AccumulateGrad"),
+    "hardswish": (lambda torch, x: torch.nn.functional.hardswish(x), "HardswishBackwardBackward0", "AccumulateGrad"),
+}
+
+
+def below(torch, f, x, w):
+    """The node of the gradient of ``f``, with a history of ``w`` too."""
+    (g,) = torch.autograd.grad(f(torch, x), x, w, create_graph=True)
+    return g, [None if node is None else node.name().rpartition("::")[2] for node, _ in g.grad_fn.next_functions]
+
+
+@pytest.mark.parametrize("name", ONE_STEP)
+def test_a_gradient_is_one_node(torch, name):
+    f, node, source = ONE_STEP[name]
+    x = torch.tensor([0.3, -0.4, 1.5], requires_grad=True)
+    w = torch.tensor([1.0, 2.0, 3.0])
+    g, names = below(torch, f, x, w)
+    assert g.grad_fn.name() == node and names == [None, source]
+    g, names = below(torch, f, x, w.requires_grad_())
+    assert g.grad_fn.name() == node and names == ["AccumulateGrad", source]
+    assert g.grad_fn._saved_grad_output.tolist() == [1.0, 2.0, 3.0]
+    again = torch.autograd.grad(g.sum(), (x, w), create_graph=True)
+    assert all(h.requires_grad for h in again)
+
+
+@pytest.mark.parametrize("name", ONE_STEP)
+@pytest.mark.parametrize("watched", ["the input", "the incoming gradient", "both"])
+def test_such_a_gradient_can_be_differentiated_twice_more(torch, name, watched):
+    f = ONE_STEP[name][0]
+    x = torch.tensor([0.3, -0.4, 1.5], dtype=torch.float64, requires_grad=True)
+    w = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float64, requires_grad=watched != "the input")
+
+    def gradient(x, w):
+        return torch.autograd.grad(f(torch, x), x, w, create_graph=True)[0]
+
+    if watched == "the incoming gradient":
+        fixed = x
+        assert torch.autograd.gradcheck(lambda w: gradient(fixed, w), w)
+        assert torch.autograd.gradgradcheck(lambda w: gradient(fixed, w), w)
+    else:
+        assert torch.autograd.gradcheck(gradient, (x, w))
+        assert torch.autograd.gradgradcheck(gradient, (x, w))
+
+
+@pytest.mark.parametrize("name", ["tanh", "gelu", "softmax"])
+def test_what_such_a_gradient_saved_is_guarded(torch, name):
+    f = ONE_STEP[name][0]
+    x = torch.tensor([0.3, -0.4, 1.5], requires_grad=True)
+    w = torch.tensor([1.0, 2.0, 3.0])
+    seen = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t.shape) or t, lambda t: t):
+        (g,) = torch.autograd.grad(f(torch, x * 1), x, w, create_graph=True)
+    assert len(seen) >= 2
+    (g,) = torch.autograd.grad(f(torch, x), x, w, create_graph=True)
+    w.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        g.sum().backward()
+
+
+def test_rows_of_a_hessian(torch):
+    x = torch.tensor([0.3, -0.4, 1.5], requires_grad=True)
+
+    def f(x):
+        return (torch.tanh(x) * torch.nn.functional.softplus(x.flip(0))).sum() + torch.softmax(x, 0).prod()
+
+    whole = torch.autograd.functional.hessian(f, x)
+    for other in (
+        torch.autograd.functional.hessian(f, x, vectorize=True),
+        torch.func.hessian(f)(x),
+        torch.func.jacrev(torch.func.jacrev(f))(x),
+        torch.func.jacfwd(torch.func.jacfwd(f))(x),
+    ):
+        assert torch.allclose(whole, other, atol=1e-6)
