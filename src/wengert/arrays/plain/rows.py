@@ -172,7 +172,9 @@ def batch_norm_grad(
 
     With ``training``, ``mean`` and ``rstd`` were computed from ``x`` itself, and the gradient flows through them.
     """
-    shape, axes, wide_g = (1, -1, *[1] * (x.ndim - 2)), (0, *range(2, x.ndim)), wide(g)
+    shape, axes, wide_g = (1, -1, *[1] * (g.ndim - 2)), (0, *range(2, g.ndim)), wide(g)
+    if not (needed[0] or needed[1]):  # of the input nothing was remembered
+        return None, None, wide_g.sum(axis=axes).astype(g.dtype)
     normal = (wide(x) - mean.reshape(shape)) * rstd.reshape(shape)
     total = wide_g.sum(axis=axes)
     along = (wide_g * normal).sum(axis=axes)
