@@ -150,7 +150,7 @@ class Nest(Tensor):
             found = run(*operands[: len(args)], **dict(zip(kwargs, operands[len(args) :])))
             if isinstance(found, tuple):
                 rows = [nest(x, numbers_plan(first)) for x in found]
-                return type(found)(*rows) if hasattr(found, "_fields") else tuple(rows)
+                return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)  # named as they were
             return nest(found, numbers_plan(first))
 
         return as_one([x for x in given if isinstance(x, Tensor)], make)

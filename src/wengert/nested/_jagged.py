@@ -64,7 +64,7 @@ def on_numbers(t: Any, make: Callable[[Tensor], Any], name: str | None = None, v
         found = make(numbers(t))
         if isinstance(found, (tuple, list)):
             rows = [put(x, plan) for x in found]
-            return type(found)(*rows) if hasattr(found, "_fields") else tuple(rows)
+            return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)  # named as they were
         return put(found, plan)
 
     return as_one((t, *(x for x in others if isinstance(x, Tensor))), run, name)

@@ -78,7 +78,7 @@ def _each(found: Any, make: Any) -> Any:
     if not isinstance(found, tuple):
         return make(found)
     rows = [make(v) for v in found]
-    return type(found)(*rows) if hasattr(found, "_fields") else tuple(rows)
+    return tuple.__new__(type(found), rows) if isinstance(found, tuple) else tuple(rows)  # named as they were
 
 
 def _over_parts(t: Any, packed: Tensor, name: str, keepdim: bool, more: dict[str, Any]) -> Any:
