@@ -146,3 +146,27 @@ def test_layouts_of_tensors_that_all_examples_share(some):
     x, v = some.arange(16.0).view(1, 2, 2, 4), some.ones(2, 1, 2, 2, 4)
     for f in (lambda x: x.to(memory_format=some.channels_last), lambda x: x.clone(memory_format=some.channels_last)):
         assert some.vmap(lambda v: some.func.vjp(f, x)[1](v)[0])(v).tolist() == v.tolist()
+
+
+def test_weights_of_classes_have_no_forward_derivative(some):
+    x, w, labels = some.rand(2, 2, 3), some.rand(2, 3), some.tensor([0, 2])
+
+    def f(x, w):
+        return some.nn.functional.nll_loss(x, labels, weight=w, reduction="none")
+
+    def push(x, w):
+        return some.func.jvp(f, (x, w), (some.ones(2, 3), some.ones(3)))[1]
+
+    same(some, some.vmap(push)(x, w), by_hand(some, push, x, w))
+    assert some.vmap(push)(x, w)[0].tolist() == (-w[0][labels]).tolist()
+
+
+def test_the_padding_row_of_each_table_has_a_forward_derivative(some):
+    tables = some.rand(2, 3, 2)
+
+    def push(w):
+        f = lambda w: some.nn.functional.embedding(some.tensor([0, 2]), w, padding_idx=0)  # noqa: E731
+        return some.func.jvp(f, (w,), (w * 2,))[1]
+
+    same(some, some.vmap(push)(tables), by_hand(some, push, tables))
+    assert some.vmap(push)(tables)[0, 0].abs().sum() > 0

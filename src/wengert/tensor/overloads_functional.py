@@ -196,6 +196,8 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
 
 def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     """The same in a mapped function, or where classes or weights dispatch: out of operators that know what they do."""
+    if type(weight) is call.Batched_:
+        weight = weight.detach()  # weights of classes have no gradient
     dim = 1 if input.ndim > 1 else 0
     log_p = input if op == "nll" else function("log_softmax")(input, dim)
     if input.ndim == 1:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...graph.modes import modes
 from ...ops.views import axis
 from ..functions import function
 from .batched import expanded
@@ -247,7 +248,12 @@ def embedding(call: Call) -> Any:
     found = call.run(weight=_f("reshape", w, (call.size * rows, w.shape[2])), indices=_shifted(call, rows), padding_idx=-1)
     if call["padding_idx"] < 0:
         return found
-    return _f("where", (call.whole("indices") == call["padding_idx"]).unsqueeze(-1), found.detach(), found)
+    still = found.detach()  # for gradients alone: forward mode goes through
+    for level in modes().levels:
+        tangent = level.tangent(found)
+        if tangent is not None:
+            level.attach(still, tangent)
+    return _f("where", (call.whole("indices") == call["padding_idx"]).unsqueeze(-1), still, found)
 
 
 def embedding_scatter(call: Call) -> Any:
