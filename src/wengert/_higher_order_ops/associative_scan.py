@@ -84,3 +84,9 @@ def _interleaved(even: Any, odd: Any) -> Any:
     n = odd.shape[0]
     pairs = function("flatten")(function("stack")([even[:n], odd], 1), 0, 1)
     return function("cat")([pairs, even[n:]]) if even.shape[0] > n else pairs
+
+
+def __getattr__(name: str) -> Any:
+    from .._absent import absent_name
+
+    return absent_name(__name__, name)

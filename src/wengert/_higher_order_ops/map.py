@@ -37,3 +37,9 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         raise RuntimeError(f"Leading dimensions of mapped xs must be consistent. Got shapes {[x.shape for x in flat]}.")
     answers = [f(trees.filled(xs, [x[i] for x in flat]), *args) for i in range(sizes[0])]
     return trees.filled(answers[0], [function("stack")(list(column)) for column in zip(*(trees.leaves(a) for a in answers))])
+
+
+def __getattr__(name: str) -> Any:
+    from .._absent import absent_name
+
+    return absent_name(__name__, name)

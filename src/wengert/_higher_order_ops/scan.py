@@ -62,3 +62,9 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
         rows.reverse()
     columns = zip(*(trees.leaves(y) for y in rows))
     return carry, trees.filled(rows[0], [function("stack")(list(c), dim if c[0].dim() >= dim else 0) for c in columns])
+
+
+def __getattr__(name: str) -> Any:
+    from .._absent import absent_name
+
+    return absent_name(__name__, name)

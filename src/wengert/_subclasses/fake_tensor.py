@@ -453,3 +453,9 @@ class FakeCopyMode(TorchFunctionMode):
             return memo[id(t)]
         with DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    from .._absent import absent_name
+
+    return absent_name(__name__, name)

@@ -15,7 +15,7 @@ from ..tensor import Tensor, batching
 from ..tensor.backward import grad as _grad
 from ..tensor.captured import Inside, pulling, sealed
 from ..tensor.creation import ones_like, zeros_like
-from ..tensor.meta import INFERENCE_VERSION, edge_of, new_version
+from ..tensor.meta import edge_of, new_version
 from . import trees
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def unrecorded(t: Tensor) -> Tensor:
     if isinstance(t, batching.Batched):
         return batching.wrapped(unrecorded(t.value), t.level)
     found = t.detach()
-    if found._vc is INFERENCE_VERSION:
+    if found.is_inference():
         found._vc = new_version()
     for level in modes().levels:
         tangent = level.tangent(t)

@@ -14,7 +14,7 @@ from .gradients import debug_unwrap as _debug_unwrap
 
 __all__ = [
     "current_level", "get_unwrapped", "is_batchedtensor", "is_functorch_wrapped_tensor", "is_gradtrackingtensor", "maybe_current_level",
-    "maybe_get_bdim", "maybe_get_level",
+    "maybe_get_bdim", "maybe_get_level", "reshape_dim_into", "reshape_dim_outof",
 ]  # fmt: skip
 
 
@@ -85,3 +85,24 @@ def current_level() -> int:
     if level is None:
         raise RuntimeError("maybe_layer.has_value() INTERNAL ASSERT FAILED: no transform of torch.func is running")
     return level
+
+
+def reshape_dim_into(src: int, dst: int, x: Any) -> Any:
+    """Dimension ``src`` becomes the slower part of dimension ``dst`` of what is left.
+
+    >>> import wengert as torch
+    >>> reshape_dim_into(0, 1, torch.zeros(5, 2, 3)).shape
+    torch.Size([2, 15])
+    """
+    src, dst = src % x.ndim, dst % (x.ndim - 1)
+    return x.movedim(src, dst).flatten(dst, dst + 1)
+
+
+def reshape_dim_outof(src: int, size1: int, x: Any) -> Any:
+    """Dimension ``src`` in two, the first of size ``size1``.
+
+    >>> import wengert as torch
+    >>> reshape_dim_outof(1, 5, torch.zeros(2, 15)).shape
+    torch.Size([2, 5, 3])
+    """
+    return x.unflatten(src, (size1, -1))

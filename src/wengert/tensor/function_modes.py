@@ -103,7 +103,7 @@ def _exchange(f: FunctionType, public: Any) -> None:
         if m.functions:
             return ask_mode(public, args, kwargs, m)
         if not m.bare and type(args[0]) not in KNOWN:  # a mode has called on; now it is the class's turn
-            owners = owners_of((*args, *kwargs.values()))
+            owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]  # which have methods of their own
             if owners:
                 return ask(public, owners, args, kwargs)
         return original(*args, **kwargs)

@@ -294,3 +294,9 @@ def _load() -> None:
 
 
 _load()
+
+
+def __getattr__(name: str) -> Any:
+    from ..._absent import absent_name
+
+    return absent_name(__name__, name)
