@@ -119,7 +119,8 @@ class LegacyType:
         return Union[other, self]  # noqa: UP007
 
     def __call__(self, *args: Any, device: Any = None, **wrong: Any) -> Tensor:
-        from .creation import finish, legacy
+        from .creation import finish
+        from .legacy import legacy
 
         if wrong:
             raise TypeError(

@@ -56,7 +56,7 @@ class Tensor(Exchange):
             t = object.__new__(cls)
             t._data, t._edge, t._meta, t._vc = seen._data, seen._edge, seen._meta, seen._vc
             return t
-        from .creation import legacy
+        from .legacy import legacy
 
         return cls._from(legacy(args, dt.default_float(), device))
 
