@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -80,11 +81,9 @@ def test_wrong_modes_and_tensors(torch, multi):
 
 
 def together(fn, count):
-    threads = [threading.Thread(target=fn) for _ in range(count)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor(count) as pool:
+        for done in [pool.submit(fn) for _ in range(count)]:
+            done.result()  # an error in a thread is one here
 
 
 @pytest.mark.parametrize("mode", ["all", "any"])
