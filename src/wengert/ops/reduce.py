@@ -143,7 +143,7 @@ def nansum(input: Array, dim=None, keepdim=False, *, dtype=None):
     """The sum of what is not NaN, of everything or over ``dim``.
 
     >>> import wengert as torch
-    >>> torch.nansum(torch.tensor([1.0, float("nan"), 2.0]))
+    >>> torch.nansum(torch.tensor([1.0, torch.nan, 2.0]))
     tensor(3.)
     """
     if input.dtype.kind == "c":
