@@ -51,9 +51,10 @@ class Exchange(Geometry):
         return (self._data.astype(np.float32) if kind == "V" else plain(self._data).astype(np.complex64) if kind == "W" else self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The array itself: memory is shared. ``force=True`` detaches first, and computes what a lazy conjugate or negative stands for.
+        """The array itself: memory is shared. ``force=True`` detaches first.
 
-        Raises ``RuntimeError`` for what requires a gradient, and for a lazy conjugate or negative, whose numbers stand nowhere in memory.
+        Of a lazy conjugate or negative, whose numbers stand nowhere in memory, it is a computed array: read-only, so that
+        nothing is written in vain (PyTorch refuses; with ``force=True`` both give a copy).
         """
         if not force and modes().grad and requires_grad(self):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -62,10 +63,10 @@ class Exchange(Geometry):
         refuse_pointer(self, captured=True)
         if self._data.dtype.kind == "V" or self._data.dtype in dt.RARE_IN_USE:
             raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._data.dtype)}")
+        found = plain(self._data)
         if type(self._data) is Lazy and not force:
-            which, how = ("conjugate", "resolve_conj") if self.is_conj() else ("negative", "resolve_neg")
-            raise RuntimeError(f"Can't call numpy() on Tensor that has {which} bit set. Use tensor.{how}().numpy() instead.")
-        return plain(self._data)
+            found.flags.writeable = False
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         a = self.numpy()
