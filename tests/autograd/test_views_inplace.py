@@ -669,3 +669,12 @@ def test_a_write_through_a_view_computes_what_is_asked_for(torch):
     constant = torch.zeros(2, 2)
     constant[0] = row
     assert [g is not None for g in constant.grad_fn(torch.ones(2, 2))] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "copied", [("slice_copy", 0, 0, 2), ("alias_copy",), ("detach_copy",), ("as_strided_copy", (2, 2), (1, 2)), ("narrow_copy", 1, 1, 2)]
+)
+def test_copies_of_views_lie_row_by_row(torch, copied):
+    name, *args = copied
+    x = torch.randn(4, 3, 2, 2).to(memory_format=torch.channels_last)
+    assert getattr(torch, name)(x, *args).is_contiguous()

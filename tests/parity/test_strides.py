@@ -73,7 +73,7 @@ _REFLECTED = "the operands are taken in the order in which they are read"
 # Calls whose results lie otherwise in memory: why.
 DIFFERENT = {
     **{name: _FFT for name in OPS if (name.startswith("fft.") and "shift" not in name) or name == "stft"},
-    **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter", "as_strided_copy"), _GAPS),
+    **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), _GAPS),
     **dict.fromkeys(("__rand__", "__ror__", "__rxor__", "__rsub__", "rsub", "ldexp"), _REFLECTED),
     "__getitem__": "index arrays on tensors that do not lie row by row",
     **dict.fromkeys(("nn.functional.conv1d", "nn.functional.conv_transpose2d", "nn.functional.conv_transpose3d"), "kernels for some sizes only"),

@@ -40,6 +40,7 @@ _RENAMED: dict[str, str | None] = {
     "prelu_grad": "_prelu_kernel_backward", "prelu_weight_grad": "_prelu_kernel_backward", "grid_sample": "grid_sampler", "conj": "_conj",
     "compressed_made": "sparse_compressed_tensor", "compressed_back": "values", "compressed_opened": "to_dense", "drawn_gamma": "_standard_gamma",
     "drawn_shares": "_sample_dirichlet", "_standard_gamma_grad": "_standard_gamma_grad", "_dirichlet_grad": "_dirichlet_grad",
+    "_nested_view_from_jagged": "_nested_view_from_jagged", "_nested_get_values": "_nested_get_values",
     "lstm_layer": "mkldnn_rnn_layer", "gru_layer": "mkldnn_rnn_layer", "elman_layer": "mkldnn_rnn_layer",
     "lstm_layer_grad": "mkldnn_rnn_layer_backward", "gru_layer_grad": "mkldnn_rnn_layer_backward",
     "elman_layer_grad": "mkldnn_rnn_layer_backward", "sparse_made": "_sparse_coo_tensor_with_dims_and_tensors",

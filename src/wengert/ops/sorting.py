@@ -249,7 +249,7 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
         )
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
     hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
-    return hist, edges
+    return hist, np.ascontiguousarray(edges)
 
 
 @operator(places=())

@@ -249,8 +249,8 @@ def narrow_copy(F, input, dim, start, length):
 
 @composite(places=("torch",), node="AliasBackward0_copy")
 def alias_copy(F, input):
-    """A copy."""
-    return F.clone(input)
+    """A copy, row by row."""
+    return F.clone(input, memory_format=True)
 
 
 @composite(places=("torch",), node="SliceBackward0_copy", whole=("input",))
@@ -258,4 +258,4 @@ def slice_copy(F, input, dim=0, start=None, end=None, step=1):
     """``input[start:end:step]`` along ``dim`` as a copy."""
     from .shape import slice_key
 
-    return F.clone(F.basic_index(input, slice_key(dim, input.ndim, start, end, step)))
+    return F.clone(F.basic_index(input, slice_key(dim, input.ndim, start, end, step)), memory_format=True)

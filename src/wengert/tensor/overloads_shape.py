@@ -12,7 +12,7 @@ from .functions import by_example, function, inplace_function
 from .overloads import overload
 from .record import told
 from .tensor import Tensor
-from .types import Size
+from .types import Size, contiguous_format
 from .whole import as_one
 
 
@@ -220,13 +220,13 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
     """``as_strided`` as a copy."""
     if out is not None:
         return function("alias_copy")(as_strided(input.detach(), size, stride, storage_offset), out=out)
-    return as_one("AsStridedBackward0_copy", (input,), lambda: as_strided(input, size, stride, storage_offset).clone())
+    return as_one("AsStridedBackward0_copy", (input,), lambda: as_strided(input, size, stride, storage_offset).clone(memory_format=contiguous_format))
 
 
 @overload("torch")
 def detach_copy(input: Any) -> Any:
     """A copy without history."""
-    return input.detach().clone()
+    return input.detach().clone(memory_format=contiguous_format)
 
 
 @overload("torch")

@@ -97,7 +97,10 @@ class device:
         if isinstance(type, int):
             type, index = "cuda", type
         elif not isinstance(type, str):
-            raise TypeError(f"device() received an invalid combination of arguments - got ({type_of(type)})")
+            raise TypeError(
+                f"device() received an invalid combination of arguments - got ({type_of(type)}), but expected one of:\n"
+                " * (torch.device device)\n * (str type, int index = -1)"
+            )
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         if not type:
