@@ -395,13 +395,12 @@ def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
         return wrap(b._data.astype(kind).add_to(a._data.astype(kind), None if alpha == 1 else alpha))
     x, y = a._data, b._data
     x.fits(y)
-    if x.coalesced and y.coalesced:
-        both = _add(_loose(a), _loose(b), alpha)
-        return both.coalesce()
-    if alpha == 1 and x.indices.shape == y.indices.shape and (x.indices == y.indices).all():
-        return like(a, entries(a) + entries(b))
-    values = function("cat")([entries(a), entries(b) if alpha == 1 else entries(b) * alpha])
-    return made(values, np.concatenate([x.indices, y.indices], 1), x.shape)
+    more = entries(b) if alpha == 1 else entries(b) * alpha
+    if x.indices.shape == y.indices.shape and (x.indices == y.indices).all():
+        return like(a, entries(a) + more)
+    values = function("cat")([entries(a), more])
+    both = made(values, np.concatenate([x.indices, y.indices], 1), x.shape)
+    return both.coalesce() if x.coalesced and y.coalesced else both
 
 
 def _sub(a: Any, b: Any, alpha: Any = 1) -> Any:
@@ -601,11 +600,6 @@ def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
     raise RuntimeError(
         f"copy_() between dense and sparse Tensors is not implemented! Found self type = {names[0]} and src type = {names[1]}"
     )
-
-
-def _loose(s: Any) -> Any:
-    """The same tensor, taken as not coalesced."""
-    return made(entries(s), s._data.indices, s._data.shape)
 
 
 def _on_values(name: str, linear: bool = False) -> Callable[..., Any]:
