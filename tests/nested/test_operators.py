@@ -322,5 +322,5 @@ def test_attention_takes_nested_tensors_alone_and_no_mask(torch):
     attend = torch.nn.functional.scaled_dot_product_attention
     with pytest.raises(ValueError, match="Masks are not yet supported"):
         attend(t, t, t, attn_mask=torch.ones(3, 3, dtype=torch.bool))
-    with pytest.raises(ValueError, match="to all be nested or all be not nested"):
+    with pytest.raises(ValueError, match="Expected query, key, and value to be nested tensors"):
         attend(t, t, torch.ones(3, 2, 4, 2, dtype=t.dtype))

@@ -102,8 +102,8 @@ def scaled_dot_product_attention(
     row = (query, key, value)
     if not all(isinstance(t, Nest) for t in row):
         raise ValueError(
-            "Expected query, key, and value to all be nested or all be not nested, but got "
-            + ", ".join(f"{n}.is_nested: {t.is_nested}" for n, t in zip(("query", "key", "value"), row))
+            f"Expected query, key, and value to be nested tensors, but got query.is_nested: {query.is_nested}, "
+            f"key.is_nested: {key.is_nested}, and value.is_nested: {value.is_nested} instead."
         )
     if any(t.dim() < 3 for t in row):
         raise ValueError(
