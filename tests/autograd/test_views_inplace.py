@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 
@@ -339,6 +341,53 @@ def test_complex_and_real_views(torch):
     parts[..., 0].mul_(3)
     (base.real.sum() + 5 * base.imag.sum()).backward()
     assert w.grad.tolist() == [3 + 5j, 3 + 5j]
+
+
+def test_views_of_another_type_forget_what_was_done_to_them_in_place(torch):
+    def gradient(shape, *steps, write=True):
+        leaf = torch.zeros(shape, dtype=torch.complex64, requires_grad=True)
+        view = torch.view_as_real(leaf.clone())
+        for step in steps:
+            view = step(view)
+        if write:
+            view += 1
+        view.backward(torch.arange(float(view.numel())).view(view.shape))
+        return leaf.grad
+
+    def out_of_place(view):
+        return view.transpose(0, 1)
+
+    def in_place(view):
+        return view.transpose_(0, 1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ours tells of it
+        right = gradient((3, 3), out_of_place)
+        assert torch.equal(gradient((3, 3), in_place, write=False), right)
+        assert torch.equal(gradient((3, 3), in_place), right.T)  # PyTorch's own tests pin this and call it a bug
+        assert torch.equal(gradient((2, 3), in_place, write=False), gradient((2, 3), out_of_place))
+        with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
+            gradient((2, 3), in_place)
+
+
+def test_the_forgotten_transposition_is_told():
+    import wengert
+
+    view = wengert.view_as_real(wengert.zeros(2, 2, dtype=wengert.complex64, requires_grad=True).clone())
+    view.transpose_(0, 1)
+    with pytest.warns(UserWarning, match="transposed .* in place.*out-of-place form"):
+        view += 1
+
+
+def test_steps_between_changes_of_type_are_one(torch):
+    leaf = torch.zeros(3, 2, dtype=torch.complex64, requires_grad=True)
+    base = leaf.clone()
+    imaginary, other = base.imag, torch.view_as_real(base[1:])
+    base.mul_(2)
+    assert [f.name() for f in (imaginary.grad_fn, imaginary.grad_fn.next_functions[0][0])] == ["AsStridedBackward0", "ViewAsRealBackward0"]
+    assert [f.name() for f in (other.grad_fn, other.grad_fn.next_functions[0][0])] == ["ViewAsRealBackward0", "AsStridedBackward0"]
+    (imaginary.sum() + 3 * other.sum()).backward()
+    assert leaf.grad.tolist() == [[2j, 2j], [6 + 8j, 6 + 8j], [6 + 8j, 6 + 8j]]
 
 
 @pytest.mark.parametrize(

@@ -118,16 +118,41 @@ class View:
     def replay_raw(self, array: np.ndarray) -> np.ndarray:
         """The same view of another array."""
         for op, args in self.steps:
-            array = _again(op.forward if op.lazy else partial(through, op.forward), op, array, args)
+            array = View.step_raw(op, args, array)
         return array
 
+    @staticmethod
+    def step_raw(op: Any, args: tuple[Any, ...], array: np.ndarray) -> np.ndarray:
+        """One step on an array."""
+        return _again(op.forward if op.lazy else partial(through, op.forward), op, array, args)
+
     def replay(self, tensor: Tensor) -> Tensor:
-        """The same view of another tensor, recorded."""
+        """The same view of another tensor, recorded. Steps between such as change how elements are read are one ``as_strided`` (so in PyTorch)."""
         from .functions import function
 
+        if modes().original_views or hasattr(tensor._data, "plan") or type(tensor) is not type(tensor)._plain_class:
+            for op, args in self.steps:
+                tensor = _again(function(op.name), op, tensor, args)
+            return tensor
+        seen = tensor._data
         for op, args in self.steps:
-            tensor = _again(function(op.name), op, tensor, args)
+            after = View.step_raw(op, args, seen)
+            if after.dtype != seen.dtype or marks(after) != marks(seen):
+                tensor = _again(function(op.name), op, _as_seen(tensor, seen), args)
+            seen = after
+        return _as_seen(tensor, seen)
+
+
+def _as_seen(tensor: Tensor, seen: np.ndarray) -> Tensor:
+    """``tensor`` through the window ``seen``, an array in the same memory."""
+    from .overloads_shape import as_strided
+
+    data, item = tensor._data, seen.itemsize
+    shift = address(seen) - address(data)
+    if (data.shape, data.strides, shift) == (seen.shape, seen.strides, 0):
         return tensor
+    offset = tensor.storage_offset() + shift // item
+    return as_strided(tensor, seen.shape, tuple(s // item for s in seen.strides), offset)
 
 
 def _again(call: Any, op: Any, source: Any, args: tuple[Any, ...]) -> Any:
@@ -244,9 +269,18 @@ def refresh(t: Tensor, view: View) -> None:
         before = modes()
         set_modes(before.with_(grad=True, inference=False))
         try:
-            t._edge = view.replay(view.base)._edge
+            again = view.replay(view.base)
         finally:
             set_modes(before)
+        t._edge = again._edge
+        if place is None and again._data.strides != t._data.strides and again._edge is not None:
+            from ..arrays.errors import warn
+
+            warn(
+                "a view whose elements are of another type than its base's was transposed (or otherwise reshaped) in place, and then it or its "
+                "base was written to. Its history is now made again from the way it was first taken, without the transposition (PyTorch's does "
+                "the same): its gradient arrives as if it had kept its old shape. Use the out-of-place form, x = x.transpose(...)."
+            )
     else:
         t._edge = _strided_edge(t, view.base, place)
     view.version = now
