@@ -38,7 +38,7 @@ typedef struct {
 /* What the floors above the arrays have told: their classes, and where the slots lie in their objects. */
 static struct {
     PyObject *tensor, *plain, *dtype, *meta_class, *view_class, *unset, *modes, *record, *silent, *sequence, *leaf_row, *edge_of, *unversioned, *accumulate,
-        *in_order_of;
+        *in_order_of, *flags, *ignored;
     PyObject *false_, *zero, *no_grad, *multi, *outputs, *np;
     PyObject *made; /* NULL, or what is told of every node */
     PyArray_Descr *f32, *f64;
@@ -638,6 +638,19 @@ static PyObject *ordered(const Operation *self, const struct call *c, PyObject *
     return found;
 }
 
+/* Python code of the package, without NumPy's warnings of infinities and NaN (see wengert.arrays.flags). */
+static PyObject *quietly(PyObject *callable, PyObject *const *args, Py_ssize_t n, PyObject *names)
+{
+    PyObject *before = PyContextVar_Set(at.flags, at.ignored);
+    if (!before) return NULL;
+    PyObject *answer = PyObject_Vectorcall(callable, args, n, names), *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (PyContextVar_Reset(at.flags, before) < 0) Py_CLEAR(answer);
+    else PyErr_Restore(type, error, traceback);
+    Py_DECREF(before);
+    return answer;
+}
+
 static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
 {
     Operation *self = (Operation *)callable;
@@ -678,12 +691,12 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
         int n = 0;
         for (int i = 0; i < self->params; i++)
             if (self->kind[i] == TENSOR || self->kind[i] == OPTIONAL) operands[n++] = c.raw[i];
-        answer = PyObject_Vectorcall(self->kernel, operands, n, NULL);
+        answer = PyFunction_Check(self->kernel) ? quietly(self->kernel, operands, n, NULL) : PyObject_Vectorcall(self->kernel, operands, n, NULL);
         if (answer == Py_NotImplemented) Py_CLEAR(answer);
     }
     if (!answer && !PyErr_Occurred()) {
         const Py_ssize_t named = self->keywords == Py_None ? 0 : PyTuple_GET_SIZE(self->keywords);
-        answer = PyObject_Vectorcall(self->forward, c.raw, self->params - named, named ? self->keywords : NULL);
+        answer = quietly(self->forward, c.raw, self->params - named, named ? self->keywords : NULL);
     }
     if (!answer) {
         general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
@@ -835,17 +848,17 @@ static Py_ssize_t slot(PyObject *type, const char *name)
 }
 
 /* tape(Tensor, PLAIN, dtype, Meta, its defaults, View, UNSET, modes, RECORD, SILENT, sequence, leaf_row, edge_of, unversioned,
- * AccumulateGrad, in_order_of): what operations make */
+ * AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED): what operations make */
 static PyObject *tape(PyObject *module, PyObject *args)
 {
     PyObject *defaults;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
+    if (!PyArg_ParseTuple(args, "OOOOO!OOOOOOOOOOOOO", &at.tensor, &at.plain, &at.dtype, &at.meta_class, &PyDict_Type, &defaults,
                           &at.view_class, &at.unset, &at.modes, &at.record, &at.silent, &at.sequence, &at.leaf_row, &at.edge_of, &at.unversioned, &at.accumulate,
-                          &at.in_order_of))
+                          &at.in_order_of, &at.flags, &at.ignored))
         return NULL;
     PyObject *kept[] = {at.tensor, at.plain, at.dtype, at.meta_class, at.view_class, at.unset, at.modes, at.record, at.silent,
-                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of};
+                        at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},

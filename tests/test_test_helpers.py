@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -85,3 +86,21 @@ def test_names_that_tests_ask_for(torch):
     x = torch.ones(1)
     assert as_tuple(None, 2) == (None, None) and as_tuple(x, 1) == (x,) and as_tuple([x, x], 2) == (x, x)
     assert issubclass(torch.autograd.NestedIOFunction, torch.autograd.Function)
+
+
+def test_warnings_that_come_once_come_always_inside(torch, internal):
+    def told():
+        x = torch.ones((), requires_grad=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            (x * x).backward(create_graph=True)
+        x.grad = None
+        return ["create_graph=True" in str(w.message) for w in caught]
+
+    told()
+    before = torch.is_warn_always_enabled()
+    with internal("common_utils").set_warn_always_context(True):
+        assert torch.is_warn_always_enabled() and told() == [True]
+        with internal("common_utils").set_warn_always_context(False):
+            assert told() == []
+    assert torch.is_warn_always_enabled() == before

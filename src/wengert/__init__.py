@@ -16,7 +16,6 @@ tensor([2., 4., 6.])
 from __future__ import annotations
 
 import os as _os
-import warnings as _warnings
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
@@ -87,9 +86,6 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
-
-# NumPy warns where PyTorch gives inf or nan in silence. Only our own array code is quieted, nobody else's.
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"wengert(\.|$)")
 
 globals().update(_PLACES["torch"])
 globals().update(_dtypes.NAMES)

@@ -211,6 +211,8 @@ def test_products_of_two_zeros_have_no_second_derivative(torch, name):
         assert torch.autograd.gradcheck(getattr(torch, name), inputs)
         with pytest.raises(RuntimeError, match=rf"{name}\(\): Double backward is unsupported for"):
             torch.autograd.gradgradcheck(getattr(torch, name), inputs)
+        with torch.autograd._force_original_view_tracking(True), pytest.raises(RuntimeError, match="Double backward is unsupported for"):
+            torch.autograd.gradgradcheck(getattr(torch, name), inputs)
 
 
 def test_gather_with_a_sparse_gradient(torch):

@@ -252,3 +252,13 @@ def test_inplace_form(name, number):
     for a, b in zip(expected_grads, found):
         if a is not None and b is not None:
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-10)
+
+
+def test_parameters_do_not_take_the_names_of_generated_functions():
+    from wengert.ops.operator import Operator
+
+    def forward(input, op):
+        return input
+
+    with pytest.raises(ValueError, match="parameter of the name 'op'"):
+        Operator(forward, None, {})

@@ -15,6 +15,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.flags import IGNORED, STATE
 from . import anomaly as anomaly_mode
 from . import node as graph_node
 from .modes import modes
@@ -135,6 +136,7 @@ def run(
     keys = None
     if graph_node.relabelled or (graph_node.hooked and any(hooks() for hooks in graph_node.hooked.copy().values())):
         keys = order(roots, needed, captures)
+    flags = STATE.set(IGNORED)
     try:
         if not observers:
             _run(roots, space, retain, needed, captures, watch, keys)
@@ -145,6 +147,7 @@ def run(
             watch.failed()
         raise
     finally:
+        STATE.reset(flags)
         _current.walk = outer
         if watch is not None:
             watch.leave(before)

@@ -339,15 +339,15 @@ def _product_parts(F: Any, g: Any, input: Any, dim: Any, index: Any, src: Any, r
     return own, others
 
 
-def _not_twice(F: Any, g: Any, op: str) -> Any:
-    what = "src" if op == "scatter" else "source"
+def _not_twice(F: Any, g: Any, by: str) -> Any:
+    what = "src" if by == "scatter" else "source"
     raise RuntimeError(
-        f"{op}_reduce(): Double backward is unsupported for {what} when >1 zeros in {what} are scattered to the same position in self"
+        f"{by}_reduce(): Double backward is unsupported for {what} when >1 zeros in {what} are scattered to the same position in self"
     )
 
 
 @operator(grad=dict(input=_not_twice), places=())
-def once_only(input: Array, op):
+def once_only(input: Array, by):
     """A gradient that has none itself."""
     return input
 

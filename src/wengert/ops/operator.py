@@ -80,6 +80,9 @@ if TYPE_CHECKING:
 TABLE: dict[str, Operator | Composite] = {}
 
 
+_TAKEN = {"op", "quick", "general", "inplace", "respelled", "more", "modes", "m", "old"}  # see tensor/specialise.py
+
+
 class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
@@ -103,6 +106,9 @@ class Operator:
         self.forward = forward
         self.name = options.get("name") or forward.__name__.rstrip("_")
         self.params = code.co_varnames[: positional + kwonly]
+        taken = _TAKEN.intersection(self.params)
+        if taken:
+            raise ValueError(f"the operator {self.name} has a parameter of the name {min(taken)!r}, which the functions made from declarations use")
         self.kwonly = kwonly
         given = forward.__defaults__ or ()
         self.defaults = dict(zip(self.params[positional - len(given) : positional], given)) | (forward.__kwdefaults__ or {})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import flags
 from ..arrays import kernels as K
 from ..arrays.eight import converted
 from ..arrays.ghost import META_DEVICE, Ghost
@@ -438,6 +439,14 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
     """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of float32."""
+    before = flags.STATE.set(flags.IGNORED)
+    try:
+        return _forward(op, raw)
+    finally:
+        flags.STATE.reset(before)
+
+
+def _forward(op: Operator, raw: dict[str, Any]) -> Any:
     if META_DEVICE and any(ghostly(v) for v in raw.values()):
         from . import shapes
 

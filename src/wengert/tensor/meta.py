@@ -130,14 +130,14 @@ class View:
         """The same view of another tensor, recorded. Steps between such as change how elements are read are one ``as_strided`` (so in PyTorch)."""
         from .functions import function
 
-        if modes().original_views or hasattr(tensor._data, "plan") or type(tensor) is not type(tensor)._plain_class:
+        if modes().original_views or type(tensor) is not type(tensor)._plain_class:
             for op, args in self.steps:
                 tensor = _again(function(op.name), op, tensor, args)
             return tensor
         seen = tensor._data
         for op, args in self.steps:
             after = View.step_raw(op, args, seen)
-            if after.dtype != seen.dtype or marks(after) != marks(seen):
+            if hasattr(after, "plan") or hasattr(seen, "plan") or after.dtype != seen.dtype or marks(after) != marks(seen):
                 tensor = _again(function(op.name), op, _as_seen(tensor, seen), args)
             seen = after
         return _as_seen(tensor, seen)
@@ -148,6 +148,8 @@ def _as_seen(tensor: Tensor, seen: np.ndarray) -> Tensor:
     from .overloads_shape import as_strided
 
     data, item = tensor._data, seen.itemsize
+    if hasattr(data, "plan") or hasattr(seen, "plan"):  # nested arrays: each step for itself
+        return tensor
     shift = address(seen) - address(data)
     if (data.shape, data.strides, shift) == (seen.shape, seen.strides, 0):
         return tensor

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
-from ..arrays import kernels
+from ..arrays import flags, kernels
 from ..arrays.layouts import in_order_of
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import leaf_row, next_sequence
@@ -45,7 +45,7 @@ def _tell() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
         call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, leaf_row, edge_of,
-        _UNVERSIONED, AccumulateGrad, in_order_of,
+        _UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
     )  # fmt: skip
     _told = True
 

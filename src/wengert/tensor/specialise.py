@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays import flags
 from ..arrays import kernels as K
 from ..arrays.layouts import in_order_of
 from ..graph import anomaly
@@ -43,6 +44,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
         respelled=_respelled, former=_former, foreign=_foreign, equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type),
+        set_flags=flags.STATE.set, reset_flags=flags.STATE.reset, IGNORED=flags.IGNORED,
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None
@@ -272,6 +274,11 @@ def _shortcut(op: Operator, kind: str, args: str) -> list[str]:
     return [*both, f"    if (type({number}) is float or type({number}) is int) and type({tensor}) in PLAIN:", *_path(op, args, number, special)[1:]]
 
 
+def _native_kernel(op: Operator) -> bool:
+    """Whether the kernel is one of our own in C: it gives arrays, and warns of nothing."""
+    return K.available and getattr(K, getattr(op.kernel, "__name__", ""), None) is op.kernel
+
+
 def _path(op: Operator, args: str, number: str | None, special: bool) -> list[str]:
     """One way through the operator: all arguments tensors, or one of them (``number``) a Python number."""
     lines: list[str] = []
@@ -297,9 +304,11 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         invoke = f"kernel({', '.join(v for p, v in zip(op.params, raw) if p in op.tensors)})"
     else:
         invoke = f"forward({', '.join(f'{p}={v}' if p in keyword else v for p, v in zip(op.params, raw))})"
+    add("            _flags = set_flags(IGNORED)")
     add(f"            try: y = {invoke}")
     add(f"            except (ValueError, TypeError, IndexError, OverflowError) as e: raise explained(op, {args}, e) from e")
-    if not (invoke.startswith("kernel") and K.available and getattr(K, getattr(op.kernel, "__name__", ""), None) is op.kernel):
+    add("            finally: reset_flags(_flags)")
+    if not (invoke.startswith("kernel") and _native_kernel(op)):
         add("            if type(y) is not ndarray: y = asarray(y)")  # NumPy's own functions give scalars for 0-d arrays
     if op.layout == "rows":
         add("            if not y.flags.c_contiguous: y = y.copy()")
@@ -393,6 +402,7 @@ def _writing(op: Operator, special: bool) -> list[str]:
     if op.kernel is None or not op.promote or op.optional or len(op.tensors) > 2 or len(keyword) + len(op.tensors) < len(op.params) - 2 * special:
         return []
     a, *rest = op.tensors
+    ours = _native_kernel(op)
     lines: list[str] = []
     for number in (False, True) if rest else (False,):
         b = rest[0] if rest else None
@@ -409,9 +419,11 @@ def _writing(op: Operator, special: bool) -> list[str]:
             f"        m = modes(); d = {a}._data.dtype",
             f"        if (m is SILENT or (m is RECORD and {free}))) and (d is F32 or d is F64)"
             f" and type({a}._vc) is list and 0 not in {a}._data.strides:",
+            *([] if ours else ["            _flags = set_flags(IGNORED)"]),
             f"            try: kernel({', '.join(operands)}, {a}._data)",
             "            except (ValueError, TypeError, RuntimeError): pass",
             f"            else: {a}._vc[0] += 1; return {a}",
+            *([] if ours else ["            finally: reset_flags(_flags)"]),
         ]
     return lines
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ... import _settings
 from ...arrays.dtypes import get_default_dtype as _get_default_dtype
 from ...arrays.dtypes import set_default_dtype as _set_default_dtype
 from ...autograd.gradcheck import gradcheck as _gradcheck
@@ -92,8 +93,13 @@ def set_default_dtype(dtype: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_warn_always_context(new_val: bool) -> Iterator[None]:
-    """Warnings are always given inside; here they always are."""
-    yield
+    """``set_warn_always(new_val)`` inside."""
+    before = _settings.is_warn_always_enabled()
+    _settings.set_warn_always(new_val)
+    try:
+        yield
+    finally:
+        _settings.set_warn_always(before)
 
 
 # -- which tests run --------------------------------------------------------------------------------------------------
