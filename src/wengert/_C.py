@@ -25,6 +25,7 @@ from .autograd._engine import (
     _current_graph_task_id,
     _will_engine_execute_node,
 )
+from .autograd._function_node import FunctionBase as _FunctionBase
 from .autograd.forward_ad import _is_fwd_grad_enabled
 from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from .autograd.function import Error, Function, delayed
@@ -271,7 +272,7 @@ __all__ = [
     "_set_autograd_fallback_mode", "_stash_obj_in_tls",
     "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
-    "_EnableTorchFunction", "_len_torch_dispatch_stack", "_len_torch_function_stack",
+    "_EnableTorchFunction", "_FunctionBase", "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
     "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",

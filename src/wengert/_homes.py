@@ -28,7 +28,6 @@ HOMES = {
     "_functorch.vmap": "func.functorch",
     "_tensor": "tensor.tensor",
     "autograd.profiler_legacy": "autograd.profiler",
-    "autograd.variable": "autograd",
     "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp",
     "cuda.amp.autocast_mode": "cuda.amp",
@@ -84,7 +83,6 @@ _WHOLE = {
 _SOME = {
     "arrays.dtypes": {"": "dtype get_default_dtype set_default_dtype"},
     "amp.autocast_settings": {"amp.autocast_mode": "is_autocast_available"},
-    "autograd": {"autograd.variable": "Variable"},
     "autograd._mutation": {"autograd.graph": "allow_mutation_on_saved_tensors"},
     "compiler": {"": "compile"},
     "cpu.amp": {"cpu.amp.autocast_mode": "autocast", "cpu.amp.grad_scaler": "GradScaler"},

@@ -8,14 +8,15 @@ from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ..tensor import Tensor
 from ..tensor import backward as _backward
 from ..tensor.overrides import overridable
-from ..tensor.types import strided
+from ..tensor.types import Size, strided
 from . import graph
-from ._engine import ImperativeEngine
 from .function import Function
-from .gradcheck import gradcheck, gradgradcheck  # at once: imported later, the module would take the function's place here
+from .gradcheck import gradcheck, gradgradcheck  # at once, as the next: imported later, the modules would take the functions' places here
+from .variable import Variable
 
 __all__ = [
-    "Function", "Variable", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_grad_enabled",
+    "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy", "grad", "grad_mode",
+    "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 
 backward, grad = overridable(_backward.backward), overridable(_backward.grad)
@@ -40,37 +41,6 @@ _LAZY = {
 _OF_THE_CORE = ("_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks")
 
 
-class _VariableMeta(type):
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor)
-
-
-class Variable(metaclass=_VariableMeta):
-    """The old name of a tensor: ``Variable(data, requires_grad)`` gives a tensor on the same memory."""
-
-    _execution_engine = ImperativeEngine()
-
-    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None, _grad_fn: Any = None) -> Any:
-        if _grad_fn is not None:
-            raise RuntimeError(
-                "_grad_fn argument to legacy Variable constructor is no longer supported.  Instead, please invoke your _grad_fn to produce a "
-                "variable with it as the _grad_fn."
-            )
-        if volatile is not None:
-            import warnings
-
-            message = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
-            warnings.warn(message, UserWarning, stacklevel=2)
-            if volatile and requires_grad:
-                raise ValueError("Variable can't be volatile and require_grad at the same time!")
-        if data is not None and not isinstance(data, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        if requires_grad and data is not None and not (data.is_floating_point() or data.is_complex()):
-            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        t = Tensor() if data is None else data.detach()
-        return t._require(requires_grad)
-
-
 def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
     """One tensor, several, or None for each of ``length``, as a tuple."""
     if tensors is None:
@@ -78,8 +48,49 @@ def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
     return (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
 
 
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """Of old times: raises ``RuntimeError``."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
+
+
+variable.Variable = Variable  # type: ignore[attr-defined]  # as in the module whose place the function takes
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether the backward that is running, if any, goes to all leaves."""
+    return Variable._execution_engine.is_checkpoint_valid()
+
+
+def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple[Any, ...]:
+    """The gradients to begin with at ``outputs``: checked, and 1 where there is None for a single number.
+
+    Raises what ``backward`` raises for them.
+    """
+    given = tuple(grads)
+    if is_grads_batched:
+        for i, (out, g) in enumerate(zip(outputs, given)):
+            if g is not None and g.shape[1:] != _calculate_shape(out, g[0], False)[0]:
+                wanted, found = _calculate_shape(out, g, True)
+                raise _backward.unfit(i, found, wanted)
+        return given
+    ones = _backward.seeds(outputs, given)
+    return tuple(one if g is None else g for one, g in zip(ones, given))
+
+
+def _register_py_tensor_class_for_device(device: str, cls: Any) -> None:
+    """The class of the tensors of a device. There is one for the devices there are."""
+    if not isinstance(cls, type):
+        raise RuntimeError("cls isn't a typeinfo object")
+    if cls is not Tensor:
+        raise RuntimeError(f"The tensors of the device {device} are of the class Tensor: {cls.__name__} cannot take its place")
+
+
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
     """The shapes of an output and of a gradient for it (of one gradient of a batch)."""
+    if isinstance(output, graph.GradientEdge):
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with GradientEdge")
+        return Size(output.node._input_metadata[output.output_nr].shape), grad.shape
     if output.is_nested and output.layout is strided:  # whose sizes are a table
         if is_grads_batched:
             raise RuntimeError("Batched grads are not supported with Nested Tensor.")
@@ -100,8 +111,8 @@ def __getattr__(name: str) -> Any:
         from .. import _C
 
         return getattr(_C._autograd, name)
-    if name in ("torch", "variable"):  # which PyTorch's module has imported; Variable is here
+    if name == "torch":  # which PyTorch's module has imported
         from importlib import import_module
 
-        return import_module(__name__ if name == "variable" else __name__.partition(".")[0])
+        return import_module(__name__.partition(".")[0])
     raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")

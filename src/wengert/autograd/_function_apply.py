@@ -75,7 +75,8 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
     node.needs_input_grad = tuple(isinstance(a, Tensor) and requires_grad(a) for a in args)
     live = m.asked and True in node.needs_input_grad  # also in inference mode, unlike operators
-    edges = tuple(edge_of(args[i]) if live and node.needs_input_grad[i] else None for i in places)
+    if live:
+        node.edges = tuple(edge_of(args[i]) if node.needs_input_grad[i] else None for i in places)
     set_modes(m.with_(grad=False, inside=None))
     node.__class__ = plain.two_faced or two_faced(plain)
     was = enter(node)
@@ -98,7 +99,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
         node.__dict__["keeps_tensors"] = True
         operators.RECORDING_TENSORS[:] = [True]
     if live:
-        node._places, node._count, node.edges, node.seq = places, len(args), edges, next_sequence()
+        node._places, node._count, node.seq = places, len(args), next_sequence()
         if anomaly.current is not None:
             anomaly.current.made(node)
         node.outputs = len(outputs)
@@ -109,7 +110,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     results = _wire(cls, node if live else None, node, outputs, given, separate, m)
     if live:
         if not node._materialize_non_diff_grads:
-            plain = {id(t) for t in node.non_differentiable}
+            plain = {id(t) for t in node.non_differentiable or ()}
             node._undifferentiated = tuple(i for i, o in enumerate(outputs) if id(o) in plain)
         _save(node, m)
     node.to_save = None
@@ -126,14 +127,14 @@ def _checked(cls: Any) -> bool:
 
 def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[int, int], separate: bool, m: Any) -> tuple[Any, ...]:
     """Give the outputs their history: fresh ones an edge, dirty inputs a new history, inputs returned as they are a view."""
-    dirty = {id(t) for t in ctx.dirty_tensors}
-    plain = {id(t) for t in ctx.non_differentiable}
+    dirty = {id(t) for t in ctx.dirty_tensors or ()}
+    plain = {id(t) for t in ctx.non_differentiable or ()}
     saved = {id(t) for t in ctx.to_save or ()} if separate else ()
     if ctx._is_pure_view and not (len(given) == len(outputs) == 1):
         raise RuntimeError(
             "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to support more."
         )
-    for t in ctx.dirty_tensors:
+    for t in ctx.dirty_tensors or ():
         if t._vc is not INFERENCE_VERSION:
             t._vc[0] += 1
     _check_dirty(cls, ctx, outputs, dirty, plain, given, live, m)
@@ -176,7 +177,7 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
 def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[int], given: Any, live: Any, m: Any) -> None:
     """Refuse what cannot be recorded of the in-place changes that ``forward`` has made."""
     shown = {id(o) for o in outputs}
-    for t in ctx.dirty_tensors:
+    for t in ctx.dirty_tensors or ():
         if id(t) not in shown:
             raise RuntimeError(
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
@@ -238,7 +239,7 @@ def _rewrite(r: Any, node: Any, i: int, at: int | None) -> None:
 def _save(node: Any, m: Any) -> None:
     """Keep what ``save_for_backward`` was given."""
     row: list[SavedTensor | None] = []
-    dirty = {id(t) for t in node.dirty_tensors}
+    dirty = {id(t) for t in node.dirty_tensors or ()}
     for t in node.to_save or ():
         if t is None:
             row.append(None)

@@ -8,9 +8,10 @@ has kept something there.
 from __future__ import annotations
 
 import threading
+from functools import wraps
 from typing import Any
 
-from ..graph.node import Node
+from ..graph.node import Node, next_sequence
 
 _FIELDS = ("shape", "dtype", "edges", "hooks", "saved", "seq", "wanted")
 _OTHERS = (
@@ -58,9 +59,36 @@ class _TwoFaced:
             raise AttributeError(self.name)
 
 
+def _of_the_graph(method: Any) -> Any:
+    """A method of nodes that sees the graph's face, also where the user calls it inside of ``forward``."""
+
+    @wraps(method)
+    def call(node: Any, *args: Any) -> Any:
+        was = INSIDE.nodes
+        INSIDE.nodes = tuple(n for n in was if n is not node)
+        try:
+            if not hasattr(node, "seq"):
+                node.seq = next_sequence()  # until it is recorded
+            return method(node, *args)
+        finally:
+            INSIDE.nodes = was
+
+    return call
+
+
+def _input_metadata(node: Any) -> Any:
+    return Node._input_metadata.fget(node) if hasattr(node, "shape") else []  # type: ignore[attr-defined]
+
+
+_METHODS = ("_register_hook_dict", "_sequence_nr", "register_hook", "register_prehook")
+
+
 def two_faced(plain: Any) -> Any:
     """The class of a node during ``forward`` that is of the class ``plain`` else."""
-    members = {name: _TwoFaced(name, getattr(plain, name)) for name in NAMES}
+    members: dict[str, Any] = {name: _TwoFaced(name, getattr(plain, name)) for name in NAMES}
+    members.update((name, _of_the_graph(getattr(Node, name))) for name in _METHODS)
+    members["next_functions"] = property(_of_the_graph(Node.next_functions.fget))  # type: ignore[attr-defined]
+    members["_input_metadata"] = property(_of_the_graph(_input_metadata))
     plain.two_faced = type(plain.__name__, (plain,), {"__slots__": (), "__module__": plain.__module__, **members})
     return plain.two_faced
 

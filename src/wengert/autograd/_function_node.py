@@ -35,8 +35,8 @@ class FunctionCtx:
 
     to_save: Any
     saved_for_forward: tuple[Any, ...]
-    dirty_tensors: tuple[Any, ...]
-    non_differentiable: tuple[Any, ...]
+    dirty_tensors: tuple[Any, ...] | None
+    non_differentiable: tuple[Any, ...] | None
     materialize_grads: bool
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -83,6 +83,16 @@ class FunctionCtx:
         if not isinstance(value, bool):
             raise TypeError(f"set_materialize_grads received an invalid combination of arguments - got {type(value).__name__}, but expected (bool)")
         self.materialize_grads = value
+
+
+class FunctionBase:
+    """What every custom Function and every node of one is an instance of: ``torch._C._FunctionBase``."""
+
+    __slots__ = ()
+
+
+FunctionBase.__name__ = FunctionBase.__qualname__ = "_FunctionBase"
+FunctionBase.__module__ = "torch._C"
 
 
 class SavedTensor(SavedBase):
@@ -189,7 +199,7 @@ class SavedTensor(SavedBase):
         return None if maker is None else (maker, self.edge[1])
 
 
-class BackwardCFunction(Node, FunctionCtx):
+class BackwardCFunction(Node, FunctionBase, FunctionCtx):
     """The node of a custom Function, and its context. Each Function class has a subclass of its own."""
 
     __slots__ = ()
@@ -203,12 +213,13 @@ class BackwardCFunction(Node, FunctionCtx):
     saved_for_forward: tuple[Any, ...] = ()
     _pushing = False  # whether jvp is running
     _clears = _taken = False  # whether saved tensors are let go of once they were read, and whether they were
-    dirty_tensors: tuple[Any, ...] = ()
-    non_differentiable: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] | None = None
+    non_differentiable: tuple[Any, ...] | None = None
     needs_input_grad: tuple[bool, ...] = ()
     _places: tuple[int, ...] = ()  # which arguments were tensors
     _count = 0  # of arguments
     _forward_cls: Any = None
+    _autograd_function_id: int  # of the Function class
     two_faced: Any = None  # the class of the node while ``forward`` runs
 
     @property
@@ -217,14 +228,14 @@ class BackwardCFunction(Node, FunctionCtx):
         if self._pushing:
             return self.saved_for_forward
         found = tuple(None if s is None else s.unpack(self) for s in self._kept())
-        self.maybe_clear_saved_tensors()
-        return found
-
-    def maybe_clear_saved_tensors(self) -> None:
-        """Let go of what was kept, if the Function has ``clear_saved_tensors_on_access``."""
         if self._clears:
             self._taken = True
             Node.saved.__set__(self, ())  # type: ignore[attr-defined]
+        return found
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Let go of what was kept, before the backward is over."""
+        Node.saved.__set__(self, None)  # type: ignore[attr-defined]
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -239,10 +250,10 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def forget_marks(self) -> None:
         """Let go of the tensors that ``forward`` has marked, once their history is written."""
-        if self.dirty_tensors:
-            self.dirty_tensors = ()
-        if self.non_differentiable:
-            self.non_differentiable = ()
+        if self.dirty_tensors is not None:
+            self.dirty_tensors = None
+        if self.non_differentiable is not None:
+            self.non_differentiable = None
 
     def _kept(self) -> Any:
         if self._taken:
@@ -254,11 +265,11 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def apply(self, *args: Any) -> Any:
         """The gradients of the arguments, as the user's ``backward`` (or ``vjp``) gives them."""
-        return self._user_fn()(self, *([list(args)] if self._forward_cls.boxed_grads_call else args))
+        return self._get_user_fn()(self, *([list(args)] if self._forward_cls.boxed_grads_call else args))
 
-    def apply_boxed(self, grads: list[Any]) -> Any:
-        """The same from a list of gradients, which ``backward`` itself gets if the Function has ``boxed_grads_call``."""
-        return self._user_fn()(self, *([grads] if self._forward_cls.boxed_grads_call else grads))
+    def apply_boxed(self, *args: Any) -> Any:
+        """The same with the arguments as they are: a list of gradients, for a Function that has ``boxed_grads_call``."""
+        return self._get_user_fn()(self, *args)
 
     def apply_jvp(self, *tangents: Any) -> Any:
         """The tangents of the results, as the user's ``jvp`` gives them."""
@@ -272,7 +283,10 @@ class BackwardCFunction(Node, FunctionCtx):
             INSIDE.forwards -= 1
             INSIDE.nodes = was
 
-    def _user_fn(self) -> Any:
+    def _compiled_autograd_key(self) -> Any:
+        return self._forward_cls._compiled_autograd_key(self)
+
+    def _get_user_fn(self) -> Any:
         from .function import Function
 
         cls = self._forward_cls
@@ -306,12 +320,14 @@ class BackwardCFunction(Node, FunctionCtx):
         x = grads = None
         if self._forward_cls.boxed_grads_call and type(g) is list and self.hooks is None:
             g.clear()  # now only the user's list holds them: what is taken out of it is freed
+        user_fn = BackwardCFunction._get_user_fn(self)
+        arguments = [given] if self._forward_cls.boxed_grads_call else given
         if self.two_faced is not type(self):
-            answer = self.apply_boxed(given)
+            answer = user_fn(self, *arguments)
         else:
             was = enter(self)
             try:
-                answer = BackwardCFunction.apply_boxed(self, given)
+                answer = user_fn(self, *arguments)
             finally:
                 INSIDE.nodes = was
         row = answer if isinstance(answer, tuple) else (answer,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes, set_modes
@@ -10,24 +11,33 @@ from ..graph.node import Node, next_sequence
 from ..tensor.meta import edge_of, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_apply import apply, positional
-from ._function_node import BackwardCFunction, FunctionCtx
+from ._function_node import BackwardCFunction, FunctionBase, FunctionCtx
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ._function_nested import NestedIOFunction
+
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction", "once_differentiable"]
 
 
+_ContextMethodMixin = FunctionCtx  # its old name
+_numbers = itertools.count()
+
+
 class FunctionMeta(type):
-    """Gives every Function class the class of its nodes."""
+    """Gives every Function class the class of its nodes, and that a number."""
 
     def __init__(cls, name: str, bases: Any, attrs: Any) -> None:
-        members = {"__slots__": (), "_forward_cls": cls, "__module__": "torch.autograd.function", "two_faced": None}
+        members = {
+            "__slots__": (), "_forward_cls": cls, "__module__": "torch.autograd.function", "two_faced": None,
+            "_autograd_function_id": next(_numbers),
+        }  # fmt: skip
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), members)
         super().__init__(name, bases, attrs)
 
 
-class _SingleLevelFunction(FunctionCtx, metaclass=FunctionMeta):
+class _SingleLevelFunction(FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     """The methods that a Function may define."""
 
     _backward_cls: Any
@@ -126,6 +136,11 @@ class Function(_SingleLevelFunction):
         return apply(cls, separate, args)
 
 
+    @staticmethod
+    def _compiled_autograd_key(ctx: Any) -> tuple[int, ...]:
+        return (ctx._autograd_function_id,)
+
+
 def _is_setup_context_defined(fn: Any) -> bool:
     return fn is not _SingleLevelFunction.setup_context
 
@@ -136,10 +151,6 @@ class InplaceFunction(Function):
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
-
-
-class NestedIOFunction(Function):
-    """A Function over nested inputs; of the time before static methods, so calling one is refused as for any instance."""
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -194,3 +205,17 @@ def delayed(message: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
             fresh._edge = (node, i)
         found.append(fresh)
     return tuple(found)
+
+
+_OLD = frozenset((
+    "NestedIOFunction", "_HookMixin", "_iter_None_tensors", "_iter_filter", "_iter_tensors", "_iter_tensors_permissive", "_jit_unwrap_structured",
+    "_map_tensor_data", "_nested_map", "_unflatten",
+))  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _OLD:
+        from . import _function_nested
+
+        return getattr(_function_nested, name)
+    raise AttributeError(f"module 'torch.autograd.function' has no attribute {name!r}")

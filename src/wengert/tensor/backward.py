@@ -43,6 +43,8 @@ GradientEdge.__module__ = "torch.autograd.graph"
 
 def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
     """The edge that a gradient of ``tensor`` flows into."""
+    if not isinstance(tensor, Tensor_):
+        raise AttributeError(f"'{type(tensor).__name__}' object has no attribute 'requires_grad'")
     if not requires_grad(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node, nr = edge_of(tensor)  # type: ignore[misc]
@@ -77,7 +79,7 @@ def backward(
     if grad_variables is not None:
         import warnings
 
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=3)
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
@@ -91,10 +93,10 @@ def backward(
     everyday = (m is RECORD or m is SILENT) and inputs is None and not create_graph and not call.RECORDING_TENSORS
     if everyday and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):
         return
-    targets = None if inputs is None else _row(inputs)
+    targets = None if inputs is None else _inputs(inputs, "backward")
     if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    tensors = _row(tensors)
+    tensors, grad_tensors = _row(tensors), _given(grad_tensors)
     in_tensors = _in_tensors(create_graph, None, tensors) or _dispatches(grad_tensors)
     edges = _roots(tensors, _seeds(tensors, grad_tensors, in_tensors))
     if create_graph:
@@ -128,8 +130,10 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> Any:
     """The gradients of (the sum of) ``outputs`` with respect to ``inputs``, as a tuple; nothing is accumulated.
+
+    A dictionary of ``inputs`` gives a dictionary of gradients under the same keys.
 
     ``allow_unused``: give None for an input that the outputs do not depend on, instead of raising.
     ``materialize_grads``: give zeros there. ``is_grads_batched``: the first dimension of ``grad_outputs`` counts
@@ -141,6 +145,11 @@ def grad(
     >>> torch.autograd.grad(g, x)
     (tensor(12.),)
     """
+    if type(inputs) is dict:
+        row = grad(
+            outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+        )
+        return dict(zip(inputs, row))
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     if allow_unused is None:
@@ -152,21 +161,21 @@ def grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
             "graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    m, wanted = modes(), _row(inputs)
+    m, wanted = modes(), _inputs(inputs, "grad")
     if (m is RECORD or m is SILENT or m.quick) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
         if found is not None:
             return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads)
-    rows = _row(outputs)
+    rows, grad_outputs = _row(outputs), _given(grad_outputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     for t in (*rows, *wanted):
         if not isinstance(t, (Tensor_, GradientEdge)) and hasattr(type(t), "__torch_function__"):
             from .overrides import handle_torch_function
 
-            return handle_torch_function(  # type: ignore[no-any-return]
+            return handle_torch_function(
                 grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
                 only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
             )  # fmt: skip
@@ -208,26 +217,41 @@ def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bo
     """One walk for several vectors: they go through as a map's batch, and every gradient comes out with theirs."""
     from .batching import Level, expanded, wrapped
 
-    vectors = _row(vectors) if vectors is not None else []
+    vectors = _row(vectors) if vectors is not None else [None] * len(rows)
     if len(vectors) != len(rows):
         raise RuntimeError(f"got {len(rows)} tensors and {len(vectors)} gradients")
-    counts = [v.shape[0] for v in vectors if v is not None]
+    for v in vectors:
+        if v is None:  # the 1 that stands for it has no dimension to map over
+            raise ValueError(
+                "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
+                "in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True every output needs its batch of gradients."
+            )
+        if not v._data.ndim:
+            raise IndexError("invalid index of a 0-dim tensor: with is_grads_batched=True the first dimension of a gradient counts the batch")
+    counts = [v.shape[0] for v in vectors]
     if not counts or min(counts) != max(counts):
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {counts} for the mapped dimension")
     count = counts[0]
     for i, (t, v) in enumerate(zip(rows, vectors)):
-        if v is not None and v._data.shape[1:] != _place_of(t)[0]:
-            raise RuntimeError(
-                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
-                "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{i}] has a shape of {_show(v._data.shape[1:])} and output[{i}] has a shape of {_show(_place_of(t)[0])}. If you only "
-                "want some tensors in `grad_output` to be considered batched, consider using vmap."
-            )
+        if v._data.shape[1:] != _place_of(t)[0]:
+            if isinstance(t, GradientEdge):
+                raise RuntimeError("Batched grads are not supported with GradientEdge: the sizes differ, and cannot be told apart")
+            raise unfit(i, v._data.shape[1:], _place_of(t)[0])
     with Level(count, "different") as level:
-        given = [None if v is None else wrapped(v, level) for v in vectors]
+        given = [wrapped(v, level) for v in vectors]
         found = grad(rows, wanted, given, retain, create_graph, True, allow_unused)
         found = tuple(None if g is None else expanded(g, level) for g in found)
     return tuple(_zeros(t, create_graph) if g is None and materialize else g for t, g in zip(wanted, found))
+
+
+def unfit(i: int, found: Any, wanted: Any) -> RuntimeError:
+    """What to raise about a batch of gradients that does not have the shape of its output."""
+    return RuntimeError(
+        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+        "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+        f"grad_output[{i}] has a shape of {_show(found)} and output[{i}] has a shape of {_show(wanted)}. If you only "
+        "want some tensors in `grad_output` to be considered batched, consider using vmap."
+    )
 
 
 def _zeros(t: Any, create_graph: bool) -> Tensor_:
@@ -385,6 +409,20 @@ def _row(x: Any) -> Any:
     return (x,) if hasattr(type(x), "__torch_function__") else tuple(x)
 
 
+def _inputs(x: Any, name: str) -> Any:
+    """What gradients are asked for: a tensor or an edge, several, or a dictionary of them."""
+    if type(x) is dict:
+        return tuple(x.values())
+    if not isinstance(x, (Tensor_, tuple, list)) and hasattr(x, "keys") and hasattr(x, "__getitem__"):
+        raise TypeError(f"`inputs` argument to `{name}()` must be a dict, not {type(x).__name__}. Other Mapping types are not supported.")
+    return _row(x)
+
+
+def _given(vectors: Any) -> Any:
+    """The gradients to begin with, which are read more than once."""
+    return tuple(vectors) if hasattr(type(vectors), "__next__") else vectors
+
+
 def _input_edge(t: Any) -> Any:
     if isinstance(t, GradientEdge):
         return t[:2]
@@ -462,6 +500,11 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
     if len(seeds) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(seeds)} gradients")
     return seeds
+
+
+def seeds(outputs: Any, grads: Any) -> list[Any]:
+    """The gradients to begin with, as tensors."""
+    return _seeds(_row(outputs), grads, True)
 
 
 def _show(shape: tuple[int, ...]) -> str:

@@ -263,7 +263,7 @@ class Level:
         row = found if isinstance(found, tuple) else (found,)
         if len(row) != len(outputs):
             raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(row)})")
-        dirty, plain = ({id(x) for x in marked} for marked in (ctx.dirty_tensors, ctx.non_differentiable))
+        dirty, plain = ({id(x) for x in marked or ()} for marked in (ctx.dirty_tensors, ctx.non_differentiable))
         ctx.forget_marks()
         for i, (o, raw, t) in enumerate(zip(outputs, shown, row)):
             if t is None:

@@ -1,11 +1,32 @@
-"""``torch.autograd._functions``: the one Function that PyTorch itself writes in Python."""
+"""Two Functions of old times: a conversion, and a new shape for the same elements."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
-from .function import Function
+from ..function import Function
+
+
+class Type(Function):
+    """``Type.apply(tensor, dest_type)``: the tensor in another type. Deprecated, with a ``FutureWarning``: ``tensor.to`` does it."""
+
+    @staticmethod
+    def forward(ctx: Any, i: Any, dest_type: Any) -> Any:
+        """The elements in the type, whose name ``dest_type`` may be."""
+        warnings.warn(
+            "`torch.autograd._functions.Type` is deprecated as of PyTorch 2.1, please use `torch.tensor.to(dtype=dtype)` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        ctx.given = i.dtype
+        return i.type(dest_type)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        """The gradient in the old type."""
+        return grad_output.type(ctx.given), None
 
 
 class Resize(Function):

@@ -1,0 +1,179 @@
+"""What ``backward`` and ``grad`` take for outputs, inputs and gradients, and what they say about anything else."""
+
+from __future__ import annotations
+
+import collections
+import importlib
+import types
+import warnings
+
+import pytest
+
+
+def leaf(torch, *shape):
+    return torch.ones(*shape, requires_grad=True)
+
+
+def edge(torch, t):
+    return torch.autograd.graph.get_gradient_edge(t)
+
+
+def test_a_dictionary_of_inputs(torch):
+    x, y = leaf(torch, 1), leaf(torch, 1)
+    (x * y * 2).backward(inputs={"only": x})
+    assert x.grad.tolist() == [2.0] and y.grad is None
+    torch.autograd.backward(x * 3, inputs={"edge": edge(torch, x)})
+    assert x.grad.tolist() == [5.0]
+    found = torch.autograd.grad(x * 2, {"x": x, 7: x})
+    assert type(found) is dict and list(found) == ["x", 7] and found[7].tolist() == [2.0]
+    found = torch.autograd.grad(x * 2, {"x": x, "y": y}, materialize_grads=True)
+    assert found["y"].tolist() == [0.0]
+    assert torch.autograd.grad(x * 2, {"y": y}, allow_unused=True) == {"y": None}
+    with pytest.raises(RuntimeError, match="`inputs` argument to `grad\\(\\)` cannot be empty"):
+        torch.autograd.grad(x * 2, {})
+    with pytest.raises(RuntimeError, match="`inputs` argument to `backward\\(\\)` cannot be empty"):
+        torch.autograd.backward(x * 2, inputs={})
+
+
+@pytest.mark.parametrize("kind", [collections.OrderedDict, types.MappingProxyType], ids=["ordered", "proxy"])
+def test_no_other_mapping_is_taken_for_inputs(torch, kind):
+    x = leaf(torch, 1)
+    with pytest.raises(TypeError, match=f"`inputs` argument to `grad\\(\\)` must be a dict, not {kind.__name__}"):
+        torch.autograd.grad(x * 2, kind({"x": x}))
+    with pytest.raises(TypeError, match=f"`inputs` argument to `backward\\(\\)` must be a dict, not {kind.__name__}"):
+        (x * 2).backward(inputs=kind({"x": x}))
+    assert x.grad is None
+
+
+def test_generators_everywhere(torch):
+    x = leaf(torch, 2)
+    one = torch.ones(2)
+    found = torch.autograd.grad((y for y in [x * 2]), (i for i in [x]), (g for g in [one]))
+    assert found[0].tolist() == [2.0, 2.0]
+    torch.autograd.backward((y for y in [x * 2]), (g for g in [one]), inputs=(i for i in [x]))
+    assert x.grad.tolist() == [2.0, 2.0]
+    torch.autograd.backward({x * 3}, [one])
+    assert x.grad.tolist() == [5.0, 5.0]
+
+
+@pytest.mark.parametrize("given", [[], ()], ids=["list", "tuple"])
+def test_gradients_are_counted(torch, given):
+    x = leaf(torch, 1)
+    with pytest.raises(RuntimeError, match="got 1 tensors and 0 gradients"):
+        torch.autograd.backward([x * 2], given)
+    with pytest.raises(RuntimeError, match="got 2 tensors and 1 gradients"):
+        torch.autograd.grad([x * 2, x * 3], x, [torch.ones(1)])
+
+
+@pytest.mark.parametrize("wrong", [[3], "ab", [None], {"a": 1}], ids=["int", "str", "none", "dict"])
+def test_outputs_are_tensors(torch, wrong):
+    with pytest.raises(AssertionError, match="Expected output to be a torch.Tensor"):
+        torch.autograd.backward(wrong)
+
+
+def test_what_an_edge_expects_of_its_gradient(torch):
+    x = leaf(torch, 3)
+    e = edge(torch, x * 2)
+    assert torch.autograd._calculate_shape(e, torch.ones(2), False) == (torch.Size([3]), torch.Size([2]))
+    for call in (lambda g: torch.autograd.grad(e, x, g), lambda g: torch.autograd.backward(e, g)):
+        with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[2\]\)"):
+            call(torch.ones(2))
+        with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+            call(None)
+    with pytest.raises(RuntimeError, match="Batched grads are not supported with GradientEdge"):
+        torch.autograd._calculate_shape(e, torch.ones(2), True)
+    with pytest.raises(RuntimeError, match="Batched grads are not supported with GradientEdge"):
+        torch.autograd.grad(e, x, torch.ones(2, 4), is_grads_batched=True)
+    z = torch.ones(1, dtype=torch.complex64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="only for real scalar outputs but got torch.complex64"):
+        torch.autograd.grad(edge(torch, z * 2), z)
+    with pytest.raises(RuntimeError, match="both grad_output and output are required to have the same dtype"):
+        torch.autograd.grad(edge(torch, z * 2), z, torch.ones(1))
+
+
+@pytest.mark.parametrize("thing", [None, 3, "a"])
+def test_edges_are_of_tensors(torch, thing):
+    with pytest.raises(AttributeError, match="has no attribute 'requires_grad'"):
+        edge(torch, thing)
+
+
+def test_zeros_in_place_of_nothing_need_a_tensor(torch):
+    x, y = leaf(torch, 1), leaf(torch, 1)
+    with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
+        torch.autograd.grad(x * 2, [x, edge(torch, y)], materialize_grads=True)
+
+
+def test_a_batch_of_gradients_has_a_batch_for_every_output(torch):
+    x = leaf(torch, 3)
+    one = torch.ones(2, 3)
+    with pytest.raises(ValueError, match="Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0"):
+        torch.autograd.grad([x * 2, x.sum()], x, [one, None], is_grads_batched=True)
+    with pytest.raises(ValueError, match="Got in_dim=0 for some input"):
+        torch.autograd.grad(x.sum(), x, is_grads_batched=True)
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        torch.autograd.grad(x.sum(), x, torch.tensor(1.0), is_grads_batched=True)
+
+
+def test_old_arguments_warn_at_the_line_of_the_caller(torch):
+    x = leaf(torch, 2)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        torch.autograd.backward(x * 2, grad_variables=torch.ones(2))
+        torch.autograd.grad(x.sum(), x, only_inputs=False)
+    assert [w.category for w in seen] == [FutureWarning] * 2 and {w.filename for w in seen} == {__file__}
+    assert "`grad_variables` is deprecated" in str(seen[0].message) and "only_inputs argument is deprecated" in str(seen[1].message)
+    with pytest.warns(FutureWarning), pytest.raises(RuntimeError, match=r"arguments both passed to `backward\(\)`"):
+        torch.autograd.backward(x * 2, torch.ones(2), grad_variables=torch.ones(2))
+
+
+def test_the_gradients_to_begin_with(torch):
+    make = torch.autograd._make_grads
+    x = leaf(torch, 1)
+    one = torch.ones(1)
+    (found,) = make([x * 2], [None], False)
+    assert found.tolist() == [1.0] and found.dtype is torch.float32
+    assert make([x * 2], [one], is_grads_batched=False)[0] is one
+    assert make([edge(torch, x * 2)], [None], False)[0].tolist() == [1.0]
+    assert make([torch.ones(3)], [None], False) == (None,)
+    batch = torch.ones(4, 1)
+    assert make([x * 2], [batch], True)[0] is batch
+    with pytest.raises(RuntimeError, match="If `is_grads_batched=True`, we interpret the first dimension"):
+        make([x * 2], [torch.ones(4, 3)], True)
+    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
+        make([x * 2], [3], False)
+    assert torch.autograd._tensor_or_tensors_to_tuple(None, 3) == (None, None, None)
+
+
+def test_whether_a_checkpoint_may_recompute(torch):
+    seen = []
+    x = leaf(torch, 1)
+    y = x * 2
+    y.register_hook(lambda g: seen.append(torch.autograd._is_checkpoint_valid()))
+    y.backward(retain_graph=True)
+    torch.autograd.grad(y, x, retain_graph=True)
+    y.backward(inputs=[x])
+    assert seen == [True, False, False] and torch.autograd._is_checkpoint_valid()
+
+
+def test_variable_is_a_function_that_refuses_and_a_module(torch):
+    module = importlib.import_module(f"{torch.__name__}.autograd.variable")
+    assert isinstance(torch.autograd.variable, types.FunctionType) and torch.autograd.variable.Variable is torch.autograd.Variable
+    assert module.Variable is torch.autograd.Variable and type(module.Variable) is module.VariableMeta
+    assert sorted(module.__all__) == ["Variable", "VariableMeta"] and isinstance(torch.ones(1), module.Variable)
+    assert torch.autograd.Variable.__module__.endswith(".autograd.variable")
+    for args in ((), (3,)):
+        with pytest.raises(RuntimeError, match="is deprecated, use torch.tensor"):
+            torch.autograd.variable(*args)
+
+
+def test_the_public_names_of_the_package(torch):
+    assert sorted(torch.autograd.__all__) == [
+        "Function", "NestedIOFunction", "Variable", "backward", "detect_anomaly", "enable_grad", "enforce_grad_layout_policy", "grad", "grad_mode",
+        "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
+    ]  # fmt: skip
+    namespace: dict = {}
+    exec(f"from {torch.__name__}.autograd import *", namespace)
+    assert set(torch.autograd.__all__) <= set(namespace)
+    assert torch.autograd.is_multithreading_enabled.__doc__ and torch.autograd.is_view_replay_enabled.__doc__
+    with pytest.raises(RuntimeError, match="cls isn't a typeinfo object"):
+        torch.autograd._register_py_tensor_class_for_device("cpu", 3)
