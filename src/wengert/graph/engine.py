@@ -280,9 +280,11 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                     gi = _conform(space, gi, to.shape[nr], to.dtype[nr], node, i)
                 deliver(to, nr, gi)
             g = gi = grads = None  # nothing consumed outlives its step
-    except Exception:
+    except Exception as error:
         if not hasattr(node, "variable") and type(captures) is not _Inside:
             _settle(node, pending, space, needed, captures)
+        if type(error) is ValueError and (better := node.in_words(error)) is not None:
+            raise better from error
         raise
 
 

@@ -91,6 +91,10 @@ class Node(_Fields):
         """``raw`` where only the inputs marked in ``needs`` are wanted."""
         return self.raw(g)
 
+    def in_words(self, error: ValueError) -> Exception | None:
+        """What to raise instead of ``error``, which the rule raised; None to leave it."""
+        return None
+
     def release(self) -> None:
         """Forget what was saved; a later use says so."""
 

@@ -130,8 +130,13 @@ def set_default_device(device: Any) -> None:
 
 def get_default_device() -> device_type:
     """Where new tensors go."""
+    return innermost() or CPU
+
+
+def innermost() -> device_type | None:
+    """The device of the innermost context; None outside of all."""
     inner = _of_devices(modes().functions) or _aside.get()
-    return inner[-1].device if inner else CPU
+    return inner[-1].device if inner else None
 
 
 def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:

@@ -42,6 +42,28 @@ def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception
     return RuntimeError(f"{op.name}(): {error}")
 
 
+_SHAPES_DIFFER = ("broadcast", "mismatch", "cannot reshape array", "add_at: ")
+_OURS = (__file__.rpartition("/tensor/")[0], np.__file__.rpartition("/")[0], "<wengert ", "<__array")
+
+
+def explain_rule(name: str, error: ValueError) -> Exception | None:
+    """PyTorch's exception where a gradient rule met arrays of other shapes than it was made for; None for any other ``error``.
+
+    A tensor that a hook unpacks, or that is computed again, may have another shape. What a user's hook raises is left.
+    """
+    text, trace = str(error), error.__traceback__
+    if not any(sign in text for sign in _SHAPES_DIFFER):
+        return None
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
+            return None
+        trace = trace.tb_next
+    import re
+
+    shapes = [tuple(int(n) for n in re.findall(r"\d+", shape)) for shape in re.findall(r"\(([\d,]*)\)", text)]
+    return RuntimeError((broadcast_message(shapes) if shapes else None) or f"{name}: {text}")
+
+
 def broadcast_message(shapes: list[tuple[int, ...]]) -> str | None:
     """PyTorch's text for shapes that do not broadcast; None if they do."""
     a = shapes[0]

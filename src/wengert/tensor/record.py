@@ -45,6 +45,11 @@ class OpNode(Node):
     __slots__ = ()
     op: Operator
 
+    def in_words(self, error: ValueError) -> Exception | None:
+        from .errors import explain_rule
+
+        return explain_rule(self.name(), error)
+
     # -- saved values ---------------------------------------------------------------------------------------------
 
     def release(self) -> None:

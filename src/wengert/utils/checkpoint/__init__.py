@@ -15,6 +15,7 @@ from .recompute import (
     CheckpointError,
     Frame,
     GraphExecGroup,
+    _StopRecomputationError,
     debug_enabled,
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
@@ -26,9 +27,12 @@ from .selective import (
     SelectiveCheckpointContext,
     _CachedTorchDispatchMode,
     _CachingTorchDispatchMode,
+    _policy_from_bool,
     create_selective_checkpoint_contexts,
 )
 from .state import DefaultDeviceType, get_device_states, set_device_states
+from .state import get_autocast_kwargs as _get_autocast_kwargs
+from .state import get_device_module as _get_device_module
 from .state import infer_device_type as _infer_device_type
 
 if TYPE_CHECKING:
@@ -36,8 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup",
-    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_infer_device_type", "check_backward_validity",
-    "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_StopRecomputationError", "_get_autocast_kwargs",
+    "_get_device_module", "_infer_device_type", "_policy_from_bool", "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
     "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
@@ -91,8 +95,6 @@ def checkpoint(
         if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
-    if determinism_check not in ("default", "none"):
-        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     complain = None
     if debug_enabled(debug):
         from .report import logs
@@ -100,14 +102,20 @@ def checkpoint(
         if context_fn is not noop_context_fn:
             raise ValueError("debug=True is incompatible with non-default context_fn")
         context_fn, complain = logs()
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     forward_context, recompute_context = context_fn()
     if not is_grad_enabled():
-        with forward_context:
-            return function(*args, **kwargs)
+        return function(*args, **kwargs)  # nothing will be computed again, so the contexts are not asked for
     frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop, complain)
     with frame.recording(), forward_context:
         answer = function(*args, **kwargs)
-    frame.finished = True
+        frame.finished = True
+    if not frame.finished:
+        raise RuntimeError(
+            "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised during the checkpointed "
+            "forward. This is not supported because checkpoint cannot return a value for a failed forward."
+        )
     return answer
 
 
@@ -134,19 +142,19 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    rows = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    count = len(functions)
 
     def part(start: int, end: int) -> Any:
         def forward(x: Any) -> Any:
-            for f in rows[start:end]:
-                x = f(x)
+            for i in range(start, end):
+                x = functions[i](x)
             return x
 
         return forward
 
-    size = len(rows) // segments
+    size = count // segments
     end = 0
     for start in range(0, size * (segments - 1), size):
         end = start + size
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
-    return part(end, len(rows))(input)
+    return part(end, count)(input)

@@ -9,8 +9,9 @@ backward (``Walk``), and each tensor only until it is used.
 from __future__ import annotations
 
 import weakref
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd._function_node import SavedTensor
 from ...autograd.graph import saved_tensors_hooks
@@ -19,6 +20,9 @@ from ...graph.modes import enable_grad, modes
 from ...tensor.meta import INFERENCE_VERSION
 from ...tensor.tensor import Tensor
 from .state import Surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class _Hooks(saved_tensors_hooks):
@@ -31,7 +35,7 @@ class CheckpointError(RuntimeError):
     """The second run did not do what the first did."""
 
 
-class _EnoughError(Exception):
+class _StopRecomputationError(Exception):
     """Everything that was asked for has been recomputed."""
 
 
@@ -40,34 +44,26 @@ _early_stop: bool | None = None
 _debug: bool | None = None
 
 
-class set_checkpoint_early_stop:
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether the checkpoints made inside ``with`` stop a recomputation as soon as it has what backward needs."""
-
-    def __init__(self, enable: bool) -> None:
-        self.enable = enable
-
-    def __enter__(self) -> None:
-        global _early_stop
-        self.before, _early_stop = _early_stop, self.enable
-
-    def __exit__(self, *exc: object) -> None:
-        global _early_stop
-        _early_stop = self.before
+    global _early_stop
+    before, _early_stop = _early_stop, enable
+    try:
+        yield
+    finally:
+        _early_stop = before
 
 
-class set_checkpoint_debug_enabled:
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Whether the checkpoints made inside ``with`` record their operators, whatever their ``debug`` says."""
-
-    def __init__(self, enabled: bool | None) -> None:
-        self.enabled = enabled
-
-    def __enter__(self) -> None:
-        global _debug
-        self.before, _debug = _debug, self.enabled
-
-    def __exit__(self, *exc: object) -> None:
-        global _debug
-        _debug = self.before
+    global _debug
+    before, _debug = _debug, enabled
+    try:
+        yield
+    finally:
+        _debug = before
 
 
 def debug_enabled(asked: bool) -> bool:
@@ -198,14 +194,14 @@ class Frame:
                 run.caught[number] = kept
                 run.facts[number] = _facts(kept) if self.check else None
             if self.early_stop and run.count == len(self.holders):
-                raise _EnoughError
+                raise _StopRecomputationError
             return kept
 
-        with self.surroundings.again(), enable_grad(), _Hooks(pack, _same), self.context:
-            try:
+        try:  # the context of the second run sees that it was stopped
+            with enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context, self.surroundings.device_again():
                 self.function(*args, **self.kwargs)
-            except _EnoughError:
-                pass
+        except _StopRecomputationError:
+            pass
 
     def compare(self, run: _Run) -> None:
         """Refuse a run that saved other tensors than the first."""

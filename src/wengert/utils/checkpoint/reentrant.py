@@ -15,7 +15,7 @@ from .state import Surroundings
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tensors cut out of their graphs, as leaves that require gradients where they did."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type:  {type(inputs).__name__}")
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
     row = []
     for x in inputs:
         if isinstance(x, Tensor):
@@ -30,7 +30,7 @@ def check_backward_validity(inputs: Any) -> None:
     if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
         import warnings
 
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=5)
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
 
 class CheckpointFunction(Function):

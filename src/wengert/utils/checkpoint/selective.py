@@ -7,11 +7,13 @@ gives them back; both go through the operators in the same order.
 from __future__ import annotations
 
 import enum
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from ...tensor.dispatch import OpOverload, OpOverloadPacket, aten
+from ...tensor.dispatch import OpOverload, OpOverloadPacket, aten, prim
 from ...tensor.tensor import Tensor
 from .._python_dispatch import TorchDispatchMode
+from .._pytree import tree_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,7 @@ SAC_IGNORED_OPS = {
     aten.detach.default, aten.is_strides_like_format.default, aten.numel.default, aten.size.default, aten.sym_numel.default,
     aten.is_contiguous.default, aten.is_contiguous.memory_format, aten.is_non_overlapping_and_dense.default, aten.sym_size.default,
     aten.stride.default, aten.sym_stride.default, aten.dim.default, aten.storage_offset.default, aten.sym_storage_offset.default,
+    prim.device.default,
 }  # fmt: skip
 
 _MISMATCH = (
@@ -33,8 +36,8 @@ _RECOMPUTE, _CONSUMED = object(), object()  # in the storage: not kept; kept, an
 class CheckpointPolicy(enum.Enum):
     """What a policy answers: keep the result of the operator, or compute it again.
 
-    ``MUST_`` and ``PREFER_`` say how firmly; nobody overrules a preference here. Offloading to the CPU is keeping, for
-    what is there already.
+    ``MUST_`` and ``PREFER_`` say how firmly; nobody overrules a preference here. Offloading is for compilers, which move results
+    to the CPU; as in PyTorch, what they do not compile is computed again.
     """
 
     MUST_SAVE = 0
@@ -45,7 +48,11 @@ class CheckpointPolicy(enum.Enum):
     PREFER_CPU_OFFLOAD = 5
 
 
-_KEEP = frozenset((CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLOAD))
+_KEEP = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
+
+
+def _policy_from_bool(keep: bool) -> CheckpointPolicy:
+    return CheckpointPolicy.MUST_SAVE if keep else CheckpointPolicy.PREFER_RECOMPUTE
 
 
 class SelectiveCheckpointContext:
@@ -55,7 +62,7 @@ class SelectiveCheckpointContext:
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
-class _Kept:
+class _VersionWrapper:
     """A kept result: the tensor outside of its graph, and the version it had."""
 
     __slots__ = ("val", "version")
@@ -64,55 +71,64 @@ class _Kept:
         self.val = value.detach() if isinstance(value, Tensor) else value  # what is returned gets a history
         self.version = value._version if isinstance(value, Tensor) and not value.is_inference() else None
 
-    def get_val(self, allow_mutation: bool) -> Any:
-        if self.version is not None and not allow_mutation and self.val._version != self.version:
+    def get_val(self, allow_cache_entry_mutation: bool) -> Any:
+        if self.version is not None and not allow_cache_entry_mutation and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
         return self.val
 
 
-def _map(f: Callable[[Any], Any], x: Any) -> Any:
-    return type(x)(_map(f, v) for v in x) if type(x) in (list, tuple) else tuple(_map(f, v) for v in x) if isinstance(x, tuple) else f(x)
-
-
 class _CachingTorchDispatchMode(TorchDispatchMode):
-    """The first run: ask the policy, keep results."""
+    """The first run: ask the policy, keep results, by operator and number of the call."""
 
-    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, list[Any]]) -> None:
+    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, dict[int, Any]], ac_graph_id: Any = None) -> None:
         super().__init__()
-        self.policy_fn, self.storage = policy_fn, storage
+        self.policy_fn, self.storage, self.ac_graph_id = policy_fn, storage, ac_graph_id
+        self.func_counter: dict[Any, int] = defaultdict(int)
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         if func in SAC_IGNORED_OPS:
             return out
+        at = self.func_counter[func]
+        self.func_counter[func] += 1
         policy = self.policy_fn(SelectiveCheckpointContext(is_recompute=False, op_output=out), func, *args, **kwargs)
-        keep = policy if isinstance(policy, bool) else policy in _KEEP
-        self.storage.setdefault(func, []).append(_map(_Kept, out) if keep else _RECOMPUTE)
+        if isinstance(policy, bool):
+            policy = _policy_from_bool(policy)
+        self.storage.setdefault(func, {})[at] = tree_map(_VersionWrapper, out) if policy in _KEEP else _RECOMPUTE
         return out
 
 
 class _CachedTorchDispatchMode(TorchDispatchMode):
-    """The second run: give back what was kept."""
+    """The second run: give back what was kept. The policy is not asked again."""
 
-    def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, list[Any]], allow_cache_entry_mutation: bool) -> None:
+    def __init__(self, policy_fn: Any, storage: dict[Any, dict[int, Any]], allow_cache_entry_mutation: bool = False) -> None:
         super().__init__()
-        self.policy_fn, self.storage, self.allow_cache_entry_mutation = policy_fn, storage, allow_cache_entry_mutation
-        self.calls: dict[Any, int] = {}
+        self.storage, self.allow_cache_entry_mutation = storage, allow_cache_entry_mutation
+        self.func_counter: dict[Any, int] = defaultdict(int)
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        return True
 
     def __enter__(self) -> Any:
-        self.calls.clear()
+        self.func_counter.clear()
         return super().__enter__()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in SAC_IGNORED_OPS:
             return func(*args, **(kwargs or {}))
-        at = self.calls.get(func, 0)
-        self.calls[func] = at + 1
-        row = self.storage.get(func, [])
-        if at >= len(row):
-            raise RuntimeError(f"{func} encountered during backward but not found in storage. {_MISMATCH}")
-        kept = row[at]
+        at = self.func_counter[func]
+        self.func_counter[func] += 1
+        row = self.storage.get(func)
+        kept = None if row is None else row.get(at)
+        if row is None or kept is None:
+            which = f"{func}" if row is None else f"{func} invocation index {at}"
+            raise RuntimeError(f"{which} encountered during backward but not found in storage. {_MISMATCH}")
         if kept is _RECOMPUTE:
             return func(*args, **(kwargs or {}))
         if kept is _CONSUMED:
@@ -121,7 +137,7 @@ class _CachedTorchDispatchMode(TorchDispatchMode):
                 "checkpoint."
             )
         row[at] = _CONSUMED
-        return _map(lambda x: x.get_val(self.allow_cache_entry_mutation), kept)
+        return tree_map(lambda x: x.get_val(self.allow_cache_entry_mutation), kept)
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
@@ -159,5 +175,5 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    storage: dict[Any, list[Any]] = {}
+    storage: dict[Any, dict[int, Any]] = defaultdict(dict)
     return _CachingTorchDispatchMode(policy, storage), _CachedTorchDispatchMode(policy, storage, allow_cache_entry_mutation)

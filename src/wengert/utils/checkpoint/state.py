@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...graph.modes import change, modes
+from ...tensor.default_device import DeviceContext, innermost
 from ...tensor.random import get_rng_state, set_rng_state
 from ...tensor.tensor import Tensor
 from .._pytree import tree_leaves
@@ -38,9 +39,11 @@ class Surroundings:
     def __init__(self, preserve_rng: bool) -> None:
         self.random = RandomState() if preserve_rng else None
         self.casters = tuple(o for o in modes().observers if _casts(o))
+        self.device = innermost()
 
     @contextmanager
     def again(self) -> Iterator[None]:
+        """Random numbers and casts as they were."""
         now = RandomState() if self.random is not None else None
         before = modes().observers
         change(observers=(*(o for o in before if not _casts(o)), *self.casters))
@@ -53,6 +56,10 @@ class Surroundings:
             if now is not None:
                 now.restore()
 
+    def device_again(self) -> Any:
+        """A context in which new tensors go where they went."""
+        return nullcontext() if self.device is None else DeviceContext(self.device)
+
 
 def _casts(observer: Any) -> bool:
     """Whether an observer is an autocast region."""
@@ -61,9 +68,9 @@ def _casts(observer: Any) -> bool:
 
 
 class DefaultDeviceType:
-    """The kind of device that ``checkpoint`` takes for granted where no argument tells (``"cuda"``, as in PyTorch)."""
+    """The kind of device that ``checkpoint`` takes for granted where no argument tells: the CPU, unless one is set."""
 
-    _default_device_type = "cuda"
+    _default_device_type: str | None = None
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
@@ -73,6 +80,8 @@ class DefaultDeviceType:
     @staticmethod
     def get_device_type() -> str:
         """What it is."""
+        if not DefaultDeviceType._default_device_type:
+            DefaultDeviceType._default_device_type = "cpu"
         return DefaultDeviceType._default_device_type
 
 
@@ -88,8 +97,30 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Put back what ``get_device_states`` gave."""
-    if len(devices) != len(states):
-        raise ValueError("expected as many states as devices")
-    if len(devices):
-        raise RuntimeError("there are no other devices than the CPU here, so no state can belong to one")
+    """Put back what ``get_device_states`` gave; there is nothing to do for ``"meta"``, and no other device that has a state."""
+    kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
+    if kind == "meta":
+        return
+    module = get_device_module(kind)
+    for device, state in zip(devices, states):
+        with module.device(device):
+            module.set_rng_state(state)
+
+
+def get_device_module(device: str = "cuda") -> Any:
+    """``torch.cuda`` for ``"cuda"``; ``"meta"`` has no module, so the device itself."""
+    if device == "meta":
+        from ...tensor.types import device as device_type
+
+        return device_type("meta")
+    return getattr(sys.modules[__name__.partition(".")[0]], device)
+
+
+def get_autocast_kwargs(device_type: str = "cuda") -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """The arguments that ``torch.amp.autocast`` needs to be as it is now: for ``device_type`` (None if it casts nothing) and for the CPU."""
+    from ...amp import autocast_mode as amp
+
+    def now(kind: str) -> dict[str, Any]:
+        return {"enabled": amp.is_autocast_enabled(kind), "dtype": amp.get_autocast_dtype(kind), "cache_enabled": amp.is_autocast_cache_enabled()}
+
+    return now(device_type) if amp.is_autocast_available(device_type) else None, now("cpu")
