@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup",
-    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_StopRecomputationError", "_get_autocast_kwargs",
-    "_get_device_module", "_infer_device_type", "_policy_from_bool", "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+    "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode", "_StopRecomputationError",
+    "_get_autocast_kwargs", "_get_device_module", "_infer_device_type", "_policy_from_bool", "check_backward_validity", "checkpoint",
+    "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
     "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
 
