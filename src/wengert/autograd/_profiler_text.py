@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .profiler_util import MEMORY_EVENT_NAME, _format_memory, _format_time, _format_time_share
 
@@ -18,55 +18,76 @@ _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 
 
-def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[int, int, int], header: str | None,
+def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[int | None, int | None, int | None], header: str | None,
           top_level_only: bool, time_unit: str | None) -> str:  # fmt: skip
     """See ``EventList.table``."""
     if not events:
         return ""
     source_width, name_width, shapes_width = widths
-    memory = events._profile_memory
     stacks = any(e.stack for e in events)
-    shapes = any(e.input_shapes for e in events)
-    if time_unit is not None and time_unit not in _UNITS:
-        raise ValueError(f"time_unit must be one of {list(_UNITS)}, not {time_unit!r}")
-    time: Callable[[float], str] = _format_time if time_unit is None else lambda us: f"{us / _UNITS[time_unit]:.3f}{time_unit}"
+    unit = _UNITS.get(time_unit or "")
+    time: Callable[[float], str] = _format_time if unit is None else lambda us: f"{us / unit:.3f}{time_unit}"
+    device, on_device = events[0].use_device, any(e.self_device_time_total > 0 for e in events)
+    if on_device and not device:
+        raise RuntimeError("use_device is None, but there is device performance data.")
     rows: Any = events
     if sort_by is not None:
-        rows = sorted(events, key=lambda e: getattr(e, sort_by.replace("cuda", "device")), reverse=True)
+        number = sort_by.replace("cuda", "device").replace("xpu", "device").replace("privateuse1", "device")
+        rows = sorted(events, key=lambda e: getattr(e, number), reverse=True)
     total = events.self_cpu_time_total
-    scale, unit = _flops_scale([e.flops for e in events if e.flops]) if events._with_flops else (1, "")
+    device_total = sum(e.self_device_time_total for e in events if _counts_for_device(e))
+    columns: list[tuple[str, int, Callable[[Any], str]]] = []
 
-    def longest(texts: Any, most: int) -> int:
-        return min(max(len(str(text)) for text in texts) + 4, most)
+    def column(title: str, of: Callable[[Any], Any], width: int = _WIDTH) -> None:
+        columns.append((title, width, lambda e: str(of(e))))
 
-    columns: list[tuple[str, int, Callable[[Any], str]]] = [
-        ("Name", longest((e.key for e in events), name_width), lambda e: e.key),
-        ("Self CPU %", _WIDTH, lambda e: _format_time_share(e.self_cpu_time_total, total)),
-        ("Self CPU", _WIDTH, lambda e: time(e.self_cpu_time_total)),
-        ("CPU total %", _WIDTH, lambda e: _format_time_share(e.cpu_time_total, total) if not e.is_async else "0"),
-        ("CPU total", _WIDTH, lambda e: time(e.cpu_time_total)),
-        ("CPU time avg", _WIDTH, lambda e: time(e.cpu_time)),
-    ]
-    if memory:
-        columns += [
-            ("CPU Mem", _WIDTH, lambda e: _format_memory(e.cpu_memory_usage)),
-            ("Self CPU Mem", _WIDTH, lambda e: _format_memory(e.self_cpu_memory_usage)),
-        ]
-    columns.append(("# of Calls", _WIDTH, lambda e: str(e.count)))
+    def percent(e: Any, name: str, part: float, whole: float) -> Any:
+        share = _format_time_share(part, whole)
+        setattr(e, name, share)
+        return share
+
+    name_column = _width((e.key for e in events), name_width)
+    column("Name", lambda e: _cut(e.key, name_width), name_column)
+    if any(e.overload_name for e in events):
+        column("Overload Name", lambda e: _cut(e.overload_name or "", name_width), name_column)
+    column("Self CPU %", lambda e: percent(e, "self_cpu_percent", e.self_cpu_time_total, total))
+    column("Self CPU", lambda e: time(e.self_cpu_time_total))
+    column("CPU total %", lambda e: 0 if e.is_async else percent(e, "total_cpu_percent", e.cpu_time_total, total))
+    column("CPU total", lambda e: time(e.cpu_time_total))
+    column("CPU time avg", lambda e: time(e.cpu_time))
+    kind = device.upper() if device else "None"
+    if on_device:
+        column(f"Self {kind}", lambda e: time(e.self_device_time_total))
+        column(f"Self {kind} %", lambda e: percent(e, "total_device_percent", e.self_device_time_total, device_total))
+        column(f"{kind} total", lambda e: time(e.device_time_total))
+        column(f"{kind} time avg", lambda e: time(e.device_time))
+    if events._profile_memory:
+        column("CPU Mem", lambda e: _format_memory(e.cpu_memory_usage))
+        column("Self CPU Mem", lambda e: _format_memory(e.self_cpu_memory_usage))
+        if device and any(e.self_device_memory_usage > 0 for e in events):
+            column(f"{kind} Mem", lambda e: _format_memory(e.device_memory_usage))
+            column(f"Self {kind} Mem", lambda e: _format_memory(e.self_device_memory_usage))
+    column("# of Calls", lambda e: e.count)
     if any(e.node_id != -1 for e in events):
-        columns.append(("Node ID", _WIDTH, lambda e: str(e.node_id)))
-    if shapes:
-        columns.append(("Input Shapes", longest((e.input_shapes for e in events), shapes_width), lambda e: str(e.input_shapes)))
+        column("Node ID", lambda e: e.node_id)
+    if any(e.input_shapes for e in events):
+        wide = _width((e.input_shapes for e in events), shapes_width)
+        column("Input Shapes", lambda e: str(e.input_shapes)[:wide], wide)
+    sources = len(columns)
     if stacks:
-        lines = [line for e in events for line in e.stack or ()]
-        columns.append(("Source Location", longest(lines, source_width), lambda e: e.stack[0] if e.stack else ""))
-    if events._with_flops:
-        columns.append((f"Total {unit}", _WIDTH, lambda e: f"{e.flops / scale:8.3f}" if e.flops else "--"))
+        wide_source = _width((line for e in events for line in e.stack or ()), source_width)
+        column("Source Location", lambda e: _end(e.stack[0], wide_source) if e.stack else "", wide_source)
+    counts = [e.flops for e in events if e.flops] if events._with_flops else []
+    if counts:
+        scale, name = _flops_scale(min(counts))
+        column(f"Total {name}", lambda e: f"{e.flops * scale:8.3f}" if e.flops else "--")
 
     def line(cells: Any) -> str:
-        return "".join(f"{cell:>{width}}{_SPACE}" for cell, (_, width, _) in zip(cells, columns))
+        return "".join(
+            f"{cell:{'<' if title == 'Source Location' else '>'}{width}}{_SPACE}" for cell, (title, width, _) in zip(cells, columns)
+        )
 
-    length = sum(width + len(_SPACE) for _, width, _ in columns)
+    length = sum(width + len(_SPACE) for _, width, _ in columns) - len(_SPACE)
     ruler = line("-" * width for _, width, _ in columns)
     out: list[str] = []
     if header is not None:
@@ -81,29 +102,43 @@ def table(events: EventList, sort_by: str | None, row_limit: int, widths: tuple[
         if top_level_only and e.cpu_parent is not None:
             continue
         shown += 1
-        cells = [_short(of(e).strip() if title.startswith("Total") else of(e), width) for title, width, of in columns]
-        out.append(line(cells))
-        if stacks and e.stack:  # the further lines below the first
-            at = [title for title, _, _ in columns].index("Source Location")
-            for entry in e.stack[1:]:
-                out.append(line([""] * at + [_short(entry, columns[at][1], keep_end=True)] + [""] * (len(columns) - at - 1)))
-            out.append(line([""] * len(columns)))
-    out += [ruler, f"Self CPU time total: {time(total)}", ""]
-    return "\n".join(out)
+        out.append(line(of(e) for _, _, of in columns))
+        if stacks:  # the further lines below the first
+            for entry in [*(_end(entry, wide_source) for entry in (e.stack or ())[1:]), ""]:
+                out.append(line([""] * sources + [entry] + [""] * (len(columns) - sources - 1)))
+    out += [ruler, f"Self CPU time total: {time(total)}"]
+    if on_device:
+        out.append(f"Self {kind} time total: {time(device_total)}")
+    return "\n".join([*out, ""])
 
 
-def _short(text: str, width: int, keep_end: bool = False) -> str:
-    if len(text) <= width:
-        return text
-    return "..." + text[3 - width :] if keep_end else text[: width - 3] + "..."
+def _width(texts: Any, most: int | None) -> int:
+    longest = max(len(str(text)) for text in texts) + 4
+    return longest if most is None else min(longest, most)
 
 
-def _flops_scale(counts: list[int]) -> tuple[float, str]:
-    """The largest unit in which the largest count is at least one."""
+def _cut(name: str, width: int | None) -> str:
+    return name if width is None or len(name) < width - 3 else name[: width - 3] + "..."
+
+
+def _end(path: str, width: int) -> str:
+    end = path[-width:]
+    return end if len(path) <= width or len(end) <= 3 else "..." + end[3:]
+
+
+def _counts_for_device(e: Any) -> bool:
+    """Whether the event adds to the time of the device: kernels, unless they are labels; and events of old, which hold their kernels."""
+    if e.device_type.name == "CPU":
+        return bool(e.is_legacy)
+    return e.device_type.name in ("CUDA", "PrivateUse1", "MTIA", "XPU") and not e.is_user_annotation
+
+
+def _flops_scale(least: int) -> tuple[float, str]:
+    """What to multiply by, and the unit: the one in which the smallest count is at least one."""
     power = 0
-    while counts and power + 1 < len(_FLOPS) and max(counts) >= 1000 ** (power + 1):
+    while power + 1 < len(_FLOPS) and least >= 1000 ** (power + 1):
         power += 1
-    return 1000.0**power, _FLOPS[power]
+    return 10 ** (-3.0 * power), _FLOPS[power]
 
 
 # -- traces -----------------------------------------------------------------------------------------------------------
@@ -124,6 +159,27 @@ def save_trace(path: str, events: EventList, metadata: dict[str, Any] | None = N
     }
     with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w") as file:
         json.dump(document, file)
+
+
+def save_spans(path: str, events: EventList) -> None:
+    """Write the events that have a name in traces, one span each, and an arrow for each kernel."""
+    import json
+
+    rows: list[dict[str, Any]] = []
+    arrows = 0
+    for e in events:
+        if e.trace_name is None:
+            continue
+        named = {"name": e.trace_name}
+        thread = f" node_id:{e.node_id}, thread_id:{e.thread} " if e.is_remote else e.thread
+        where = {"tid": thread, "pid": "CPU functions"}
+        rows.append({**named, "ph": "X", "ts": e.time_range.start, "dur": e.time_range.elapsed_us(), **where, "args": {}})
+        for _ in e.kernels:
+            link = {"id": arrows, "cat": f"cpu_to_{events._use_device or 'cuda'}", "args": {}}
+            rows.append({**named, "ph": "s", "ts": e.time_range.start, "tid": e.thread, "pid": "CPU functions", **link})
+            arrows += 1
+    with open(path, "w") as file:
+        json.dump(rows, file)
 
 
 def _trace(events: EventList) -> Iterator[dict[str, Any]]:
@@ -173,3 +229,77 @@ def _facts(e: Any, number: int) -> dict[str, Any]:
     if e.stack:
         facts["Call stack"] = ";".join(reversed(e.stack))
     return facts
+
+
+# -- what tracing libraries say of an event ---------------------------------------------------------------------------
+
+
+class EventMetadata(NamedTuple):
+    """What is known of a kernel, a copy or a message between processes; None where it is not."""
+
+    registers_per_thread: int | None
+    shared_memory: int | None
+    grid: list[int] | None
+    block: list[int] | None
+    priority: int | None
+    blocks_per_sm: float | None
+    warps_per_sm: float | None
+    occupancy: dict[str, Any] | None
+    est_occupancy_pct: float | None
+    queued: int | None
+    graph_id: int | None
+    graph_node_id: int | None
+    stream: int | None
+    context: int | None
+    channel: int | None
+    channel_type: int | None
+    bytes: int | None
+    bandwidth_gb_s: float | None
+    collective_name: str | None
+    dtype: str | None
+    in_msg_nelems: int | None
+    out_msg_nelems: int | None
+    in_split_size: str | None
+    out_split_size: str | None
+    global_rank_start: int | None
+    global_rank_stride: int | None
+    group_size: int | None
+    process_group_name: str | None
+    process_group_desc: str | None
+    group_ranks: str | None
+    rank: int | None
+    src_rank: int | None
+    dst_rank: int | None
+    seq: int | None
+    is_async: bool | None
+
+
+# Fields whose name in traces is not their own with spaces.
+_KEYS = {
+    "blocks_per_sm": "blocks per SM", "warps_per_sm": "warps per SM", "est_occupancy_pct": "est. achieved occupancy %",
+    "channel_type": "channel_type", "bandwidth_gb_s": "memory bandwidth (GB/s)", "collective_name": "Collective name",
+    "in_msg_nelems": "In msg nelems", "out_msg_nelems": "Out msg nelems", "in_split_size": "In split size", "out_split_size": "Out split size",
+    "global_rank_start": "Global rank start", "global_rank_stride": "Global rank stride", "group_size": "Group size",
+    "process_group_name": "Process Group Name", "process_group_desc": "Process Group Description", "group_ranks": "Process Group Ranks",
+    "rank": "Rank", "src_rank": "Src Rank", "dst_rank": "Dst Rank", "seq": "Seq", "is_async": "Is asynchronized op",
+}  # fmt: skip
+
+
+def event_metadata(said: dict[str, str]) -> EventMetadata | None:
+    """The fields of what a trace says, each converted to its type; None if there is none."""
+    import json
+
+    readers: dict[str, Callable[[str], Any]] = {
+        "int": int,
+        "float": float,
+        "list": json.loads,
+        "dict": json.loads,
+        "str": lambda v: v.strip('"'),
+        "bool": lambda v: v in ("1", "true"),
+    }
+    found = {}
+    for name, kind in EventMetadata.__annotations__.items():
+        value = said.get(_KEYS.get(name, name.replace("_", " ")))
+        kind = str(getattr(kind, "__forward_arg__", kind))
+        found[name] = None if value is None else readers[kind.partition(" ")[0].partition("[")[0]](value)
+    return None if all(v is None for v in found.values()) else EventMetadata(**found)

@@ -150,16 +150,21 @@ class profile:
     def _finished(self) -> bool:
         return self.enabled and self._recorder is not None and not self._recorder.on
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
-              max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False) -> str:  # fmt: skip
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int | None = 75, max_name_column_width: int | None = 55,
+              max_shapes_column_width: int | None = 80, header: str | None = None, top_level_events_only: bool = False) -> str:  # fmt: skip
         """See ``EventList.table``."""
         return self.function_events.table(
             sort_by, row_limit, max_src_column_width, max_name_column_width, max_shapes_column_width, header, top_level_events_only
         )
 
-    def export_chrome_trace(self, path: str) -> None:
-        """Write a trace for https://ui.perfetto.dev; arrows lead from each operator to its step of the backward."""
-        self.function_events.export_chrome_trace(path)
+    def export_chrome_trace(self, path: str, metadata: dict[str, str] | None = None, use_python_export: bool = False) -> None:
+        """Write a trace for https://ui.perfetto.dev; arrows lead from each operator to its step of the backward.
+
+        ``metadata``: values, as JSON, that are written beside the events.
+        """
+        from ._profiler_text import save_trace
+
+        save_trace(path, self.function_events, metadata)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write the call stacks with their times, for flame graph tools. Needs ``with_stack=True``."""
@@ -209,9 +214,9 @@ def _events(recorder: Recorder) -> list[FunctionEvent]:
                 concrete_inputs=values,
                 input_dtypes=dtypes,
                 is_user_annotation=e.scope == USER,
-                allocated=e.allocated,
             )
         )
+        rows[-1].allocated = e.allocated
     rows.sort(key=lambda event: event.time_range.start)
     return rows
 

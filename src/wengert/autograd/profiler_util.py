@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict, namedtuple
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel", "MemRecordsAcc", "StringTable"]
+    from ._profiler_text import EventMetadata
+
+__all__ = [
+    "EventList", "EventMetadata", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel", "MemRecordsAcc",
+    "StringTable",
+]  # fmt: skip
 
 MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
@@ -20,9 +26,9 @@ class ProfilerActivity(Enum):
 
     CPU = 0
     XPU = 1
-    MTIA = 2
-    CUDA = 3
-    HPU = 4
+    MTIA = 4
+    CUDA = 2
+    HPU = 3
     PrivateUse1 = 5
 
 
@@ -31,7 +37,28 @@ class DeviceType(Enum):
 
     CPU = 0
     CUDA = 1
+    MKLDNN = 2
+    OPENGL = 3
+    OPENCL = 4
+    IDEEP = 5
+    HIP = 6
+    FPGA = 7
+    MAIA = 8
+    XLA = 9
+    Vulkan = 10
+    Metal = 11
+    XPU = 12
+    MPS = 13
+    MTIA = 19
+    Meta = 14
+    HPU = 15
+    VE = 16
+    Lazy = 17
+    IPU = 18
+    PrivateUse1 = 20
 
+
+_WITH_KERNELS = ("CUDA", "PrivateUse1", "MTIA", "HPU", "XPU")
 
 # -- numbers as text --------------------------------------------------------------------------------------------------
 
@@ -61,6 +88,17 @@ def _format_memory(nbytes: int) -> str:
     return f"{nbytes} B"
 
 
+def _replaced(old: str, new: str) -> property:
+    """What ``new`` gives, under the name that it had."""
+
+    def read(self: Any) -> Any:
+        warnings.warn(f"`{old}` is deprecated{', please use' if old == 'cuda_time' else '. Use'} `{new.lstrip('_')}` instead.",
+                      FutureWarning, stacklevel=2)  # fmt: skip
+        return getattr(self, new)
+
+    return property(read)
+
+
 def _time_text(name: str) -> property:
     return property(lambda self: _format_time(getattr(self, name)))
 
@@ -86,8 +124,10 @@ class FormattedTimesMixin:
 
     @property
     def device_time(self) -> float:
-        """Microseconds on a device for each call: 0."""
+        """Microseconds on a device for each call."""
         return self.device_time_total / self.count if self.count else 0.0
+
+    cuda_time = _replaced("cuda_time", "device_time")
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
@@ -95,8 +135,6 @@ class FormattedTimesMixin:
 
 class Interval:
     """From ``start`` to ``end``, in microseconds since the profile began."""
-
-    __slots__ = ("end", "start")
 
     def __init__(self, start: float, end: float) -> None:
         self.start, self.end = start, end
@@ -145,8 +183,21 @@ class FunctionEvent(FormattedTimesMixin):
         concrete_inputs: Any = None,
         kwinputs: Any = None,
         is_user_annotation: bool = False,
+        is_python_function: bool = False,
+        activity_type: str | None = None,
+        metadata_json: str | None = None,
+        flow_id: int | None = None,
+        flow_type: int | None = None,
+        flow_start: bool | None = None,
+        external_id: int = 0,
+        linked_correlation_id: int = 0,
+        extra_meta: dict[str, str] | None = None,
+        structured_input_shapes: Any = None,
+        structured_input_strides: Any = None,
         input_dtypes: Any = None,
-        **more: Any,
+        python_id: int = -1,
+        python_parent_id: int = -1,
+        python_module_id: int = -1,
     ) -> None:
         self.id, self.node_id, self.name, self.overload_name, self.trace_name = id, node_id, name, overload_name, trace_name
         self.time_range = Interval(start_us, end_us)
@@ -163,18 +214,42 @@ class FunctionEvent(FormattedTimesMixin):
         self.sequence_nr, self.flops, self.is_user_annotation = sequence_nr, flops, is_user_annotation
         self.device_type, self.device_index = device_type, device_index
         self.device_resource_id = thread if device_resource_id is None else device_resource_id
-        vars(self).update(more)
+        self.is_python_function, self.activity_type, self._metadata_json = is_python_function, activity_type, metadata_json
+        self.flow_id, self.flow_type, self.flow_start = flow_id, flow_type, flow_start
+        self.external_id, self.linked_correlation_id = external_id, linked_correlation_id
+        self.structured_input_shapes, self.structured_input_strides = structured_input_shapes, structured_input_strides
+        self.python_id, self.python_parent_id, self.python_module_id = python_id, python_parent_id, python_module_id
+        self.self_cpu_percent: Any = -1  # a table that shows this event notes what it says
+        self.total_cpu_percent: Any = -1
+        self.total_device_percent: Any = -1
+        self.allocated: int | None = None  # bytes in use when it ended
+        self.event_metadata: EventMetadata | None = None
+        if extra_meta:
+            from ._profiler_text import event_metadata
+
+            self.event_metadata = event_metadata(extra_meta)
+
+    def _on_the_cpu(self, other: Any = None, role: str = "") -> None:
+        if self.device_type is not DeviceType.CPU:
+            raise AssertionError("Expected device_type to be CPU")
+        if role and not isinstance(other, FunctionEvent):
+            raise AssertionError(f"Expected {role} to be a FunctionEvent")
+        if role and other.device_type is not DeviceType.CPU:
+            raise AssertionError(f"Expected {role} device_type to be CPU")
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
         """Note a kernel that this event started on a device."""
+        self._on_the_cpu()
         self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
         """Note an event that ran inside this one."""
+        self._on_the_cpu(child, "child")
         self.cpu_children.append(child)
 
-    def set_cpu_parent(self, parent: FunctionEvent | None) -> None:
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
         """Note the event that this one ran inside."""
+        self._on_the_cpu(parent, "parent")
         self.cpu_parent = parent
 
     @property
@@ -185,18 +260,53 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds without those of the children."""
-        if self.is_async:
+        if self.is_async or self.device_type is not DeviceType.CPU:
             return 0
-        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children if not child.is_async)
+        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
     def self_cpu_memory_usage(self) -> int:
         """Bytes allocated less bytes freed, without those of the children."""
-        if self.is_async:
+        if self.is_async or self.device_type is not DeviceType.CPU:
             return 0
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
-    device_time_total = self_device_time_total = self_device_memory_usage = 0
+    @property
+    def self_device_memory_usage(self) -> int:
+        """Bytes on a device, without those of the children."""
+        if self.is_async or self.device_type is not DeviceType.CPU:
+            return 0
+        return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
+
+    @property
+    def device_time_total(self) -> float:  # type: ignore[override]
+        """Microseconds on a device, children included: of the kernels, or of an event that is one."""
+        if self.is_async or not self.use_device:
+            return 0
+        if self.device_type is DeviceType.CPU:
+            below = 0 if self.is_legacy else sum(child.device_time_total for child in self.cpu_children)
+            return sum(kernel.duration for kernel in self.kernels) + below
+        if self.device_type.name not in _WITH_KERNELS:
+            raise AssertionError(f"Expected device_type to be CUDA, PrivateUse1, MTIA, HPU or XPU, but got {self.device_type}")
+        return self.time_range.elapsed_us()
+
+    @property
+    def self_device_time_total(self) -> float:
+        """Microseconds on a device, without those of the children."""
+        if self.is_async or not self.use_device:
+            return 0
+        own = self.device_time_total
+        return own - sum(child.device_time_total for child in self.cpu_children) if self.device_type is DeviceType.CPU else own
+
+    cuda_time_total = _replaced("cuda_time_total", "device_time_total")
+    self_cuda_time_total = _replaced("self_cuda_time_total", "self_device_time_total")
+    self_cuda_memory_usage = _replaced("self_cuda_memory_usage", "self_device_memory_usage")
+
+    @property
+    def metadata_json(self) -> str | None:
+        """What the tracing library said of the event, as JSON: nothing."""
+        warnings.warn("`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2)
+        return self._metadata_json
 
     @property
     def key(self) -> str:
@@ -204,11 +314,14 @@ class FunctionEvent(FormattedTimesMixin):
         return self.name
 
     def __repr__(self) -> str:
+        device = self.use_device
         return (
-            f"<FunctionEvent id={self.id} name={self.name} thread={self.thread} cpu_time={self.cpu_time_str} "
-            f"start_us={self.time_range.start} end_us={self.time_range.end} cpu_children={[child.id for child in self.cpu_children]} "
-            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} is_async={self.is_async} "
-            f"seq_nr={self.sequence_nr}>"
+            f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} device_type={self.device_type} "
+            f"node_id={self.node_id} cpu_time={self.cpu_time_str} start_us={self.time_range.start} end_us={self.time_range.end} "
+            f"cpu_children={[child.id for child in self.cpu_children]} {device}_time={self.device_time_str} name={self.name} "
+            f"thread={self.thread} input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"{device}_memory_usage={self.device_memory_usage} is_async={self.is_async} is_remote={self.is_remote} "
+            f"seq_nr={self.sequence_nr} is_legacy={self.is_legacy}>"
         )
 
 
@@ -220,8 +333,10 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.count = self.node_id = 0
         self.is_async = self.is_remote = self.is_legacy = False
         self.use_device: str | None = None
-        self.cpu_time_total = self.self_cpu_time_total = 0.0
-        self.device_time_total = self.self_device_time_total = 0
+        self.cpu_time_total: float = 0
+        self.self_cpu_time_total: float = 0
+        self.device_time_total: float = 0
+        self.self_device_time_total: float = 0
         self.input_shapes: Any = None
         self.overload_name: str | None = None
         self.stack: Any = None
@@ -231,11 +346,11 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.cpu_children: list[FunctionEvent] | None = None
         self.cpu_parent: FunctionEvent | None = None
         self.device_type = DeviceType.CPU
-        self.flops = 0
+        self.flops: int | None = 0
 
     _FIRST = (
         "key", "node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes", "stack", "scope",
-        "device_type", "is_legacy", "use_device",
+        "device_type", "is_legacy", "use_device", "is_user_annotation",
     )  # fmt: skip
     _SUMS = (
         "cpu_time_total", "self_cpu_time_total", "device_time_total", "self_device_time_total", "cpu_memory_usage", "self_cpu_memory_usage",
@@ -248,22 +363,23 @@ class FunctionEventAvg(FormattedTimesMixin):
             for name in self._FIRST:
                 setattr(self, name, getattr(other, name))
         if not isinstance(other, (FunctionEvent, FunctionEventAvg)):
-            raise AssertionError(f"Expected other to be a FunctionEvent or FunctionEventAvg, but got {type(other)}")
+            raise AssertionError("Expected other to be a FunctionEvent or FunctionEventAvg")
         if other.key != self.key:
             raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
         sums = [getattr(other, name) for name in self._SUMS]  # first all, then the sums: ``other`` may be ``self``
         for name, value in zip(self._SUMS, sums):
             setattr(self, name, getattr(self, name) + value)
-        self.flops = (self.flops or 0) + (other.flops or 0)
+        self.flops = other.flops if self.flops is None else self.flops + (other.flops or 0)
         return self
 
     __iadd__ = add
 
     def __repr__(self) -> str:
+        device = self.use_device or "cuda"
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str} "
-            f" self_cuda_time={self.self_device_time_total_str} cuda_time={self.device_time_str} input_shapes={self.input_shapes} "
-            f"cpu_memory_usage={self.cpu_memory_usage} cuda_memory_usage={self.device_memory_usage}>"
+            f" self_{device}_time={self.self_device_time_total_str} {device}_time={self.device_time_str} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage}>"
         )
 
 
@@ -303,6 +419,8 @@ class EventList(list[Any]):
                 while around and (span.start >= around[-1].time_range.end or span.end > around[-1].time_range.end):
                     around.pop()
                 if around:
+                    if event.cpu_parent is not None:
+                        raise AssertionError(f"There is already a CPU parent event for {event.key}")
                     around[-1].append_cpu_child(event)
                     event.set_cpu_parent(around[-1])
                 around.append(event)
@@ -322,21 +440,22 @@ class EventList(list[Any]):
                 event.cpu_parent.cpu_children = event.cpu_children
                 event.cpu_parent.kernels = event.kernels
                 for child in event.cpu_children:
-                    child.set_cpu_parent(event.cpu_parent)
+                    child.cpu_parent = event.cpu_parent
             self[:] = [event for i, event in enumerate(self) if i not in again]
 
     def _set_backward_stacktraces(self) -> None:
         """A step of the backward shows the lines that made it."""
-        stacks = {
-            (e.sequence_nr, e.thread): e.stack
-            for e in self
-            if e.sequence_nr >= 0 and e.stack and e.scope != 1 and not e.name.startswith("autograd::engine")
-        }
+        stacks: dict[tuple[int, int], Any] = {}
+        for e in self:
+            if e.sequence_nr >= 0 and e.stack and e.scope != 1 and not e.name.startswith("autograd::engine"):
+                stacks.setdefault((e.sequence_nr, e.thread), e.stack)
         for event in self:
             around = event
             while around is not None and not (around.scope == 1 or around.name.startswith("autograd::engine")):
                 around = around.cpu_parent
             if around is not None:
+                if around.scope == 1 and around.fwd_thread is None:
+                    raise AssertionError("Expected fwd_thread to be set for backward parent")
                 event.stack = stacks.get((around.sequence_nr, around.fwd_thread), [])
 
     @property
@@ -360,7 +479,7 @@ class EventList(list[Any]):
             groups[tuple(key)].add(event)
         averages = EventList(groups.values(), use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops)
         for average in averages:
-            average.stack = (average.stack or [])[:group_by_stack_n] if group_by_stack_n > 0 else []
+            average.stack = (average.stack or [])[:group_by_stack_n]
             if not group_by_input_shapes:
                 average.input_shapes = ""
             if not group_by_overload_name:
@@ -380,9 +499,9 @@ class EventList(list[Any]):
         self,
         sort_by: str | None = None,
         row_limit: int = 100,
-        max_src_column_width: int = 75,
-        max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80,
+        max_src_column_width: int | None = 75,
+        max_name_column_width: int | None = 55,
+        max_shapes_column_width: int | None = 80,
         header: str | None = None,
         top_level_events_only: bool = False,
         time_unit: str | None = None,
@@ -390,7 +509,7 @@ class EventList(list[Any]):
         """The events as text, the largest first if ``sort_by`` names one of their numbers (``"self_cpu_time_total"`` …).
 
         ``row_limit``: how many rows at most, -1 for all. ``top_level_events_only``: leave out what ran inside another
-        event. ``time_unit``: "s", "ms" or "us" for all rows.
+        event. ``time_unit``: "s", "ms" or "us" for all rows. The widths are limits, None for none.
         """
         from ._profiler_text import table
 
@@ -398,10 +517,13 @@ class EventList(list[Any]):
         return table(self, sort_by, row_limit, widths, header, top_level_events_only, time_unit)
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write the events as a trace that https://ui.perfetto.dev and chrome://tracing show."""
-        from ._profiler_text import save_trace
+        """Write the named events as a list of spans, which https://ui.perfetto.dev and chrome://tracing show.
 
-        save_trace(path, self)
+        ``profile.export_chrome_trace`` writes more: arrows, arguments and memory.
+        """
+        from ._profiler_text import save_spans
+
+        save_spans(path, self)
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """What ``export_stacks`` can count."""
@@ -415,8 +537,7 @@ class EventList(list[Any]):
         metric = metric if metric.startswith("self_cpu") else "self_device_time_total"
         with open(path, "w") as file:
             for event in self:
-                value = int(getattr(event, metric))
-                if event.stack and value > 0:
+                if event.stack and (value := int(getattr(event, metric))) > 0:
                     file.write(";".join(entry.translate(unsafe) for entry in reversed(event.stack)) + f" {value}\n")
 
 
@@ -434,16 +555,22 @@ class StringTable(defaultdict[str, str]):
 class MemRecordsAcc:
     """Memory records, sorted by time, looked up by interval. A record has ``start_ns()``."""
 
-    def __init__(self, mem_records: Iterable[tuple[Any, bool]]) -> None:
-        self._mem_records = list(mem_records)
-        order = sorted((record[0].start_ns(), i) for i, record in enumerate(self._mem_records))
+    def __init__(self, mem_records: Sequence[tuple[Any, bool]]) -> None:
+        self._mem_records = mem_records
+        order = sorted((record[0].start_ns(), i) for i, record in enumerate(mem_records))
         self._start_nses, self._indices = [start for start, _ in order], [i for _, i in order]
 
-    def in_interval(self, start_us: float, end_us: float) -> Iterator[tuple[Any, bool]]:
-        """The records from ``start_us`` to ``end_us``."""
+    def in_interval(self, start_ns: float, end_ns: float) -> Iterator[tuple[Any, bool]]:
+        """The records from ``start_ns`` to ``end_ns``, nanoseconds."""
         from bisect import bisect_left, bisect_right
 
-        first, last = bisect_left(self._start_nses, start_us * 1000), bisect_right(self._start_nses, end_us * 1000)
+        first, last = bisect_left(self._start_nses, start_ns), bisect_right(self._start_nses, end_ns)
         return (self._mem_records[i] for i in self._indices[first:last])
 
 
+def __getattr__(name: str) -> Any:
+    if name == "EventMetadata":
+        from ._profiler_text import EventMetadata
+
+        return EventMetadata
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
