@@ -239,6 +239,20 @@ class _Functions(ModuleType):
 __path__: list[str] = []  # there are modules below
 _fft, _linalg, _sparse, _special = (_Functions(place, place) for place in ("fft", "linalg", "sparse", "special"))
 _nn = _Functions("nn", "functional", _test_warn_in_autograd=_test_warn_in_autograd)
+
+
+class _Profiler(ModuleType):
+    """``torch._C._profiler``: names that the room of profiles has."""
+
+    def __getattr__(self, name: str) -> Any:
+        from . import profiler
+
+        if name in ("ProfilerActivity", "RecordScope", "_ExperimentalConfig"):
+            return getattr(profiler, name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+
+_profiler = sys.modules[f"{__name__}._profiler"] = _Profiler(f"{__name__}._profiler")
 TensorBase = Tensor
 _VariableFunctions = _VariableFunctionsClass = _VF
 

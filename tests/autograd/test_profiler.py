@@ -733,13 +733,13 @@ def test_a_profile_keeps_no_arrays():
 
 def test_pausing():
     import wengert as torch
-    from wengert.profiler import profile
+    from wengert.profiler import ProfilerActivity, profile
 
     with profile() as prof:
         torch.ones(2) * 2
-        prof.toggle_collection_dynamic(False)
+        prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
         torch.ones(2) - 2
-        prof.toggle_collection_dynamic(True)
+        prof.toggle_collection_dynamic(True, [ProfilerActivity.CPU])
         torch.ones(2) / 2
     assert [n for n in names(prof.events()) if n not in ("aten::ones", "aten::empty", "aten::fill_")] == ["aten::mul", "aten::div"]
 

@@ -144,17 +144,23 @@ def _flops_scale(least: int) -> tuple[float, str]:
 # -- traces -----------------------------------------------------------------------------------------------------------
 
 
-def save_trace(path: str, events: EventList, metadata: dict[str, Any] | None = None) -> None:
-    """Write the events in the trace event format; compressed if ``path`` ends in ``.gz``."""
+def save_trace(path: str, events: EventList, metadata: dict[str, str] | None = None) -> None:
+    """Write the events in the trace event format; compressed if ``path`` ends in ``.gz``; beside them the ``metadata``, values as JSON."""
     import gzip
     import json
+
+    def value(text: str) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
 
     document = {
         "schemaVersion": 1,
         "deviceProperties": [],
         "displayTimeUnit": "ms",
         "traceName": str(path),
-        **(metadata or {}),
+        **{key: value(text) for key, text in (metadata or {}).items()},
         "traceEvents": list(_trace(events)),
     }
     with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w") as file:

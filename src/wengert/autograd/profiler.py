@@ -12,9 +12,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import defaultdict
 from contextlib import ContextDecorator
+from time import perf_counter_ns
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +24,18 @@ from .. import ops
 from ..arrays import memory
 from ..graph.modes import modes
 from ._recorder import USER, Recorder, described
-from .profiler_util import DeviceType, EventList, FunctionEvent, MemRecordsAcc
+from .profiler_util import DeviceType as DeviceType
+from .profiler_util import EventList, FunctionEvent, MemRecordsAcc, ProfilerActivity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from ._recorder import Event
     from .profiler_util import FunctionEventAvg
 
 __all__ = [
-    "DeviceType", "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx", "kineto_available",
-    "load_nvprof", "parse_nvprof_trace", "profile", "record_function",
+    "EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc", "emit_itt", "emit_nvtx", "load_nvprof",
+    "parse_nvprof_trace", "profile", "record_function",
 ]  # fmt: skip
 
 
@@ -39,13 +44,38 @@ def kineto_available() -> bool:
     return True
 
 
+class _ProfilerStats:
+    """How long the work of the profiler itself took."""
+
+    def __init__(self) -> None:
+        self.profiling_window_duration_sec = 0.0
+        self.number_of_events = 0
+        self.profiler_prepare_call_duration_us = self.profiler_enable_call_duration_us = self.profiler_disable_call_duration_us = 0
+        self.parse_kineto_call_duration_us = self.function_events_build_tree_call_duration_us = 0
+
+
+def without_trace_only(config: Any, with_stack: bool) -> Any:
+    """``config``; a copy without ``trace_only``, and a warning, where stacks are wanted, which are part of the events."""
+    if config is None or not config.trace_only or not with_stack:
+        return config
+    from copy import copy
+
+    warnings.warn(
+        "trace_only=True is incompatible with with_stack=True (stack traces require event post-processing). Disabling trace_only.", stacklevel=4
+    )
+    config = copy(config)
+    config.trace_only = False
+    return config
+
+
 class profile:
     """Record every operator, backward step and labelled block of this thread while the ``with`` block runs.
 
     ``record_shapes``: also the shapes of arguments. ``profile_memory``: also how many bytes each event allocated less
     those it freed (needs the native extension). ``with_stack``: also the Python lines. ``with_flops``: also an estimate
     of the arithmetic of matrix products, convolutions, sums and products. ``enabled=False`` makes the block a plain
-    one. The options that name devices and Kineto are accepted; everything runs on the CPU.
+    one. The options that name devices and Kineto are accepted; everything runs on the CPU. ``post_processing_timeout_s``: how long
+    making events may take; what is left then is left out.
 
     Profiles may lie within each other; each gets its own events. Entering one twice raises ``RuntimeError``.
 
@@ -71,73 +101,118 @@ class profile:
         use_cpu: bool = True,
         experimental_config: Any = None,
         acc_events: bool = False,
-        custom_trace_id_callback: Any = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         activity_filters: Any = None,
     ) -> None:
-        self.enabled, self.use_cuda, self.use_device = bool(enabled), use_cuda, use_device
+        self.enabled = bool(enabled)
         if not self.enabled:
             return
+        self.use_cuda, self.use_device = use_cuda, use_device
         if use_cuda:
             message = "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead."
             warnings.warn(message, FutureWarning, stacklevel=2)
             self.use_device = "cuda"
+        if self.use_device == "mtia":
+            raise AssertionError("Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices.")
         if self.use_device is not None:
-            if self.use_device == "cuda":
-                warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
-            else:
-                warnings.warn(f"{self.use_device} is not available, disabling its profiling", stacklevel=2)
+            kind = self.use_device.upper()
+            known = self.use_device in ("cuda", "xpu", "hpu")
+            warnings.warn(
+                f"{kind} is not available, disabling {kind} profiling" if known else f"The {self.use_device} is not a valid device option.",
+                stacklevel=2,
+            )
             self.use_cuda, self.use_device = False, None
         if not use_cpu:
             if not use_kineto:
                 raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
             raise AssertionError("No activities specified for the profiler")
-        self.use_cpu, self.acc_events = use_cpu, acc_events
+        if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
+            raise ValueError("post_processing_timeout_s must be non-negative")
+        self.use_cpu, self.acc_events, self.activity_filters = use_cpu, acc_events, activity_filters or {}
         self.record_shapes, self.with_flops = record_shapes or with_flops, with_flops
         self.profile_memory, self.with_stack, self.with_modules = profile_memory, with_stack, with_modules
+        self.experimental_config = without_trace_only(experimental_config, with_stack)
+        self.custom_trace_id_callback, self.post_processing_timeout_s = custom_trace_id_callback, post_processing_timeout_s
         if profile_memory and not memory.available:
             warnings.warn("profile_memory needs the native extension, which is not in use: the memory columns stay zero.", stacklevel=2)
         self.entered = False
+        self.trace_id = ""
+        self.profiling_start_time_ns = self.profiling_end_time_ns = 0
+        self._stats = _ProfilerStats()
         self._recorder: Recorder | None = None
         self._events: EventList | None = None
+        self._earlier: list[FunctionEvent] = []  # of former recordings, with ``acc_events``
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
             return None
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
+        self._prepare_trace()
         self._start_trace()
         return self
 
-    def _start_trace(self) -> None:
+    def _prepare_trace(self) -> None:
+        """A new recording has a name of its own."""
         self.entered = True
+        self.trace_id = self.create_trace_id()
+
+    def _start_trace(self) -> None:
+        if self._finished():
+            self._earlier = list(self.function_events) if self.acc_events else []
+            self._events = None
+        self.entered = True
+        began = perf_counter_ns()
         self._recorder = Recorder(self.record_shapes, self.profile_memory and memory.available, self.with_stack, self.with_flops)
         self._recorder.begin_recording()
+        self.profiling_start_time_ns = perf_counter_ns()
+        self._stats.profiler_enable_call_duration_us = (self.profiling_start_time_ns - began) // 1000
 
     def __exit__(self, *exc: object) -> None:
-        if self.enabled and self._recorder is not None:
+        if self.enabled and self._recorder is not None and self._recorder.on:
+            self.profiling_end_time_ns = perf_counter_ns()
             self._recorder.end_recording()
+            self._stats.profiler_disable_call_duration_us = (perf_counter_ns() - self.profiling_end_time_ns) // 1000
+            self._stats.profiling_window_duration_sec = (self.profiling_end_time_ns - self.profiling_start_time_ns) / 1e9
 
-    def toggle_collection_dynamic(self, enabled: bool, activities: Any = None) -> None:
-        """Pause or resume the recording of operators inside the block."""
-        if self._recorder is not None:
+    def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[Any]) -> None:
+        """Pause or resume the recording of operators inside the block, if the CPU is among ``activities``."""
+        if self._recorder is not None and ProfilerActivity.CPU in set(activities):
             self._recorder.collecting = enabled
+
+    def create_trace_id(self) -> str:
+        """A name for a recording, from ``custom_trace_id_callback`` if there is one."""
+        return self.custom_trace_id_callback() if self.custom_trace_id_callback else self.default_trace_id()
+
+    def default_trace_id(self) -> str:
+        """32 random hexadecimal digits."""
+        import uuid
+
+        return f"{uuid.uuid4().int:032X}"
 
     # -- what was recorded --------------------------------------------------------------------------------------------
 
     @property
     def function_events(self) -> EventList:
         """All events, in the order in which they began."""
+        if self.enabled and self.experimental_config is not None and self.experimental_config.trace_only:
+            raise RuntimeError("events() is not available when trace_only=True in ExperimentalConfig. Use export_chrome_trace() instead.")
+        return self._made()
+
+    def _made(self) -> EventList:
         if self._events is None:
             recorder = self._recorder if self._finished() else None
             events = EventList(
-                [] if recorder is None else _events(recorder),
+                [] if recorder is None else _events(recorder, self.post_processing_timeout_s),
                 profile_memory=self.enabled and self.profile_memory,
                 with_flops=self.enabled and self.with_flops,
             )
             events._build_tree()
             if recorder is None:
                 return events
+            self._stats.number_of_events = len(events)
+            events += self._earlier
             self._events = events
         return self._events
 
@@ -164,7 +239,7 @@ class profile:
         """
         from ._profiler_text import save_trace
 
-        save_trace(path, self.function_events, metadata)
+        save_trace(path, self._made(), metadata)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write the call stacks with their times, for flame graph tools. Needs ``with_stack=True``."""
@@ -186,12 +261,21 @@ class profile:
         return self.function_events.self_cpu_time_total
 
 
-def _events(recorder: Recorder) -> list[FunctionEvent]:
-    """Raw events as the user sees them: microseconds, counted from the beginning of the profile."""
+def _events(recorder: Recorder, seconds: float | None) -> list[FunctionEvent]:
+    """Raw events as the user sees them: microseconds, counted from the beginning of the profile. As many as are made in ``seconds``."""
     begin = recorder.start
-    rows = []
+    limit = None if seconds is None else perf_counter_ns() + int(seconds * 1e9)
+    pid = os.getpid()
+    rows: list[FunctionEvent] = []
     lines: dict[Any, str] = {}
     for number, e in enumerate(recorder.events, 1):
+        if limit is not None and perf_counter_ns() >= limit:
+            import logging
+
+            logging.getLogger(__name__).warning(
+                "Profiler _parse_kineto_results timed out after %.3f seconds, returning partial results with %d events", seconds, len(rows)
+            )
+            break
         stop = e.end if e.end else recorder.end  # still open when the profile ended
         shapes, dtypes, values = described(e.inputs)
         rows.append(
@@ -211,9 +295,15 @@ def _events(recorder: Recorder) -> list[FunctionEvent]:
                 sequence_nr=e.seq,
                 flops=e.flops,
                 trace_name=e.name,
-                concrete_inputs=values,
-                input_dtypes=dtypes,
+                concrete_inputs=values or [],
+                kwinputs={},
+                input_dtypes=dtypes or [],
+                device_index=pid,
                 is_user_annotation=e.scope == USER,
+                activity_type="user_annotation" if e.scope == USER else "cpu_op",
+                flow_id=0,
+                flow_type=0,
+                flow_start=False,
             )
         )
         rows[-1].allocated = e.allocated
@@ -254,12 +344,14 @@ class record_function(ContextDecorator):
 
     def __enter__(self) -> record_function:
         observers = modes().observers
-        self.record = _enter(observers, self.name) if observers else None
+        self.record = _enter(observers, self.name) if observers else ()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self.run_callbacks_on_exit and self.record is not None:
-            self.record, record = None, self.record
+        if self.run_callbacks_on_exit:
+            if self.record is None:
+                raise AssertionError("Expected record to be set")
+            self.record, record = (), self.record
             _exit(record)
 
     def _call_end_callbacks_on_future(self, fut: Any) -> Any:
@@ -267,7 +359,7 @@ class record_function(ContextDecorator):
         if not self.run_callbacks_on_exit:
             raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
         self.run_callbacks_on_exit = False
-        record, self.record = self.record, None
+        record, self.record = self.record, ()
 
         def done(future: Any) -> Any:
             if record is not None:
@@ -282,7 +374,7 @@ def _enter(observers: tuple[Any, ...], name: str, inputs: Any = None) -> list[tu
     return [(recorder, recorder.begin(name, USER, inputs)) for recorder in recorders]
 
 
-def _exit(record: list[tuple[Recorder, Event]] | None) -> None:
+def _exit(record: Any) -> None:
     for recorder, event in reversed(record or ()):
         if event.end == 0 and recorder.on:
             recorder.finish(event)
@@ -342,13 +434,17 @@ class emit_itt:
             return None
         if self.entered:
             raise RuntimeError(f"{'NVTX' if self._tool else 'ITT'} annotation context manager is not reentrant")
-        if self._tool:
-            raise AssertionError(self._tool)
         self.entered = True
+        self._synchronize()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        if self.enabled:
+            self._synchronize()
+
+    def _synchronize(self) -> None:
+        if self._tool:
+            raise AssertionError(self._tool)
 
 
 class emit_nvtx(emit_itt):
@@ -366,21 +462,30 @@ def parse_nvprof_trace(path: str) -> list[FunctionEvent]:
     """The marked ranges in a database that ``nvprof`` wrote."""
     import sqlite3
 
+    pairs = "CUPTI_ACTIVITY_KIND_MARKER AS start INNER JOIN CUPTI_ACTIVITY_KIND_MARKER AS end ON start.id = end.id"
     connection = sqlite3.connect(path)
     try:
         names = dict(connection.execute("SELECT _id_ as id, value FROM StringTable"))
-        rows = connection.execute(
-            "SELECT start.id AS marker_id, start.name, start.timestamp, end.timestamp FROM CUPTI_ACTIVITY_KIND_MARKER AS start INNER JOIN "
-            "CUPTI_ACTIVITY_KIND_MARKER AS end ON start.id = end.id WHERE start.name != 0 AND end.name = 0"
-        )
         unique = EnforceUnique()
-        events = []
-        for marker, name, start, end in rows:
+        events = {}
+        marks = f"SELECT start.id, start.name, start.timestamp, end.timestamp FROM {pairs} WHERE start.name != 0 AND end.name = 0"
+        for marker, name, start, end in connection.execute(marks):
             unique.see(marker)
-            events.append(FunctionEvent(id=marker, node_id=0, name=names[name], start_us=start / 1000, end_us=end / 1000, thread=0))
+            events[marker] = FunctionEvent(id=marker, node_id=0, name=names[name], start_us=start, end_us=end, thread=0)
+        unique = EnforceUnique()
+        kernels = (
+            f"SELECT start.id, runtime._id_, runtime.cbid, kernel.start, kernel.end, kernel.name FROM {pairs} "
+            "INNER JOIN CUPTI_ACTIVITY_KIND_RUNTIME AS runtime ON (start.timestamp < runtime.start AND runtime.end < end.timestamp) "
+            "INNER JOIN CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL AS kernel ON kernel.correlationId = runtime.correlationId"
+        )
+        for marker, runtime, call, start, end, name in connection.execute(kernels):
+            unique.see(marker, runtime)
+            if call != 211:  # the number of cudaKernelLaunch
+                raise AssertionError(f"Expected cbid to be 211, but got {call}")
+            events[marker].append_kernel(name, 0, end - start)
     finally:
         connection.close()
-    return sorted(events, key=lambda event: event.time_range.start)
+    return sorted(events.values(), key=lambda event: event.time_range.start)
 
 
 class EnforceUnique:
@@ -415,8 +520,16 @@ class KinetoStepTracker:
     @classmethod
     def increment_step(cls, requester: str) -> int:
         """A requester has made a step; gives the overall count."""
+        if requester not in cls._step_dict:
+            cls.init_step_count(requester)
         cls._step_dict[requester] += 1
-        cls._current_step = max(cls._current_step, *cls._step_dict.values())
+        highest = max(cls._step_dict.values())
+        if highest > cls._current_step + 1:
+            warnings.warn(
+                f"Profiler step count has increased more than 1 - current_step = {cls._current_step} step dict =  {cls._step_dict}",
+                stacklevel=2,
+            )
+        cls._current_step = max(cls._current_step, highest)
         return cls._current_step
 
     @classmethod

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..autograd.profiler import KinetoStepTracker, kineto_available, record_function
+from ..autograd.profiler import KinetoStepTracker as KinetoStepTracker
+from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler_util import DeviceType
-from . import itt
+from . import itt as itt
+from .options import RecordScope as RecordScope
+from .options import _ExperimentalConfig as _ExperimentalConfig
 from .profiler import (
     ProfilerAction,
     ProfilerActivity,
@@ -17,13 +20,20 @@ from .profiler import (
 )
 from .profiler import _KinetoProfile as _KinetoProfile
 
+if TYPE_CHECKING:
+    from .observer import ExecutionTraceObserver
+
 __all__ = [
-    "DeviceType", "KinetoStepTracker", "ProfilerAction", "ProfilerActivity", "itt", "kineto_available", "profile", "record_function", "schedule",
+    "DeviceType", "ExecutionTraceObserver", "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule",
     "supported_activities", "tensorboard_trace_handler",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name == "ExecutionTraceObserver":
+        from .observer import ExecutionTraceObserver
+
+        return ExecutionTraceObserver
     from .._absent import absent_name
 
     return absent_name(__name__, name)
