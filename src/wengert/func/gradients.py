@@ -15,7 +15,7 @@ from ..tensor import Tensor, batching
 from ..tensor.backward import grad as _grad
 from ..tensor.captured import Inside, pulling, sealed
 from ..tensor.creation import ones_like, zeros_like
-from ..tensor.meta import edge_of, new_version
+from ..tensor.meta import edge_of, new_version, requires_grad
 from . import trees
 
 if TYPE_CHECKING:
@@ -44,14 +44,8 @@ class Level:
         if not isinstance(x, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
         below = batching.plain(self.entire(x))
-        outside = below.requires_grad
-        fresh = below.view_as(below) if outside else unrecorded(below)._require()
-        if not outside:
-            self.own.add(id(fresh))
-            around = modes().inside
-            while around is not None:  # for which this leaf is not somebody else's either
-                around.own.add(id(fresh))
-                around = around.parent
+        fresh = below.view_as(below) if requires_grad(below) else unrecorded(below)._require()
+        self.inside.begins(fresh)
         self.inputs.append(fresh)
         self.inside.give(fresh, x)
         return batching.raised(fresh, self.maps)
@@ -73,7 +67,7 @@ class Level:
         """Answers as the caller gets them: without what is inside this level's history only."""
 
         def left(t: Any) -> Any:
-            own = isinstance(t, Tensor) and t.requires_grad and not self.foreign([t], recording)
+            own = isinstance(t, Tensor) and recorded(t) and not self.foreign([t], recording)
             return unrecorded(t) if own else t
 
         return trees.mapped(left, tree)
@@ -83,25 +77,31 @@ class Level:
     ) -> list[Tensor]:  # fmt: skip
         """The gradients of this level's inputs."""
         maps = self.maps
-        pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
+        pairs = [(o, v) for o, v in zip(outputs, vectors) if recorded(o)]
         if not pairs:
             return [batching.raised(zeros_like(x.detach()), maps) for x in self.inputs]
         if create_graph is None:
             recording = self.recording if recording is None else recording
-            create_graph = recording and (self.foreign(outputs, True) or any(v is not None and v.requires_grad for v in vectors))
+            create_graph = recording and (self.foreign(outputs, True) or any(v is not None and recorded(v) for v in vectors))
             # the user's code finds gradients enabled in a backward: PyTorch's transforms record all of theirs
             create_graph = create_graph or any(n.written_by_user or n.hooks for n in _history(outputs))
         roots = [batching.lowered(o, maps) for o, _ in pairs]
         seeds = [ones_like(r.detach()) if v is None else batching.lowered(v, maps) for r, (_, v) in zip(roots, pairs)]
         with pulling(self.inside):
             found = _grad(roots, self.inputs, seeds, retain or create_graph, create_graph, allow_unused=True)
-        return [batching.raised(zeros_like(x.detach()) if g is None else g, maps) for g, x in zip(found, self.inputs)]
+        row = [zeros_like(x.detach()) if g is None or id(x) in self.inside.muted else g for g, x in zip(found, self.inputs)]
+        return [batching.raised(g, maps) for g in row]
+
+
+def recorded(t: Any) -> bool:
+    """Whether ``t``, or the tensor below all maps, has a history for anybody."""
+    return requires_grad(batching.plain(t))
 
 
 def _history(tensors: Iterable[Any]) -> Any:
     """The nodes that the tensors, below all maps, come from."""
     plain = [batching.plain(t) for t in tensors if isinstance(t, Tensor)]
-    edges = [edge_of(t) for t in plain if t.requires_grad]
+    edges = [edge_of(t) for t in plain if requires_grad(t)]
     return below([e for e in edges if e is not None])
 
 

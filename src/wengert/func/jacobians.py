@@ -17,7 +17,7 @@ from ..tensor.captured import Inside
 from ..tensor.creation import from_numpy, zeros_like
 from ..tensor.functions import function
 from . import trees
-from .gradients import Level, _named, entered, given, of_numbers, selected, split_aux, tensors_of
+from .gradients import Level, _named, entered, given, of_numbers, recorded, selected, split_aux, tensors_of
 from .mapping import _mapped, vmap
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         inside = func(*given)
         leaves = trees.leaves(inside)
         outputs = [o for o in leaves if isinstance(o, Tensor)]  # any others are what they are, whichever way one goes
-        roots = [batching.lowered(o, maps) for o in outputs if o.requires_grad]
+        roots = [batching.lowered(o, maps) for o in outputs if recorded(o)]
         seeds = [zeros_like(r.detach())._require() for r in roots]
         level.own.update(map(id, seeds))
         rows = _grad(roots, level.inputs, seeds, create_graph=True, allow_unused=True) if roots else (None,) * len(level.inputs)
@@ -133,7 +133,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(x, what)} "
                         "of the corresponding primal."
                     )
-        live = [(r, batching.lowered(t, maps)) for r, t in zip(rows, vectors) if r is not None and r.requires_grad]
+        live = [(r, batching.lowered(t, maps)) for r, t in zip(rows, vectors) if r is not None and recorded(r)]
         found: Any = (None,) * len(seeds)
         if live:
             graph = level.recording and (level.foreign(outputs) or level.foreign(vectors))
@@ -141,7 +141,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         supply = iter(found)
 
         def pushed(o: Any) -> Any:
-            t = next(supply) if isinstance(o, Tensor) and o.requires_grad else None
+            t = next(supply) if isinstance(o, Tensor) and recorded(o) else None
             return level.leave(batching.raised(t, maps)) if t is not None else zeros_like(o.detach()) if isinstance(o, Tensor) else o
 
         return trees.filled(inside, [pushed(o) for o in leaves])

@@ -7,6 +7,7 @@ from typing import Any
 from ..graph.modes import modes
 from ..nn import functional as F
 from ..tensor.functions import function
+from ..tensor.meta import requires_grad
 from ._strided import StridedNestedTensor, pieces, together
 
 
@@ -47,7 +48,7 @@ def _refusal(module: Any, query: Any, key: Any, value: Any, key_padding_mask: An
         ),
         (not isinstance(query, StridedNestedTensor), "some Tensor argument has_torch_function"),
         (
-            modes().grad and any(t is not None and t.requires_grad for t in learned),
+            modes().grad and any(t is not None and requires_grad(t) for t in learned),
             "grad is enabled and at least one of query or the input/output projection weights or biases requires_grad",
         ),
     )

@@ -13,6 +13,7 @@ from typing import Any
 from ..autograd import grad
 from ..graph.modes import enable_grad
 from ..tensor.creation import zeros
+from ..tensor.meta import requires_grad
 from . import functional as F
 
 __all__: list[str] = []
@@ -25,13 +26,13 @@ def _gradients(n: int) -> None:
         with enable_grad():
             input = zeros(tuple(input_size), dtype=grad_output.dtype)._require()
             output = convolve(input, weight, None, stride, padding, dilation, groups)
-            return grad(output, input, grad_output, create_graph=grad_output.requires_grad or weight.requires_grad)[0]
+            return grad(output, input, grad_output, create_graph=requires_grad(grad_output) or requires_grad(weight))[0]
 
     def by_weight(input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
         with enable_grad():
             weight = zeros(tuple(weight_size), dtype=grad_output.dtype)._require()
             output = convolve(input, weight, None, stride, padding, dilation, groups)
-            return grad(output, weight, grad_output, create_graph=grad_output.requires_grad or input.requires_grad)[0]
+            return grad(output, weight, grad_output, create_graph=requires_grad(grad_output) or requires_grad(input))[0]
 
     for f, what in ((by_input, "input"), (by_weight, "weight")):
         f.__name__ = f.__qualname__ = f"conv{n}d_{what}"

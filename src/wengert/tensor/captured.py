@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 class Inside:
     """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of the maps around it,
     ``number`` that of all transforms, itself included. ``level``: that of forward mode which it is for, if it is. ``own``: the leaves
-    (by id) that the derivative is with respect to.
+    (by id) that the derivative is with respect to, and those of derivatives further in. ``starts``: where the history begins that the
+    function sees; ``muted`` (by id): those of which it has made constants.
     """
 
-    __slots__ = ("depth", "inference", "inputs", "level", "number", "own", "parent")
+    __slots__ = ("asked", "depth", "inference", "inputs", "level", "muted", "number", "own", "parent", "starts")
 
     def __init__(self, level: Any = None) -> None:
         self.parent: Inside | None = None
@@ -37,6 +38,9 @@ class Inside:
         self.depth = self.number = 0
         self.inference = False
         self.own: set[int] = set()
+        self.starts: dict[int, Tensor] = {}
+        self.muted: set[int] = set()
+        self.asked: dict[int, Any] = {}  # by their ids: what the user has called differentiable where nothing follows from it
         self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
 
     def __enter__(self) -> Inside:
@@ -52,6 +56,8 @@ class Inside:
         m = modes()
         set_modes(m.with_(inside=self.parent, inference=self.inference, grad=m.asked))
         self.inputs.clear()
+        self.starts.clear()
+        self.asked.clear()
 
     def give(self, made: Any, given: Any) -> None:
         """The function is handed ``made``, which stands for the caller's tensor ``given``: it may write to it if the caller may."""
@@ -88,6 +94,37 @@ class Inside:
             inside = inside.parent
         return inside
 
+    def begins(self, t: Tensor) -> None:
+        """The derivative is with respect to ``t``, a leaf or a new name for a tensor with a history."""
+        self.starts[id(t)] = t
+        around: Inside | None = self if t._edge is None else None
+        while around is not None:  # for all of which this leaf is not somebody else's
+            around.own.add(id(t))
+            around = around.parent
+
+    def mute(self, t: Tensor) -> None:
+        """The derivative by ``t`` is zero from here on."""
+        del self.starts[id(t)]
+        self.muted.add(id(t))
+
+    def roots(self) -> set[Any]:
+        """The nodes at which the history begins that the function sees."""
+        return {edge[0] for edge in map(edge_of, self.starts.values()) if edge is not None}
+
+    def leads(self, t: Tensor) -> bool:
+        """Whether the history of ``t`` goes back to what this derivative is with respect to."""
+        edge, roots = edge_of(t), self.roots()
+        stack: list[Any] = [] if edge is None else [edge[0]]
+        known: set[Any] = set()
+        while stack:
+            node = stack.pop()
+            if node in roots:
+                return True
+            if node not in known and not (type(node) is Cut and node.__dict__["inside"] is self):
+                known.add(node)
+                stack += [e[0] for e in node.edges if e is not None]
+        return False
+
     def foreign(self, nodes: Iterable[Any]) -> bool:
         """Whether some of the nodes belongs to a leaf that neither this derivative nor the function has made."""
         return any(isinstance(n, AccumulateGrad) and id(n.variable) not in self.own and not self.made(n.variable) for n in nodes)
@@ -120,7 +157,11 @@ class Inside:
         Raises:
             RuntimeError: so it is.
         """
-        if not isinstance(t, call.Tensor_) or self._mapped(args or (t,)) or self.permits(t):
+        if not isinstance(t, call.Tensor_) or self._mapped(args or (t,)):
+            return
+        if self.permits(t):
+            if op != "detach_":
+                self._check_start(_plain(t))
             return
         if isinstance(op, str):
             name = f"aten::{op}"
@@ -135,6 +176,14 @@ class Inside:
             "mutate a captured Tensor. This is not supported; please rewrite the function being transformed to explicitly accept the mutated "
             "Tensor(s) as inputs."
         )
+
+    def _check_start(self, t: Tensor) -> None:
+        """Refuse to record a write to what the derivative is with respect to, which may have a history further out."""
+        home = self.home(t)
+        if home is None or t._edge is None or not modes().grad or not home._given(t) or not home.leads(t):
+            return
+        view = "" if id(t) in home.starts else "a view of "
+        raise RuntimeError(f"{view}a leaf Variable that requires grad is being used in an in-place operation.")
 
     def _mapped(self, args: Any) -> bool:
         """Whether a map inside of this run does the operator, and asks again for what is below."""
@@ -172,6 +221,43 @@ class pulling:
 
 
 _pulling: ContextVar[Inside | None] = ContextVar("wengert_pulling", default=None)
+
+
+def asks(t: Any) -> bool:
+    """``t.requires_grad`` as a function sees it that is transformed: in the innermost transform that ``t`` belongs to."""
+    home = modes().inside.home(t)
+    if home is None:
+        return requires_grad(t)
+    return id(t) in home.asked or (home.level is None and requires_grad(t) and home.leads(t))
+
+
+def begins(t: Any) -> bool:
+    """``t.is_leaf`` in the same sense."""
+    home = modes().inside.home(t)
+    if home is None:
+        return t._edge is None
+    return home.level is not None or t._edge is None or t._edge[0] in home.roots() or not home.leads(t)
+
+
+def ask(t: Any, value: bool) -> None:
+    """``t.requires_grad = value`` inside of transforms: for the innermost one that ``t`` belongs to."""
+    home = modes().inside.home(t)
+    if home is None:
+        t._require(value)
+    elif home.level is not None or (value and t._edge is not None and not home.leads(t)):
+        if value:
+            home.asked[id(t)] = t
+        else:
+            home.asked.pop(id(t), None)
+    elif value:
+        if t._edge is None:
+            home.begins(t._require())
+    elif id(t) in home.starts:
+        home.mute(t)
+        if t._edge is None:
+            t._require(False)
+    elif t._edge is None or home.leads(t):
+        t._require(False)
 
 
 def sealed(t: Any) -> bool:
@@ -213,7 +299,7 @@ def shown(t: Any, text: Callable[[Any], str]) -> str:
     m = modes()
     if made:  # tangents are of the levels, not of what is below
         t = _below(t, own)
-        set_modes(m.with_(levels=()))
+        set_modes(m.with_(levels=(), inside=None))
     try:
         answer = text(t)
     finally:

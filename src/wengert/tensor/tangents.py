@@ -145,7 +145,7 @@ class Level:
         old = self.tangent(t)
         if new is None:
             if old is not None:
-                old.zero_()
+                _unchecked(old.zero_)
             return
         if type(new) is call.Batched_ and type(t) is not call.Batched_:
             old = self._varying(t, new)
@@ -157,7 +157,7 @@ class Level:
             whole = _zeros(view.base)
             self.attach(view.base, whole)
             old = self.tangent(t)
-        old.copy_(new)  # type: ignore[union-attr]
+        _unchecked(old.copy_, new)  # type: ignore[union-attr]
 
     def _varying(self, t: Tensor, new: Any) -> Tensor | None:
         """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can be written there."""
@@ -473,6 +473,16 @@ def _outside(level: Level, f: Any, *args: Any) -> Any:
     set_modes(m.outside(level) if level in m.levels else m)
     try:
         return f(*args)
+    finally:
+        set_modes(m)
+
+
+def _unchecked(write: Any, *args: Any) -> None:
+    """A write to a tangent, which is allowed wherever that to its tensor is."""
+    m = modes()
+    set_modes(m.with_(inside=None))
+    try:
+        write(*args)
     finally:
         set_modes(m)
 

@@ -14,7 +14,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register
 from . import call
-from .captured import refuse_storage, sealed
+from .captured import ask, asks, begins, refuse_storage, sealed
 from .damage import detached, replaced
 from .exchange import Exchange
 from .meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
@@ -103,17 +103,20 @@ class Tensor(Exchange):
 
     @property
     def requires_grad(self) -> bool:
-        return requires_grad(self)
+        return requires_grad(self) if modes().inside is None else asks(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if type(value) is not bool:
             raise RuntimeError("requires_grad must be a bool")
-        if value and self._edge is not None:
+        if value and self._edge is not None and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self._data.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        self._require(value)
+        if modes().inside is None:
+            self._require(value)
+        else:
+            ask(self, value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -154,15 +157,17 @@ class Tensor(Exchange):
     def is_leaf(self) -> bool:
         meta = self._meta
         if meta is not None and meta.view is not None:
-            self.grad_fn  # noqa: B018  brings a view's history up to date
-        return self._edge is None
+            refresh(self, meta.view)
+        return self._edge is None if modes().inside is None else begins(self)
 
     @property
     def grad_fn(self) -> Node | None:
         meta = self._meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        return None if self._edge is None else self._edge[0].shown()
+        if self._edge is None or (modes().inside is not None and begins(self)):
+            return None
+        return self._edge[0].shown()
 
     @property
     def _grad_fn(self) -> Node | None:
@@ -439,6 +444,10 @@ class Tensor(Exchange):
             inside.check(self, "detach_")
         if modes().inference:
             return self
+        if inside is not None and id(self) in inside.starts:
+            inside.mute(self)
+            if self._edge is not None:  # for others
+                return self
         if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "

@@ -92,7 +92,7 @@ def wrapped(value: Any, level: Level) -> Batched:
     t: Batched = object.__new__(Batched)
     t._data, t._edge, t._meta = ghost(a.shape[1:], a.dtype), None, None
     t._vc = value._vc
-    t.value, t.level, t.given = value, level, None
+    t.value, t.level, t.given, t.asked = value, level, None, False
     return t
 
 
@@ -205,10 +205,11 @@ def _data_of(self: Any) -> Any:
 class Batched(Tensor):
     """A tensor inside a mapped function: see the module's text."""
 
-    __slots__ = ("given", "level", "value")
+    __slots__ = ("asked", "given", "level", "value")
 
     value: Any
     level: Level
+    asked: bool  # what the user calls it, inside of the map, without any effect
     given: Any  # None, or the argument of the map and the dimension of its batch, of which this one has it in front
 
     __torch_function__ = disabled  # type: ignore[assignment]
@@ -234,21 +235,30 @@ class Batched(Tensor):
     def is_neg(self) -> bool:
         return self.value.is_neg()
 
+    def _innermost(self) -> bool:
+        """Whether the map is further in than any derivative that the tensor belongs to."""
+        inside = modes().inside
+        home = None if inside is None else inside.home(self)
+        return home is None or home.number < self.level.depth
+
     @property
     def requires_grad(self) -> bool:
-        return self.value.requires_grad
+        return self.asked if self._innermost() else self.value.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        raise RuntimeError(NO_GRAD_MODE)
+        if type(value) is bool and self._innermost() and self._data.dtype.kind in "fcVW":
+            self.asked = value
+        else:
+            self.value.requires_grad = value
 
     @property
     def grad_fn(self) -> Any:
-        return self.value.grad_fn
+        return None if self._innermost() else self.value.grad_fn
 
     @property
     def is_leaf(self) -> bool:
-        return self.value.is_leaf
+        return self._innermost() or self.value.is_leaf
 
     @property
     def _version(self) -> int:

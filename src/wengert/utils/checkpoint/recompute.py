@@ -17,7 +17,7 @@ from ...autograd._function_node import SavedTensor
 from ...autograd.graph import saved_tensors_hooks
 from ...graph.engine import current_walk
 from ...graph.modes import enable_grad, modes
-from ...tensor.meta import INFERENCE_VERSION
+from ...tensor.meta import INFERENCE_VERSION, requires_grad
 from ...tensor.tensor import Tensor
 from .state import Surroundings
 
@@ -180,7 +180,7 @@ class Frame:
         args = [value.unpack(None) if is_tensor else value for is_tensor, value in self.inputs]
 
         def pack(t: Any) -> Any:
-            kept = t.detach() if t.requires_grad else t
+            kept = t.detach() if requires_grad(t) else t
             number = run.count
             run.count += 1
             if number >= len(self.holders):
