@@ -35,8 +35,8 @@ OTHER_SHAPE = {
          "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "nn.functional.multi_head_attention_forward",
          "nn.functional.bilinear", "special.ndtr", "nn.functional.pad/circular"), _ONE),
     **dict.fromkeys(
-        ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power", "linalg.multi_dot",
-         "masked.mean", "native_group_norm", "nn.functional.cosine_similarity", "nn.functional.gaussian_nll_loss",
+        ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power",
+         "masked.mean", "native_group_norm",
          "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals", "quantile", "nanquantile", "stft", "tensordot", "diff",
          "to_sparse", "float", "half", "bfloat16"), _STEPS),
     **dict.fromkeys(("masked.prod", "nn.functional.batch_norm"), _LEAF),

@@ -474,9 +474,10 @@ def common_shape(a: Any, b: Any) -> tuple[int, ...]:
     return tuple(q if p == 1 else p for p, q in pairs)
 
 
-def raised(F: Any, x: Any, low: float) -> Any:
-    """``max(x, low)`` whose gradient is that of ``x`` everywhere."""
-    return x + F.clamp_min(low - (x if F.raw else x.detach()), 0)
+@operator(grad=dict(input=lambda F, g: g), node="CloneBackward0", pointwise=True, **_hidden)
+def raised(input: Array, low):
+    """``max(input, low)`` whose gradient is that of ``input`` everywhere."""
+    return np.maximum(input, input.dtype.type(low))
 
 
 @composite(places=("torch", "functional"), node="SumBackward1")
@@ -489,7 +490,7 @@ def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     if tuple(x1.shape) != tuple(x2.shape):  # ``dim`` counts the dimensions of the broadcast shape
         shape = common_shape(x1.shape, x2.shape)
         x1, x2 = F.broadcast_to(x1, shape), F.broadcast_to(x2, shape)
-    n1, n2 = (raised(F, F.linalg_vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
+    n1, n2 = (F.raised(F.linalg_vector_norm(x, 2, dim, True), eps) for x in (x1, x2))
     return F.sum((x1 / n1) * (x2 / n2), dim)
 
 

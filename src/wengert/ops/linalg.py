@@ -58,18 +58,25 @@ def linalg_multi_dot(F, tensors):
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {list(row[i].shape)} and {list(row[i + 1].shape)} cannot be multiplied"
             )
     sizes = [row[0].shape[0] if row[0].ndim == 2 else 1, *(x.shape[0] for x in row[1:]), row[-1].shape[-1] if row[-1].ndim == 2 else 1]
-    return _product(F, row, _order(sizes), 0, n - 1)
+    shape = (*row[0].shape[:-1], *row[-1].shape[1:])
+    if row[0].ndim == 1:
+        row[0] = F.unsqueeze(row[0], 0)
+    if row[-1].ndim == 1:
+        row[-1] = F.unsqueeze(row[-1], -1)
+    return F.view(_product(F, row, _order(sizes), 0, n - 1), shape)
 
 
 def _order(sizes: list[int]) -> list[list[int]]:
     """Where to split each chain ``i..j`` of matrices for the fewest multiplications (dynamic programming)."""
     n = len(sizes) - 1
+    late = -1 if n == 3 else 1  # of equal ways through three matrices PyTorch takes the first product first
     cost = [[0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]
     for length in range(1, n):
         for i in range(n - length):
             j = i + length
-            cost[i][j], split[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+            cost[i][j], split[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k * late) for k in range(i, j))
+            split[i][j] *= late
     return split
 
 

@@ -207,8 +207,8 @@ def linalg_cond(F, A, p=None):
         return F.zeros(tuple(A.shape[:-2]), np.empty(0, F.dtype_of(A)).real.dtype)
     if p is None or p in (2, -2):
         s = F.linalg_svdvals(A)
-        top, bottom = F.select(s, -1, 0), F.select(s, -1, -1)
-        return bottom / top if p == -2 else top / bottom
+        top, bottom = F.narrow(s, -1, 0, 1), F.narrow(s, -1, s.shape[-1] - 1, 1)
+        return F.squeeze(bottom / top if p == -2 else top / bottom, -1)
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"

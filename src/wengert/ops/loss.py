@@ -10,7 +10,7 @@ from ..arrays import kernels as K
 from ..arrays.dtypes import can_cast, default_float, is_half, promote, scalar_name
 from ..arrays.errors import warn
 from ..arrays.ghost import shown
-from .activation import common_shape, raised
+from .activation import common_shape
 from .operator import family
 from .reduce import mean, total
 from .refusals import unsupported
@@ -487,7 +487,7 @@ def gaussian_nll_loss(F, input, target, var, full=False, eps=1e-6, reduction="me
     if bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     into(promote(F.dtype_of(var), default_float()), F.dtype_of(var))
-    safe = raised(F, var, eps)
+    safe = F.raised(var, eps)
     difference = input - target
     values = (F.log(safe) + F.square(difference) / safe) * 0.5
     if full:

@@ -288,7 +288,7 @@ def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
         """The slope at ``first``, looking along ``way``."""
         near = step(first)
         if edge_order == 1:
-            return (at(first + way) - at(first)) * way / near
+            return (at(first + way) - at(first) if way > 0 else at(first) - at(first + way)) / near
         far = step(first + way)
         a, b, c = -(2 * near + far) / (near * (near + far)), (near + far) / (near * far), -near / (far * (near + far))
         return (a * at(first) + b * at(first + way) + c * at(first + 2 * way)) * way

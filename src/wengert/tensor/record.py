@@ -32,7 +32,9 @@ def unchanged(value: Any) -> Any:
 
 
 # Operators whose node is taken apart (see ``unfold``) when somebody looks at what lies below it.
-FOLDED = frozenset(("linear", "reshape", "matmul", "cross_entropy_index", "basic_index", "select_index", "unsqueeze_index"))
+FOLDED = frozenset(
+    ("linear", "reshape", "matmul", "cross_entropy_index", "basic_index", "select_index", "unsqueeze_index", "softmax", "log_softmax")
+)
 
 
 class OpNode(Node):

@@ -178,6 +178,14 @@ def _cross_entropy(node: Any) -> None:
     node.edges = (edge,)
 
 
+def _softmax(node: Any) -> None:
+    """A softmax in another type: first the numbers are brought to it."""
+    to, nr = node.edges[0]
+    given = to.dtype if to.outputs == 1 else to.dtype[nr]
+    if given is not None and given != node.dtype:
+        node.edges = (step(node, 0.5, "cast", (None,) * len(TABLE["cast"].consts), node.edges[0], node.shape),)  # type: ignore[union-attr]
+
+
 def _matmul(node: Any) -> None:
     from .unfold_matmul import unfold_matmul
 
@@ -188,6 +196,7 @@ UNFOLDING: dict[str, Callable[[Any], None]] = {
     "linear": _linear,
     "reshape": _copy,
     "matmul": _matmul,
+    **dict.fromkeys(("softmax", "log_softmax"), _softmax),
     "cross_entropy_index": _cross_entropy,
     **dict.fromkeys(("basic_index", "select_index", "unsqueeze_index"), _subscript),
 }
