@@ -15,6 +15,7 @@ from ..arrays import kernels as K
 from ..arrays.errors import warn_once
 from .conv_checks import check, ntuple, vectorised
 from .operator import family
+from .reduce import total
 from .refusals import unsupported
 
 if TYPE_CHECKING:
@@ -27,35 +28,40 @@ def _wide(a: Any) -> Any:
     return K.cast(a, np.dtype(np.float32)) if a.dtype.itemsize == 2 and a.dtype.kind in "fV" else a
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
-            g, input, weight, F.conv_input, (g, weight, tuple(input.shape), stride, padding, dilation, groups)
-        ),
-        weight=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
-            g, input, weight, F.conv_weight, (input, g, tuple(weight.shape), stride, padding, dilation, groups)
-        ),
-        bias=lambda F, g, input, weight: F.convolution_back(g, input, weight, F.sum, (g, (0, *range(2, g.ndim)))),
-    ),
-    places=(), node="ConvolutionBackward0", layout="lines",
-)
+def _parts(F: Any, g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
+    """The gradients of a convolution, one by one."""
+    return (
+        F.convolution_back(g, input, weight, F.conv_input, (g, weight, tuple(input.shape), *how)) if needs[0] else None,
+        F.convolution_back(g, input, weight, F.conv_weight, (input, g, tuple(weight.shape), *how)) if needs[1] else None,
+        F.convolution_back(g, input, weight, F.sum, (g, (0, *range(2, g.ndim)))) if needs[2] else None,
+    )
+
+
+def _gradients(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+    how = (stride, padding, dilation, groups)
+    return _parts(F, g, input, weight, how, needs) if F.raw else F.convolution_backward(g, input, weight, how, needs)
+
+
+@operator(grad=_gradients, wrt=("input", "weight", "bias"), places=(), node="ConvolutionBackward0", layout="lines")
 def convolution_forward(input: Array, weight: Array, bias: Array | None, stride, padding, dilation, groups):
     """Cross-correlation: ``(N, C, *size), (O, C / groups, *kernel) -> (N, O, *size')``; tuples of one length."""
     wide_bias = None if bias is None else _wide(bias)
     return K.conv(_wide(input), _wide(weight), wide_bias, stride, padding, dilation, groups).astype(input.dtype, copy=False)
 
 
-@operator(
-    grad=dict(
-        input=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
-            g, input, weight, F.convolution_forward, (g, weight, None, stride, padding, dilation, groups)
-        ),
-        weight=lambda F, g, input, weight, stride, padding, dilation, groups: F.convolution_back(
-            g, input, weight, F.conv_weight, (g, input, tuple(weight.shape), stride, padding, dilation, groups)
-        ),
-    ),
-    places=(), node="ConvolutionBackward0", layout="lines",
-)
+def _parts_transposed(F: Any, g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
+    return (
+        F.convolution_back(g, input, weight, F.convolution_forward, (g, weight, None, *how)) if needs[0] else None,
+        F.convolution_back(g, input, weight, F.conv_weight, (g, input, tuple(weight.shape), *how)) if needs[1] else None,
+    )
+
+
+def _gradients_transposed(F: Any, g: Any, needs: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
+    how = (stride, padding, dilation, groups)
+    return _parts_transposed(F, g, input, weight, how, needs) if F.raw else F.transposed_backward(g, input, weight, how, needs)
+
+
+@operator(grad=_gradients_transposed, wrt=("input", "weight"), places=(), node="ConvolutionBackward0", layout="lines")
 def conv_input(input: Array, weight: Array, shape, stride, padding, dilation, groups):
     """The adjoint of a convolution in its input, which has ``shape``: the transposed convolution."""
     return K.conv_input(_wide(input), _wide(weight), tuple(shape), stride, padding, dilation, groups).astype(input.dtype, copy=False)
@@ -80,6 +86,72 @@ def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, gro
 def convolution_back(F, g, input, weight, part, arguments):
     """One of the gradients of a convolution, which all have the same history."""
     return F.kept(part(*arguments), False, input, weight)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return a if b is None else b if a is None else a + b
+
+
+def _parts_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
+    return (
+        conv_input.forward(g, weight, input.shape, *how) if needs[0] else None,
+        conv_weight.forward(input, g, weight.shape, *how) if needs[1] else None,
+        total(g, (0, *range(2, g.ndim))) if needs[2] else None,
+    )
+
+
+def _twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, how: tuple[Any, ...]) -> Any:
+    """The gradients of the gradients; ``g``: those of the ones in input, weight and bias."""
+    of_input, of_weight, of_bias = g
+    back = None
+    if needs[0]:
+        if of_input is not None:
+            back = F.convolution_forward(of_input, weight, of_bias, *how)
+        elif of_bias is not None:
+            back = F.expand(F.reshape(of_bias, (1, -1) + (1,) * (grad_output.ndim - 2)), tuple(grad_output.shape))
+        if of_weight is not None:
+            back = _sum(back, F.convolution_forward(input, of_weight, None, *how))
+    return (
+        back,
+        F.conv_input(grad_output, of_weight, tuple(input.shape), *how) if needs[1] and of_weight is not None else None,
+        F.conv_weight(of_input, grad_output, tuple(weight.shape), *how) if needs[2] and of_input is not None else None,
+    )
+
+
+_three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), node="ConvolutionBackwardBackward0", places=())
+
+
+@composite(raw=_parts_raw, whole=("g", "input", "weight"), grad=_twice, **_three)
+def convolution_backward(F, g, input, weight, how, needs):
+    """All gradients of a convolution in one step."""
+    return _parts(F, g, input, weight, how, needs)
+
+
+def _parts_transposed_raw(g: Any, input: Any, weight: Any, how: tuple[Any, ...], needs: Any) -> Any:
+    return (
+        convolution_forward.forward(g, weight, None, *how) if needs[0] else None,
+        conv_weight.forward(g, input, weight.shape, *how) if needs[1] else None,
+    )
+
+
+def _twice_transposed(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, how: tuple[Any, ...]) -> Any:
+    of_input, of_weight = g
+    shape, back = tuple(grad_output.shape), None
+    if needs[0]:
+        back = None if of_input is None else F.conv_input(of_input, weight, shape, *how)
+        if of_weight is not None:
+            back = _sum(back, F.conv_input(input, of_weight, shape, *how))
+    return (
+        back,
+        F.convolution_forward(grad_output, of_weight, None, *how) if needs[1] and of_weight is not None else None,
+        F.conv_weight(grad_output, of_input, tuple(weight.shape), *how) if needs[2] and of_input is not None else None,
+    )
+
+
+@composite(raw=_parts_transposed_raw, whole=("g", "input", "weight"), grad=_twice_transposed, **_three | dict(outputs=("grad_input", "grad_weight")))
+def transposed_backward(F, g, input, weight, how, needs):
+    """Both gradients of a transposed convolution in one step."""
+    return _parts_transposed(F, g, input, weight, how, needs)
 
 
 # -- what users call --------------------------------------------------------------------------------------------------

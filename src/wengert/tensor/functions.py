@@ -217,10 +217,8 @@ def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
 
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
     """Give a composite that is one operator of PyTorch's one node."""
-    if type(answer) is tuple and not answer:
-        return
-    first = answer[0] if type(answer) is tuple else answer
-    if first._edge is None:
+    first = next((t for t in answer if t is not None), None) if type(answer) is tuple else answer
+    if first is None or first._edge is None:
         return
     name = op.node(first, *args, **kwargs) if callable(op.node) else op.node
     facts = None

@@ -76,7 +76,8 @@ def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given
 
     ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by name.
     """
-    outputs = [t for t in (results if type(results) is tuple else (results,)) if t._edge is not None and _is_part(t._edge[0], since)]
+    made = [t for t in (results if type(results) is tuple else (results,)) if t is not None]
+    outputs = [t for t in made if t._edge is not None and _is_part(t._edge[0], since)]
     if not outputs:
         return
     arguments = list(arguments)
