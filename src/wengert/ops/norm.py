@@ -1,7 +1,8 @@
 """Normalisations.
 
-Each has a fused gradient for raw arrays and the same gradient written in other operators: the first serves a plain
-backward, the second is what higher derivatives go through.
+Each has a fused gradient for raw arrays and the same gradient written in other operators, which is what higher derivatives
+go through. In a recorded walk a rule is not given the statistics, which depend on the input: the fused gradients of layer and
+batch normalisation, one step there, compute them again.
 """
 
 from __future__ import annotations
@@ -39,8 +40,18 @@ def _moments(F: Any, x: Any, axes: Any, eps: float) -> tuple[Any, Any]:
 # -- layer norm -------------------------------------------------------------------------------------------------------
 
 
-@composite(raw=lambda g, x, mean, rstd, weight, dims, eps, needs: K.layer_norm_grad(g, x, mean, rstd, weight, dims, tuple(needs)), places=())
-def layer_norm_grad(F, g, input, mean, rstd, weight, dims, eps, needs):
+_three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), grad="replayed", places=())
+
+
+def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, dims: int, eps: float, needs: Any) -> Any:
+    if mean is None:
+        _, mean, rstd = K.layer_norm(input, dims, None, None, eps)
+    return K.layer_norm_grad(g, input, mean, rstd, weight, dims, tuple(needs))
+
+
+@composite(raw=_layer_norm_grad_raw, node="NativeLayerNormBackwardBackward0", whole=("g", "input", "mean", "rstd", "weight", "bias"),
+           optional=("mean", "rstd", "weight", "bias"), **_three)  # fmt: skip
+def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
     axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
     mean, rstd = _moments(F, input, axes, eps)
     normal = (input - mean) * rstd
@@ -53,8 +64,8 @@ def layer_norm_grad(F, g, input, mean, rstd, weight, dims, eps, needs):
 
 
 @operator(
-    grad=lambda F, g, needs, input, mean, rstd, weight, dims, eps: F.layer_norm_grad(
-        g, g if input is None else input, mean, rstd, weight, dims, eps, needs
+    grad=lambda F, g, needs, input, mean, rstd, weight, bias, dims, eps: F.layer_norm_grad(
+        g, g if input is None else input, mean, rstd, weight, bias, dims, eps, needs
     ),
     wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"), places=(),
     node="NativeLayerNormBackward0", layout="rows",
@@ -152,9 +163,19 @@ def _per_channel(F: Any, v: Any, ndim: int) -> Any:
     return F.reshape(v, (1, -1) + (1,) * (ndim - 2))
 
 
-@composite(
-    raw=lambda g, x, mean, rstd, weight, training, eps, needs: K.batch_norm_grad(g, x, mean, rstd, weight, training, tuple(needs)), places=(),
-)
+def _channel_rstd(var: Any, eps: float) -> Any:
+    return 1 / np.sqrt(var + var.dtype.type(eps))
+
+
+def _batch_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, training: bool, eps: float, needs: Any) -> Any:
+    if mean is None and (needs[0] or needs[1]):
+        mean, var = K.channel_moments(input)
+        rstd = _channel_rstd(var, eps)
+    return K.batch_norm_grad(g, input, mean, rstd, weight, training, tuple(needs))
+
+
+@composite(raw=_batch_norm_grad_raw, node="NativeBatchNormBackwardBackward0", whole=("g", "input", "weight", "mean", "rstd"),
+           optional=("input", "weight", "mean", "rstd"), **_three)  # fmt: skip
 def batch_norm_grad(F, g, input, mean, rstd, weight, training, eps, needs):
     axes = (0, *range(2, g.ndim))
     if not (needs[0] or needs[1]):  # the input was not remembered
@@ -198,7 +219,7 @@ def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, 
     if fixed is None:
         mean, var = K.channel_moments(input)
         moments[:] = (mean, var)
-        rstd = 1 / np.sqrt(var + var.dtype.type(eps))
+        rstd = _channel_rstd(var, eps)
         if dt.is_half(input.dtype) and (weight is None or weight.dtype == input.dtype):  # PyTorch keeps them in it
             mean, rstd = (K.cast(K.cast(v, input.dtype), v.dtype) for v in (mean, rstd))
     else:

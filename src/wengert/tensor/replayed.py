@@ -6,7 +6,7 @@ for, and walked: who never asks pays nothing, and nothing but the arguments is r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,15 +24,17 @@ from .spaces import RAW, RECORDED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..graph.node import Edge
     from ..ops.operator import Composite
 
 INCOMING = "grad_output"  # what PyTorch's nodes call the gradient that came in, ``g`` in a composite
+_THEIRS = {"g": INCOMING, "needs": "output_mask"}
 
 
 def operator_of(op: Composite) -> Operator:
     """The composite ``op`` as an operator: its kernel is the forward."""
-    params = tuple(INCOMING if p == "g" else p for p in op.params)
-    whole = tuple(INCOMING if p == "g" else p for p in op.whole)
+    params = tuple(_THEIRS.get(p, p) for p in op.params)
+    whole = tuple(_THEIRS.get(p, p) for p in op.whole)
     several = len(op.outputs) > 1
     values = ", ".join(params)
     made = f"tuple(zero if y is None else y for y in kernel({values}))" if several else f"kernel({values})"
@@ -110,8 +112,8 @@ def _replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any,
             found.setdefault(edge[0], {})[edge[1]] = None
     roots = []
     for t, x in zip(results, g) if type(results) is tuple else ((results, g),):
-        if t is not None and x is not None and t._edge is not None:
-            roots.append((t._edge, np.asarray(x) if F.raw else x))
+        if t is not None and x is not None and requires_grad(t):  # it may be an argument itself
+            roots.append((cast("Edge", edge_of(t)), np.asarray(x) if F.raw else x))
     walk_inside(roots, RAW if F.raw else RECORDED, None, found)
     return [None if edge is None else found[edge[0]].pop(edge[1], None) for edge in edges]
 
