@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.plain.widen import wide
 from .operator import family
 from .refusals import unsupported
 
@@ -40,7 +41,38 @@ def _moments(F: Any, x: Any, axes: Any, eps: float) -> tuple[Any, Any]:
 # -- layer norm -------------------------------------------------------------------------------------------------------
 
 
-_three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), grad="replayed", places=())
+_three: dict = dict(outputs=("grad_input", "grad_weight", "grad_bias"), places=())
+
+
+def _twice(F: Any, g: Any, needs: Any, flow: Any, weight: Any, normal: Any, rstd: Any, average: Any, project: Any) -> Any:
+    """The gradients of the gradients of a normalisation in ``(flow, input, weight)``, where ``flow`` is what came in.
+
+    The gradient in the input is ``project(flow * weight)``. ``project`` is linear and symmetric; it depends on the input by
+    ``normal``, the normalised numbers, and by ``rstd``, unless the statistics are fixed. ``average``: over what is normalised
+    together; None with fixed statistics.
+    """
+    of_input, of_weight, of_bias = g
+    scaled = flow if weight is None else flow * weight
+    along = None if of_input is None else project(of_input)
+    back = slope = in_weight = None
+    if needs[0]:
+        back = F.expand(of_bias, tuple(flow.shape)) if of_bias is not None else None
+        if of_weight is not None:
+            back = of_weight * normal if back is None else back + of_weight * normal
+        if along is not None:
+            along_weight = along if weight is None else along * weight
+            back = along_weight if back is None else back + along_weight
+    if needs[1]:
+        if of_input is not None and average is not None:
+            slope = (of_input * average(scaled * normal) + scaled * average(of_input * normal)) * -rstd
+        if of_weight is not None:
+            slope = of_weight * flow if slope is None else slope + of_weight * flow
+        slope = None if slope is None else project(slope)
+        if along is not None and average is not None:
+            slope = slope - average(along * scaled) * rstd * normal
+    if needs[2] and along is not None:
+        in_weight = flow * along
+    return back, slope, in_weight
 
 
 def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, bias: Any, dims: int, eps: float, needs: Any) -> Any:
@@ -49,8 +81,27 @@ def _layer_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, 
     return K.layer_norm_grad(g, input, mean, rstd, weight, dims, tuple(needs))
 
 
+def _layer_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, dims: Any, eps: Any) -> Any:
+    axes = tuple(range(input.ndim - dims, input.ndim))
+    n = _count([input.shape[a] for a in axes])
+    if F.raw:
+        *g, grad_output, input, weight = (None if x is None else wide(x) for x in (*g, grad_output, input, weight))
+        normal, mean, rstd = K.layer_norm(input, dims, None, None, eps)
+    else:
+        mean, rstd = _moments(F, input, axes, eps)
+        normal, mean = (input - mean) * rstd, None
+
+    def project(x: Any) -> Any:
+        return F.layer_norm_grad(x, input, mean, rstd if F.raw else None, None, None, dims, eps, (True, False, False))[0]
+
+    back, slope, in_weight = _twice(
+        F, g, (needs[0], needs[1], needs[4]), grad_output, weight, normal, rstd, lambda x: F.sum(x, axes, True) / n, project
+    )
+    return back, slope, None, None, in_weight, None
+
+
 @composite(raw=_layer_norm_grad_raw, node="NativeLayerNormBackwardBackward0", whole=("g", "input", "mean", "rstd", "weight", "bias"),
-           optional=("mean", "rstd", "weight", "bias"), **_three)  # fmt: skip
+           optional=("mean", "rstd", "weight", "bias"), grad=_layer_norm_twice, **_three)  # fmt: skip
 def layer_norm_grad(F, g, input, mean, rstd, weight, bias, dims, eps, needs):
     axes, lead = tuple(range(input.ndim - dims, input.ndim)), tuple(range(input.ndim - dims))
     mean, rstd = _moments(F, input, axes, eps)
@@ -167,16 +218,44 @@ def _channel_rstd(var: Any, eps: float) -> Any:
     return 1 / np.sqrt(var + var.dtype.type(eps))
 
 
-def _batch_norm_grad_raw(g: Any, input: Any, mean: Any, rstd: Any, weight: Any, training: bool, eps: float, needs: Any) -> Any:
+def _batch_norm_grad_raw(g: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: bool, eps: float, needs: Any) -> Any:
     if mean is None and (needs[0] or needs[1]):
         mean, var = K.channel_moments(input)
         rstd = _channel_rstd(var, eps)
     return K.batch_norm_grad(g, input, mean, rstd, weight, training, tuple(needs))
 
 
+def _batch_norm_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, weight: Any, mean: Any, rstd: Any, training: Any, eps: Any) -> Any:
+    shape, axes, ndim = tuple(grad_output.shape), (0, *range(2, grad_output.ndim)), grad_output.ndim
+    if F.raw:
+        *g, grad_output, input, weight = (None if x is None else wide(x) for x in (*g, grad_output, input, weight))
+    of_input, *others = g
+    of_weight, of_bias = (None if v is None else _per_channel(F, v, ndim) for v in others)
+    if input is None:  # only the gradient in the bias was asked for
+        return None if of_bias is None else F.expand(of_bias, shape), None, None, None, None
+    n = _count([input.shape[a] for a in axes])
+    known: Any = (None, None)
+    if not training:
+        mean, spread = (_per_channel(F, v, ndim) for v in (mean, rstd))
+    elif F.raw:
+        mean, var = K.channel_moments(input)
+        known = mean, _channel_rstd(var, eps)
+        mean, spread = (_per_channel(F, v, ndim) for v in known)
+    else:
+        mean, spread = _moments(F, input, axes, eps)
+
+    def project(x: Any) -> Any:
+        return F.batch_norm_grad(x, input, None, *known, True, eps, (True, False, False))[0] if training else x * spread
+
+    scale = None if weight is None else _per_channel(F, weight, ndim)
+    given = (of_input, of_weight, of_bias), needs, grad_output, scale, (input - mean) * spread, spread
+    back, slope, in_weight = _twice(F, *given, (lambda x: F.sum(x, axes, True) / n) if training else None, project)
+    return back, slope, None if in_weight is None else F.sum(in_weight, axes), None, None
+
+
 @composite(raw=_batch_norm_grad_raw, node="NativeBatchNormBackwardBackward0", whole=("g", "input", "weight", "mean", "rstd"),
-           optional=("input", "weight", "mean", "rstd"), **_three)  # fmt: skip
-def batch_norm_grad(F, g, input, mean, rstd, weight, training, eps, needs):
+           optional=("input", "weight", "mean", "rstd"), grad=_batch_norm_twice, **_three)  # fmt: skip
+def batch_norm_grad(F, g, input, weight, mean, rstd, training, eps, needs):
     axes = (0, *range(2, g.ndim))
     if not (needs[0] or needs[1]):  # the input was not remembered
         return None, None, F.sum(g, axes)
@@ -198,7 +277,7 @@ def batch_norm_grad(F, g, input, mean, rstd, weight, training, eps, needs):
 def _batch_rule(F: Any, g: Any, needs: Any, input: Any, weight: Any, mean: Any, rstd: Any, fixed: Any, eps: Any) -> Any:
     if fixed is not None and not F.raw:
         mean, rstd = (F.constant(v) for v in fixed.arrays)
-    return F.batch_norm_grad(g, input, mean, rstd, weight, fixed is None, eps, needs)
+    return F.batch_norm_grad(g, input, weight, mean, rstd, fixed is None, eps, needs)
 
 
 class Fixed:
