@@ -249,7 +249,9 @@ class _Profiler(ModuleType):
 
         if name in ("ProfilerActivity", "RecordScope", "_ExperimentalConfig"):
             return getattr(profiler, name)
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        from ._absent import absent_name
+
+        return absent_name(self.__name__, name)
 
 
 _profiler = sys.modules[f"{__name__}._profiler"] = _Profiler(f"{__name__}._profiler")
