@@ -107,6 +107,8 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
         dtypes = tuple(o._data.dtype if isinstance(o, Tensor) else None for o in outputs)
         node.shape, node.dtype = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
     given = {id(args[i]): at for at, i in enumerate(places)}
+    if live or separate:
+        _check_saved(node.to_save or ())
     results = _wire(cls, node if live else None, node, outputs, given, separate, m)
     if live:
         if not node._materialize_non_diff_grads:
@@ -129,7 +131,7 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
     """Give the outputs their history: fresh ones an edge, dirty inputs a new history, inputs returned as they are a view."""
     dirty = {id(t) for t in ctx.dirty_tensors or ()}
     plain = {id(t) for t in ctx.non_differentiable or ()}
-    saved = {id(t) for t in ctx.to_save or ()} if separate else ()
+    saved = {id(t) for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ()))} if separate else ()
     if ctx._is_pure_view and not (len(given) == len(outputs) == 1):
         raise RuntimeError(
             "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to support more."
@@ -146,6 +148,8 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
             continue
         is_input, is_dirty = id(o) in given, id(o) in dirty
         if live is None or id(o) in plain or o._data.dtype.kind not in "fcVW":
+            if is_input and not is_dirty and not requires_grad(o):
+                _refuse_saved(o, saved)
             r = _without_gradient(o, is_input, is_dirty, m)
         else:
             differentiable += 1
@@ -154,12 +158,7 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
                 _rewrite(r, live, i, given.get(id(o)))
             else:
                 if is_input:
-                    if id(o) in saved:
-                        raise RuntimeError(
-                            "An input that has been returned as-is as output is being saved for backward. This is not supported if you override "
-                            "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
-                            "forward function itself."
-                        )
+                    _refuse_saved(o, saved)
                     r = _alias(o, m)
                 r._edge = (live, i)
                 if r._meta is not None:
@@ -172,6 +171,23 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
             if isinstance(r, Tensor) and r._is_view():
                 r._meta.view.creation = "multi"  # type: ignore[union-attr]
     return tuple(results)
+
+
+def _refuse_saved(o: Any, saved: set[int]) -> None:
+    """Refuse an input that is returned as it is and saved, which a ``setup_context`` cannot tell apart."""
+    if id(o) in saved:
+        raise RuntimeError(
+            "An input that has been returned as-is as output is being saved for backward. This is not supported if you override "
+            "setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the "
+            "forward function itself."
+        )
+
+
+def _check_saved(tensors: tuple[Any, ...]) -> None:
+    """Refuse to save what is no tensor. Where no gradient is asked for, ``forward`` may name anything."""
+    for i, t in enumerate(tensors):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
 
 
 def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[int], given: Any, live: Any, m: Any) -> None:
@@ -202,7 +218,8 @@ def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[i
                     "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one "
                     "Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using "
                     ".clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing "
-                    "the inplace that returns a single Tensor and a second one that does the other operations)."
+                    "the inplace that returns a single Tensor and a second one that does the other operations). You can ask on the forum "
+                    "https://discuss.pytorch.org/ if you need help to do this change."
                 )
             check_writable(t, True, m)
 
@@ -265,6 +282,9 @@ def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with
     names = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
     row = list(args)
     left = dict(kwargs)
+    unknown = next((name for name in left if all(p.name != name for p in names)), None)
+    if unknown is not None:
+        raise TypeError(f"forward() got an unexpected keyword argument '{unknown}'")
     for p in names[len(args) :]:
         if not left:
             break
@@ -275,7 +295,5 @@ def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with
         else:
             raise TypeError(f"forward() missing 1 required positional argument: '{p.name}'")
     if left:
-        name = next(iter(left))
-        known = any(p.name == name for p in names)
-        raise TypeError(f"forward() got {'multiple values for' if known else 'an unexpected keyword'} argument '{name}'")
+        raise TypeError(f"forward() got multiple values for argument '{next(iter(left))}'")
     return tuple(row)

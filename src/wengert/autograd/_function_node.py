@@ -41,9 +41,6 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for ``backward``, where ``ctx.saved_tensors`` gives them back; a later in-place write is noticed."""
-        for i, t in enumerate(tensors):
-            if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -107,13 +104,17 @@ class SavedTensor(SavedBase):
     def __init__(self, t: Any, output: int | None, hooks: Any, weak: bool = False) -> None:
         self.array, self.counter, self.output = t._data, t._vc, output
         self.version = None if t.is_inference() else t._vc[0]
-        edge = edge_of(t) if output is None and requires_grad(t) else None
+        stale = False
+        try:
+            edge = edge_of(t) if output is None and requires_grad(t) else None
+        except RuntimeError:  # a view that was written to where that is not allowed: whoever uses it again is told
+            edge, stale = None, True
         self.weak = weak and edge is not None
         self.edge: Any = (weakref.ref(edge[0]), edge[1]) if self.weak else edge  # type: ignore[index]
         self.kind, self.packed, self.unpack_hook = type(t), None, None
         self.tangents = dict(t._meta.tangents) if t._meta is not None and t._meta.tangents else None
         # a leaf is kept itself: its accumulator refers to it anyway
-        self.tensor = t if output is None and t._edge is None else None
+        self.tensor = t if stale or (output is None and t._edge is None) else None
         if hooks is not None:
             self._pack(t, hooks)
 

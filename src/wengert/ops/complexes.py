@@ -108,7 +108,7 @@ def polar(abs: Array, angle: Array):
 @operator(grad=dict(input=lambda F, g: F.conj_physical(g)), wirtinger=True, inplace=True, inplace_node="ConjPhysicalBackward1")
 def conj_physical(input: Array):
     """The complex conjugate, as a new tensor."""
-    return np.conjugate(input)
+    return np.conjugate(input) if input.dtype.kind == "c" else input.copy()
 
 
 @composite(places=(), raw=lambda input: input)

@@ -64,6 +64,8 @@ def index_select(input: Array, dim, index: Array):
             raise RuntimeError(f"INDICES element is out of DATA bounds, id={index[(index < 0) | (index >= n)].flat[0]} axis_dim={n}")
         raise IndexError("index out of range in self")
     if not input.ndim:
+        if index.size != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         return np.array(input)
     return input.take(index.reshape(-1), dim)
 

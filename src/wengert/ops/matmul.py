@@ -38,7 +38,7 @@ def product(a: Any, b: Any) -> Any:
             return np.matmul(a, b)
         from .refusals import unsupported
 
-        raise unsupported("addmm_impl_cpu_", a.dtype)
+        raise unsupported("dot" if a.ndim == b.ndim == 1 else "addmm_impl_cpu_", a.dtype)
     return np.matmul(a, b) if a.ndim < 3 or b.ndim < 3 else _stacked(a, b)
 
 

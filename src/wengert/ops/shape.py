@@ -419,6 +419,8 @@ def unflatten(F, input, dim, sizes):
     if not len(sizes):
         raise RuntimeError("unflatten: sizes must be non-empty")
     d, shape = axis(dim, input.ndim), tuple(input.shape)
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     try:
         inner = resolve_shape(tuple(sizes), shape[d])
     except RuntimeError as e:
@@ -448,7 +450,7 @@ def movedim(F, input, source, destination):
         if len(set(row)) != len(row):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given[name])})")
     if not n:
-        return F.permute(input, ())
+        return F.alias(input)
     order = [d for d in range(n) if d not in src]
     for at, d in sorted(zip(dst, src)):
         order.insert(at, d)

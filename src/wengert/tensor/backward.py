@@ -258,12 +258,9 @@ def _zeros(t: Any, create_graph: bool) -> Tensor_:
     """The gradient of an input that nothing depends on."""
     if isinstance(t, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    if t._opaque:
-        from .creation import zeros_like
+    from .creation import zeros_like
 
-        zeros = zeros_like(t.detach())
-    else:
-        zeros = Tensor_._wrap(np.zeros(t._data.shape, t._data.dtype))
+    zeros = zeros_like(t.detach())
     return zeros._require() if create_graph else zeros
 
 

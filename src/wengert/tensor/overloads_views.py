@@ -24,9 +24,13 @@ from .writes import bump, check_normal, check_writable
 
 _narrow = function("narrow")
 _NODES = {
-    ("t", False): "TBackward1", ("transpose", False): "TransposeBackward1", ("unsqueeze", False): "UnsqueezeBackward1",
-    ("squeeze", False): "SqueezeBackward3", ("squeeze", True): "SqueezeBackward4", ("as_strided", False): "AsStridedBackward1",
+    "t": "TBackward1", "transpose": "TransposeBackward1", "unsqueeze": "UnsqueezeBackward1", "squeeze": "SqueezeBackward3",
+    "as_strided": "AsStridedBackward1",
 }  # fmt: skip
+
+
+def _squeezed(dim: Any = None) -> str:
+    return _NODES["squeeze"] if dim is None else "SqueezeBackward5" if isinstance(dim, (tuple, list)) else "SqueezeBackward4"
 
 
 def _in_place(name: str) -> Any:
@@ -52,7 +56,7 @@ def _in_place(name: str) -> Any:
             seen = op(self, *args, **kwargs)
             bump(self)
             if seen._edge is not None:
-                rename(seen._edge[0], _NODES[name, bool(args or kwargs) and name == "squeeze"])
+                rename(seen._edge[0], _squeezed(*args, **kwargs) if name == "squeeze" else _NODES[name])
             if view is not None:
                 new = seen._meta.view
                 new.version = self._vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for

@@ -164,7 +164,7 @@ def _zero_dimensional(self: Any, name: str, advice: str) -> None:
 
 
 def _matrix(self: Any, name: str = "mT") -> Any:
-    _zero_dimensional(self, name, "This function is the identity in these cases." if name == "mT" else "Consider using x.conj().")
+    _zero_dimensional(self, "mT", "This function is the identity in these cases.")
     if not self._data.ndim:
         return function("alias")(self)
     if self._data.ndim < 2:
@@ -181,7 +181,8 @@ def _adjoint(self: Any) -> Any:
 
 
 def _adjoint_batch(self: Any) -> Any:
-    return _matrix(self, "mH").conj()
+    _zero_dimensional(self, "mH", "Consider using x.conj().")
+    return (_matrix(self, "mH") if self._data.ndim else self).conj()
 
 
 def _volatile(self: Tensor) -> bool:

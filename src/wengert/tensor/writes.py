@@ -110,7 +110,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         check_devices(op, inputs)
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
     recording = recording and target._data.dtype.kind in "fcVW"  # integers take the values alone
-    stale = m.grad and not recording and isinstance(target, call.Tensor_) and requires_grad(target)  # nothing depends on its old values any more
+    # nothing depends on its old values any more
+    stale = m.grad and not recording and isinstance(target, call.Tensor_) and requires_grad(target) and op.name not in _UNSEEN
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._data
     for v in inputs.values():
@@ -160,6 +161,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
                 ask(aten.clone.default, call.Tensor_.clone, False, (target,), {}, m)
     elif stale:
         node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
+        if node is not None and op.name in _COMPARING:
+            rename(node, f"{op.name.capitalize()}Backward{int(isinstance(args[1], call.Tensor_))}")
     if node is not None and op.inplace_node is not None:
         rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], call.Tensor_) else "FillBackward2")
     if m.dispatch or own:
@@ -207,6 +210,10 @@ OVERLAP = (
 )
 # Writes that may go to an expanded tensor: where places share memory, all of them are meant.
 _IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "index_fill", "index_put", "tril", "triu"))
+
+# Writes that PyTorch's tape does not see at all, and those that cut the history under a name of their own.
+_UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
+_COMPARING = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
 
 
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:

@@ -1,0 +1,144 @@
+"""What random programs showed: small things in which a library that copies another one is easily wrong."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+
+def leaf(torch, *shape):
+    n = 1
+    for s in shape:
+        n *= s
+    return (torch.arange(n, dtype=torch.float64) / 4 - 1).reshape(shape).requires_grad_()
+
+
+# -- writes that the tape does not see -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["logical_and_", "logical_or_", "logical_xor_", "logical_not_"])
+def test_logical_writes_are_not_seen_by_the_tape(torch, name):
+    x = leaf(torch, 2, 3)
+    args = () if name == "logical_not_" else (torch.ones(2, 3),)
+    y = x.exp()
+    before = y.grad_fn
+    getattr(y, name)(*args)
+    assert y.grad_fn is before and y._version == 1
+    getattr(x, name)(*args)  # even a leaf takes it
+    assert x.is_leaf and x.requires_grad and x._version == 1
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "gt", "ge", "lt", "le"])
+def test_comparisons_in_place_have_nodes_of_their_own(torch, name):
+    x = leaf(torch, 3)
+    kind = name.capitalize()
+    assert getattr(x.clone(), name + "_")(0).grad_fn.name() == f"{kind}Backward0"
+    y = getattr(x.clone(), name + "_")(torch.zeros(3, dtype=torch.float64))
+    assert y.grad_fn.name() == f"{kind}Backward1"
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        getattr(x, name + "_")(0)
+
+
+def test_squeeze_in_place_is_called_by_its_argument(torch):
+    for args, name in (((), "3"), ((0,), "4"), (((0, 2),), "5"), (((),), "5")):
+        y = leaf(torch, 1, 2, 1).clone()
+        assert y.squeeze_(*args).grad_fn.name() == "SqueezeBackward" + name
+
+
+# -- tensors of no dimensions ----------------------------------------------------------------------------------------
+
+
+def test_views_of_tensors_without_dimensions(torch):
+    x = torch.tensor(2.0, requires_grad=True)
+    assert x.movedim(0, 0).grad_fn.name() == "AliasBackward0" and x.moveaxis(-1, 0)._base is x
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert x.mH is x
+    with pytest.raises(RuntimeError, match="unflatten got an unexpected error"):
+        x.unflatten(0, (1,))
+    with pytest.raises(RuntimeError, match=r"index_select\(\): Index to scalar can have only 1 value, got 2 value\(s\)"):
+        x.index_select(0, torch.tensor([0, 0]))
+    assert x.index_select(0, torch.tensor([0])).item() == 2
+
+
+def test_conj_physical_of_truth_values(torch):
+    b = torch.tensor([True, False])
+    assert b.conj_physical_() is b and b.tolist() == [True, False]
+    with pytest.raises(NotImplementedError, match="\"dot\" not implemented for 'Bool'"):
+        b @ b
+
+
+# -- custom functions ------------------------------------------------------------------------------------------------
+
+
+def test_anything_may_be_saved_where_no_gradient_is_asked_for(torch):
+    class Keeps(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.save_for_backward(x, k)
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    x = leaf(torch, 2)
+    with torch.no_grad():
+        assert Keeps.apply(x, 2).tolist() == (x * 2).tolist()
+    assert Keeps.apply(x.detach(), 2).tolist() == (x * 2).tolist()
+    with pytest.raises(TypeError, match="save_for_backward can only save variables, but argument 1 is of type int"):
+        Keeps.apply(x, 2)
+
+
+def test_an_input_returned_and_saved_is_refused_with_setup_context_also_without_gradient(torch):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(output)
+
+    for x in (leaf(torch, 2), torch.ones(2)):
+        with pytest.raises(RuntimeError, match="An input that has been returned as-is as output is being saved for backward"):
+            Same.apply(x)
+
+
+def test_a_view_that_was_written_to_inside_of_forward_can_be_saved(torch):
+    class Writes(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.save_for_backward(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = leaf(torch, 2)
+    y = Writes.apply(x.clone())
+    z = Writes.apply(y)  # a view, which may not be written to, and is
+    assert z.tolist() == (x * 4).tolist() and z.requires_grad
+    with pytest.raises(RuntimeError, match="modified inplace"):
+        y.grad_fn  # noqa: B018
+
+
+def test_an_unknown_keyword_is_told_before_what_is_missing(torch):
+    class Two(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+    with pytest.raises(TypeError, match=r"forward\(\) got an unexpected keyword argument 'k'"):
+        Two.apply(leaf(torch, 2), k=3)
+
+
+def test_materialized_gradients_lie_as_their_inputs(torch):
+    x = leaf(torch, 2, 3).detach().t().requires_grad_()
+    (g,) = torch.autograd.grad(leaf(torch, 2).sum(), x, materialize_grads=True)
+    assert g.stride() == x.stride() == (1, 3) and g.tolist() == [[0, 0]] * 3
