@@ -31,6 +31,7 @@ from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from .autograd.function import Error, Function, delayed
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
 from .autograd.graph import Node, saved_tensors_hooks
+from .autograd.graph import increment_version as _increment_version
 from .graph.engine import keeps_graph
 from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, modes
 from .graph.node import InputMetadata, next_sequence
@@ -206,6 +207,11 @@ def _set_grad_layout_enforcement_enabled(enabled: bool) -> None:
 def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
     """Say how often each of these tensors has been written to."""
     for t, version in zip(tensors, versions):
+        if t.is_inference():
+            raise RuntimeError(
+                "Tried to call torch.autograd._unsafe_set_version() on a tensor that does not have a version counter. Was it created in "
+                "inference mode?"
+            )
         if version < 0:
             raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
         t._vc[0] = version
@@ -285,7 +291,7 @@ def _remove_obj_from_tls(key: str) -> None:
 
 __all__ = [
     "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_get_obj_in_tls", "_is_key_in_tls", "_nn", "_remove_obj_from_tls",
-    "_set_autograd_fallback_mode", "_stash_obj_in_tls",
+    "_set_autograd_fallback_mode", "_increment_version", "_stash_obj_in_tls",
     "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
     "_EnableTorchFunction", "_FunctionBase", "_len_torch_dispatch_stack", "_len_torch_function_stack",

@@ -142,42 +142,42 @@ def autocast_decrement_nesting() -> int:
 def _deprecated(name: str, new: str) -> None:
     import warnings
 
-    warnings.warn(f"torch.{name}() is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"torch.{name} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=3)
 
 
 def is_autocast_cpu_enabled() -> bool:
     """Of old: ``is_autocast_enabled("cpu")``."""
-    _deprecated("is_autocast_cpu_enabled", "is_autocast_enabled('cpu')")
+    _deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
     return is_autocast_enabled("cpu")
 
 
 def set_autocast_cpu_enabled(enabled: bool) -> None:
     """Of old: ``set_autocast_enabled("cpu", enabled)``."""
-    _deprecated("set_autocast_cpu_enabled", "set_autocast_enabled('cpu', enabled)")
+    _deprecated("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
     set_autocast_enabled("cpu", enabled)
 
 
 def get_autocast_cpu_dtype() -> Any:
     """Of old: ``get_autocast_dtype("cpu")``."""
-    _deprecated("get_autocast_cpu_dtype", "get_autocast_dtype('cpu')")
+    _deprecated("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
     return get_autocast_dtype("cpu")
 
 
 def set_autocast_cpu_dtype(dtype: Any) -> None:
     """Of old: ``set_autocast_dtype("cpu", dtype)``."""
-    _deprecated("set_autocast_cpu_dtype", "set_autocast_dtype('cpu', dtype)")
+    _deprecated("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
     set_autocast_dtype("cpu", dtype)
 
 
 def get_autocast_gpu_dtype() -> Any:
     """Of old: ``get_autocast_dtype("cuda")``."""
-    _deprecated("get_autocast_gpu_dtype", "get_autocast_dtype('cuda')")
+    _deprecated("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_gpu_dtype(dtype: Any) -> None:
     """Of old: ``set_autocast_dtype("cuda", dtype)``."""
-    _deprecated("set_autocast_gpu_dtype", "set_autocast_dtype('cuda', dtype)")
+    _deprecated("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
     set_autocast_dtype("cuda", dtype)
 
 

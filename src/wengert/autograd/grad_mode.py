@@ -60,6 +60,8 @@ class set_multithreading_enabled(_Switch):
     @staticmethod
     def _set(mode: bool) -> bool:
         global _multithreading
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
         before, _multithreading = _multithreading, bool(mode)
         return before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,7 @@ from ._engine import ImperativeEngine, executes
 from ._mutation import allow_mutation_on_saved_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
@@ -85,7 +86,11 @@ class Node(abc.ABC):
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Say that ``tensor`` (or each of several) was written to by other means: graphs that saved it will refuse to be walked."""
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, not {type(tensor).__name__}")
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"increment_version expects each element of the iterable to be a tensor, not {type(t).__name__}")
         if not t.is_inference():  # they have no version
             t._vc[0] += 1
 

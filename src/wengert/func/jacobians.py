@@ -122,8 +122,10 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 
     def push(*tangents: Any) -> Any:
         if trees.shape(tangents) != trees.shape(primals):
+            from ..utils._pytree import tree_structure
+
             raise RuntimeError(
-                f"Expected the tangents {trees.shape(tangents)} to have the same argspec as the primals {trees.shape(primals)}"
+                f"Expected the tangents {tree_structure(tangents)} to have the same argspec as the primals {tree_structure(primals)}"
             )
         vectors = trees.leaves(tangents)
         for i, (t, x) in enumerate(zip(vectors, trees.leaves(primals))):

@@ -164,6 +164,8 @@ class Node(_Fields):
 
     def _register_hook_dict(self, tensor: Any) -> None:
         """Take over the hooks that ``tensor``, an output of this node, keeps in ``_backward_hooks``."""
+        if not hasattr(tensor, "_backward_hooks"):
+            raise TypeError(f"_register_hook_dict expected a variable, not {type(tensor).__name__}")
         if tensor._backward_hooks is not None:
             self._hooks().tensor[tensor.output_nr] = tensor._backward_hooks
 

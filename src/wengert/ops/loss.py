@@ -335,7 +335,7 @@ def bce_elements(input: Array, target: Array):
     return (target - t(1)) * low - target * np.maximum(np.log(input), t(-100))
 
 
-@composite(node="BinaryCrossEntropyBackward0", whole=("input", "target"))
+@composite(node="BinaryCrossEntropyBackward0", whole=("input", "target"), fixed=("weight",))
 def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``-(y log p + (1 - y) log(1 - p))``, its logarithms cut off at -100."""
     reduction = legacy(size_average, reduce, reduction)
@@ -356,7 +356,7 @@ def bce_logit_elements(input: Array, target: Array):
     return (1 - target) * input - K.log_sigmoid(input)
 
 
-@composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"))
+@composite(node="BinaryCrossEntropyWithLogitsBackward0", whole=("input", "target"), fixed=("weight", "pos_weight"))
 def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None):
     """Binary cross-entropy of ``sigmoid(input)``, computed without overflow."""
     reduction = legacy(size_average, reduce, reduction)
@@ -512,7 +512,7 @@ def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
     return rows, index
 
 
-@composite(by_example=True, node="MultiMarginLossBackward0", whole=("input",))
+@composite(by_example=True, node="MultiMarginLossBackward0", whole=("input",), fixed=("weight",))
 def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
     reduction = checked(legacy(size_average, reduce, reduction))

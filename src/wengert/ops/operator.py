@@ -178,7 +178,7 @@ class Composite:
     """An operator defined by others; ``define`` takes the vocabulary first."""
 
     __slots__ = (
-        "aliases", "by_example", "defaults", "define", "doc", "grad", "layout", "name", "node", "optional", "outputs", "params", "places",
+        "aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node", "optional", "outputs", "params", "places",
         "pointwise", "raw", "whole",
     )
 
@@ -188,6 +188,7 @@ class Composite:
         code, given = define.__code__, define.__defaults__ or ()
         self.defaults = dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {})
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
+        self.fixed = options.get("fixed", ())  # tensors that PyTorch has no gradient for
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")

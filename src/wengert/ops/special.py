@@ -127,6 +127,10 @@ def _igamma_first(F: Any, g: Any) -> Any:
     raise NotImplementedError("the derivative for 'igamma: input' is not implemented.")
 
 
+def _igammac_first(F: Any, g: Any) -> Any:
+    raise NotImplementedError("the derivative for 'igammac: input' is not implemented.")
+
+
 def _gamma_density(F: Any, g: Any, input: Any, other: Any) -> Any:
     return g * F.exp((input - 1) * F.log(other) - other - F.lgamma(input))
 
@@ -137,7 +141,7 @@ def igamma(input: Array, other: Array):
     return S.gammainc(floating("igamma_cpu", input), other)
 
 
-@method(grad=dict(input=_igamma_first, other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
+@method(grad=dict(input=_igammac_first, other=lambda F, g, input, other: -_gamma_density(F, g, input, other)),
         promote="elementwise", scalars="")
 def igammac(input: Array, other: Array):
     """Regularised upper incomplete gamma function of shape ``input`` at ``other``; differentiable in ``other``."""
@@ -145,7 +149,7 @@ def igammac(input: Array, other: Array):
 
 
 def _zeta_first(F: Any, g: Any) -> Any:
-    raise NotImplementedError("the derivative for 'zeta: self' is not implemented.")
+    raise NotImplementedError("the derivative for 'zeta' is not implemented.")
 
 
 @special(grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),

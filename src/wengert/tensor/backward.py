@@ -64,7 +64,8 @@ def backward(
     """Add the gradients of ``tensors`` to the ``.grad`` of the leaves (or only of ``inputs``) that they depend on.
 
     ``grad_tensors``: the gradient of each of ``tensors``, of its shape (the vector of the vector-Jacobian product);
-    None for one-element tensors means 1. ``retain_graph``: keep what the graph remembers, for another backward
+    None for one-element tensors means 1. ``inputs``: a tensor or several, also as the values of a dictionary.
+    ``retain_graph``: keep what the graph remembers, for another backward
     (default: as ``create_graph``). ``create_graph``: record the backward itself, for higher derivatives.
 
     Raises ``RuntimeError`` if a tensor does not require a gradient, if a gradient is missing for a tensor of several
@@ -422,6 +423,8 @@ def _given(vectors: Any) -> Any:
 
 def _input_edge(t: Any) -> Any:
     if isinstance(t, GradientEdge):
+        if not hasattr(t[0], "edges"):
+            raise RuntimeError(f"GradientEdge's first object must be an autograd.graph.Node but got {type(t[0]).__name__}")
         return t[:2]
     if not isinstance(t, Tensor_):
         raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")

@@ -385,6 +385,8 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
         elif v is UNSET:
             raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
         elif isinstance(v, Tensor_):
+            if v.requires_grad:  # its history would be lost
+                raise must_be(op, p, i, v, "Number")
             raw[p] = v.item()
         elif type(v) in (list, tuple) and any(isinstance(x, Tensor_) for x in v):
             raw[p] = tuple(x.item() if isinstance(x, Tensor_) else x for x in v)
@@ -399,7 +401,7 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
 
 def must_be(op: Operator, p: str, i: int, v: Any, kind: str) -> TypeError:
     """The complaint about an argument of the wrong kind."""
-    return TypeError(f"{op.name}(): argument '{p}' (position {i + 1}) must be {kind}, not {type(v).__name__}")
+    return TypeError(f"{op.name.removesuffix('_dim')}(): argument '{p}' (position {i + 1}) must be {kind}, not {type(v).__name__}")
 
 
 def promote(op: Operator, raw: dict[str, Any]) -> None:

@@ -228,6 +228,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     check_writable(self, recording, m, shared=True)
     if given is not None and given._data.dtype != self._data.dtype:
         raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._data.dtype)} to a tensor of type {dt.c_name(self._data.dtype)}")
+    if source is not None and self.device.type != (theirs := source.device.type):
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device "{theirs}".  This is no '
+            "longer allowed; the devices must match."
+        )
     if source is None:
         array = np.empty(0, self._data.dtype)
     elif given is not None and size is None:
@@ -286,10 +291,26 @@ def storage_type(self: Tensor) -> Any:
     return LEGACY_STORAGES.get(f"{dt.scalar_name(self._data.dtype)}Storage", TypedStorage)
 
 
+def _refuse_without_memory(t: Tensor) -> None:
+    refuse_storage(t)
+    if t.layout is not strided:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+def _check_other(self: Tensor, other: Tensor, place: str) -> None:
+    """Refuse an operand of another type than the tensor that is written to; ``place`` is the operation and the argument."""
+    _refuse_without_memory(self)
+    if other._data.dtype != self._data.dtype or other.layout is not strided:
+        raise TypeError(f"{place} (got {other.type()})".replace("*", str(self.type())))
+
+
 def apply_(self: Tensor, callable: Any) -> Tensor:
     """Put ``callable(value)`` in the place of every value."""
     if requires_grad(self):
         raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    if self.is_meta:  # no values
+        return self
+    _refuse_without_memory(self)
     for at in np.ndindex(self._data.shape):
         self._data[at] = callable(self._data[at].item())
     return self
@@ -299,6 +320,7 @@ def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     """Put ``callable(value, other value)`` in the place of every value."""
     if requires_grad(self) or requires_grad(other):
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    _check_other(self, other, "map_: expected * for 'other'")
     values = np.broadcast_to(other._data, self._data.shape)
     for at in np.ndindex(self._data.shape):
         self._data[at] = callable(self._data[at].item(), values[at].item())
@@ -309,6 +331,8 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     """Put ``callable(value, value of x, value of y)`` in the place of every value."""
     if requires_grad(self) or requires_grad(x) or requires_grad(y):
         raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
+    for name, t in (("x", x), ("y", y)):
+        _check_other(self, t, f"map2_: expected * for argument '{name}'")
     first, second = (np.broadcast_to(t._data, self._data.shape) for t in (x, y))
     for at in np.ndindex(self._data.shape):
         self._data[at] = callable(self._data[at].item(), first[at].item(), second[at].item())

@@ -120,6 +120,8 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     t = as_tensor(obj, dtype, device)
     shares = (isinstance(obj, Tensor) and t is obj) or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._data))
     if copy is False and not shares:
+        if isinstance(obj, np.generic):
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
         if not isinstance(obj, (Tensor, np.ndarray)):
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         if isinstance(obj, np.ndarray):
@@ -133,6 +135,11 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         t = t.clone()
     if requires_grad is False:
         return t.detach() if is_recorded(t) else t
+    if requires_grad is None and isinstance(obj, Tensor) and is_recorded(obj):
+        warn_once(
+            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False explicitly "
+            "to get the old behavior and silence this warning."
+        )
     if requires_grad and t._data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return t._require(True) if requires_grad and not is_recorded(t) else t
@@ -428,15 +435,22 @@ ones, ones_like, new_ones = _sized("ones", np.ones, "filled with 1")
 empty, empty_like, new_empty = _sized("empty", fresh.empty, "with whatever the memory holds")
 
 
+def _filling(name: str, value: Any) -> Any:
+    """The number to fill with. A tensor that is recorded would lose its history, so it is refused."""
+    if isinstance(value, Tensor) and not (value.ndim or value.requires_grad):
+        return value.item()
+    if isinstance(value, Tensor) or dt.of_python(value) is None:
+        raise TypeError(f"{name}(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
+    return value
+
+
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A tensor of shape ``size`` filled with ``fill_value``, whose type it takes unless ``dtype`` says otherwise."""
     where = placed(device)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    value = _filling("full", fill_value)
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
-    if dt.of_python(value) is None:
-        raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(value).__name__}")
     if isinstance(value, np.generic):
         value = dt.number(value)
     shape = shape_of((size,), "full")
@@ -457,7 +471,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
               memory_format: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
     d = np_dtype(dtype, input._data.dtype)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    value = _filling("full_like", fill_value)
     refuse_overflow(value, d)
     if placed(device, input) is not None:
         return finish(unmade(input._data.shape, d, layout_like(input._data, memory_format)), requires_grad)
@@ -472,7 +486,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, dev
     if isinstance(size, int):
         raise TypeError("new_full(): argument 'size' (position 1) must be tuple of ints, not int")
     d = dt.of(np_dtype(dtype, self._data.dtype))
-    return full(size, fill_value, dtype=d, device=placed(device, self), requires_grad=requires_grad)
+    return full(size, _filling("new_full", fill_value), dtype=d, device=placed(device, self), requires_grad=requires_grad)
 
 
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:

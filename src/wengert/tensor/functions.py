@@ -21,6 +21,7 @@ from ..ops.operator import TABLE, Composite, Operator
 from . import call as call_module
 from .call import DISPATCHING, KNOWN, PLAIN
 from .record import WATCHED, rename, told
+from .refusals import refuse_gradient
 from .spaces import RECORDED, within, within_operators
 from .spellings import OTHER_NAMES, renamed
 from .whole import enclose
@@ -227,6 +228,8 @@ def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> N
     if name is None:
         return
     given = op.defaults | dict(zip(op.params, args), **kwargs)
+    if op.fixed:
+        refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
     enclose(answer, name, [given.get(p) for p in op.whole], since, given)
     if facts is not None:
         told(first, **facts)

@@ -14,6 +14,7 @@ from .functions import function, inplace_function
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
 from .record import called
+from .refusals import refuse_gradient
 from .spaces import RECORDED
 
 
@@ -183,6 +184,8 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
             f"weight tensor of shape: {list(weight.shape)}"
         )
     _class_shapes(input, target)
+    if weight is not None:
+        refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in (target, weight)) or type(input) is call.Batched_:
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     w = None if weight is None else weight._data
@@ -298,6 +301,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
             if p is None:
                 raise RuntimeError(f"{label} must be defined in evaluation mode")
     channels = input.shape[1]
+    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     for label, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if p is not None and p.numel() != channels:
             raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")

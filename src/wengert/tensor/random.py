@@ -114,8 +114,9 @@ def by_map(kind: str) -> Any:
         def random(*args: Any, **kwargs: Any) -> Any:
             if not map_levels.get():
                 return f(*args, **kwargs)
-            from .batching.random import randomly
+            from .batching.random import randomly, refuse_out
 
+            refuse_out(kwargs.get("out"))
             return randomly(f, args, kwargs, kind)
 
         return random
@@ -158,9 +159,10 @@ def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, dev
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
-    if map_levels.get() and out is None:
-        from .batching.random import made
+    if map_levels.get():
+        from .batching.random import made, refuse_out
 
+        refuse_out(out)
         return made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
     if where is not None:
         return finish(unmade(shape, np_dtype(dtype)), requires_grad)
@@ -205,9 +207,10 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """The integers below ``n`` in a random order."""
-    if map_levels.get() and out is None:
-        from .batching.random import made
+    if map_levels.get():
+        from .batching.random import made, refuse_out
 
+        refuse_out(out)
         return made(lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
     if placed(device) is not None:
         return finish(unmade((int(n),), np_dtype(dtype, dt.I64)), requires_grad)

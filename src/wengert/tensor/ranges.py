@@ -20,8 +20,8 @@ def _number(x: Any) -> Any:
 
 
 def _numbers(name: str, **given: Any) -> list[Any]:
-    """The values of numbers or of tensors with one element."""
-    row = [_number(x) for x in given.values()]
+    """The values of numbers or of tensors with one element, whose history (they would lose it) is refused."""
+    row = [x if isinstance(x, Tensor) and x.requires_grad else _number(x) for x in given.values()]
     for i, (key, x) in enumerate(zip(given, row)):
         if not isinstance(x, (int, float, complex)):
             raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Number, not {type(x).__name__}")

@@ -385,7 +385,7 @@ def _kept(node: Any, name: str, tensor: Any) -> Any:
     """A tensor among the arguments, which nobody may hold any more but the parts."""
     if tensor is None:
         raise AttributeError(f"'{name}' of '{node.name()}' is no longer there: its gradient does not need it")
-    if any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved for part in node.parts):
+    if node.gone() or any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved for part in node.parts):
         from .damage import freed
 
         freed(node)

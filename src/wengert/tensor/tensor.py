@@ -18,6 +18,7 @@ from .captured import ask, asks, begins, refuse_storage, sealed
 from .damage import detached, replaced
 from .exchange import Exchange
 from .meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
+from .refusals import check_class, check_gradient, read_only
 from .types import CPU, Size, strided
 
 if TYPE_CHECKING:
@@ -87,9 +88,7 @@ class Tensor(Exchange):
         _refuse_python(cls, data)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
-        if require_grad:
-            t._require(True)
-        return t
+        return _parametric(t) if require_grad else t
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an instance of ``cls``, with the same history."""
@@ -212,23 +211,7 @@ class Tensor(Exchange):
             if self._meta is not None:
                 self._meta.grad = None
             return
-        if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
-        if value is self:
-            raise RuntimeError("can't assign Variable as its own grad")
-        wanted = self._data.dtype if self._meta is None or self._meta.grad_dtype is False else self._meta.grad_dtype
-        if wanted is not None and value._data.dtype != wanted:
-            raise RuntimeError(
-                f"attempting to assign a gradient with dtype '{_c_name(value._data.dtype)}' to a tensor with grad_dtype "
-                f"'{dt.scalar_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
-                "the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
-                "the dtypes of a tensor and its gradient may break downstream systems that assume they match."
-            )
-        if value._data.shape != self._data.shape:
-            raise RuntimeError(
-                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure "
-                "that the gradient and the tensor are the same size"
-            )
+        check_gradient(self, value)
         meta_of(self).grad = value
 
     @grad.deleter
@@ -375,6 +358,18 @@ class Tensor(Exchange):
         if meta.post_hooks is None:
             meta.post_hooks = HookDict()
         return _register(meta.post_hooks, hook)
+
+    @property
+    def _post_accumulate_grad_hooks(self) -> Any:
+        return None if self._meta is None else self._meta.post_hooks
+
+    @_post_accumulate_grad_hooks.setter
+    def _post_accumulate_grad_hooks(self, hooks: Any) -> None:
+        meta_of(self).post_hooks = None if hooks is None else HookDict(hooks)
+
+    @_post_accumulate_grad_hooks.deleter
+    def _post_accumulate_grad_hooks(self) -> None:
+        raise RuntimeError("Deletion of _post_accumulate_grad_hooks not allowed!")
 
     @property
     def _backward_hooks(self) -> Any:
@@ -533,8 +528,16 @@ def _c_name(d: np.dtype) -> str:
 
 
 InputMetadata.device = CPU
+def _parametric(t: Any) -> Any:
+    """``t``, a new leaf that asks for a gradient."""
+    if t._data.dtype.kind not in "fcVW":
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return t._require(True)
+
+
 def _refuse_python(cls: Any, t: Tensor) -> None:
     """Refuse to make a tensor that dispatches one of another class: what it is, its class says."""
+    check_class(cls)
     if type(t) in call.DISPATCHING and not issubclass(type(t), cls):
         raise RuntimeError(
             f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
@@ -585,15 +588,17 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             if not isinstance(data, Tensor):
                 raise TypeError(f"cannot assign '{type(data).__name__}' object to parameter: torch.Tensor expected")
             t = data.detach()
-            t = t.as_subclass(type(data)) if type(t) is not type(data) else t
+            if type(t) is not type(data):
+                raise RuntimeError(
+                    f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance of the "
+                    f"same type, but return type {type(t).__name__} was found instead. To use the type as a Parameter, please correct the "
+                    "detach() semantics defined by its __torch_dispatch__() implementation."
+                )
             t.__dict__["_is_param"] = True
-            t._require(requires_grad)
-            return t
+            return _parametric(t) if requires_grad else t._require(False)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
-        if requires_grad:
-            t._require(True)
-        return t
+        return _parametric(t) if requires_grad else t
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
@@ -609,6 +614,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 Parameter.__module__ = "torch.nn.parameter"
 call.PLAIN.add(Parameter)
 call.KNOWN.add(Parameter)
+
+
+read_only(Tensor)
 
 
 def members() -> dict[str, Any]:

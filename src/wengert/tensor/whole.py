@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph import anomaly
 from ..graph.engine import walk_inside
 from ..graph.node import Node, next_sequence
+from .damage import freed
 from .meta import AccumulateGrad, edge_of, requires_grad
 from .record import rename
 from .spaces import RAW, RECORDED
@@ -27,13 +28,16 @@ class Whole(Node):
     composite, by name: numbers and the like, and weak references to tensors.
     """
 
-    __slots__ = ("given", "parts", "roots")
+    __slots__ = ("given", "parts", "roots", "shared")
 
     roots: list[Edge]
     parts: set[Node]
     given: dict[str, Any]
+    shared: bool  # whether a recorded gradient may lead into the parts: then they forget for themselves
 
     def _walk(self, space: Any, g: Any, needs: Any) -> Any:
+        if self.gone():
+            freed(self)
         found: dict[Node, dict[int, Any]] = {}
         for edge, wanted in zip(self.edges, needs):
             if wanted and edge is not None:
@@ -50,11 +54,19 @@ class Whole(Node):
         return self._walk(RAW, g, needs)
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
+        self.shared = True
         return self._walk(RECORDED, g, [True] * len(self.edges) if needs is None else needs)
 
+    def gone(self) -> bool:
+        """Whether the parts, which nothing but a recorded gradient holds any more, were let go of."""
+        return not self.parts
+
     def release(self) -> None:
-        for part in self.parts:
-            part.release()
+        if not self.shared:
+            for part in self.parts:
+                part.release()
+        elif any(part.saved or isinstance(part, Whole) for part in self.parts):
+            self.parts, self.roots = set(), []
 
     def __getattr__(self, name: str) -> Any:
         """``_saved_NAME``: what the parts remember of the arguments."""
@@ -93,6 +105,7 @@ def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given
         node = _classes[name] = type(name, (Whole,), {"__slots__": (), "__module__": "torch.autograd.graph"})
     node = node.__new__(node)
     node.given = {k: v if not hasattr(v, "_edge") else weakref.ref(v) for k, v in (given or {}).items()}
+    node.shared = False
     node.parts, node.roots, node.edges = parts, [t._edge for t in outputs], tuple(edges)
     node.saved, node.hooks, node.seq = None, None, next_sequence()
     kinds = [(t._data.shape, t._data.dtype) for t in outputs]

@@ -20,6 +20,7 @@ from .dispatch import ask, aten, check_result, dispatching, prim
 from .meta import meta_of
 from .overrides import Overriding, disabled
 from .record import PACKED, Packed, call_pack_hook, record, unchanged
+from .refusals import check_class
 from .tensor import Parameter, Tensor
 from .types import Size
 from .watched import watch_forever
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, policy: Any,
             device: Any = None, asks: tuple[str, ...] = ()) -> Tensor:  # fmt: skip
     """See ``Tensor._make_wrapper_subclass``."""
+    check_class(cls)
     if cls not in call.DISPATCHING:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     if policy not in (None, "sizes", "strides"):
-        raise RuntimeError(f"dispatch_sizes_strides_policy must be 'sizes' or 'strides', not {policy!r}")
+        raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
     kind = dt.default_float() if dtype is None else dtype.np
     if kind.kind not in "fcVW" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

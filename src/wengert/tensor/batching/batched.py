@@ -42,10 +42,10 @@ NO_GRAD_MODE = (
 class Level:
     """One map that is running: how many examples it has, what it does about random numbers.
 
-    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind.
+    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run.
     """
 
-    __slots__ = ("_before", "depth", "directions", "number", "randomness", "size")
+    __slots__ = ("_before", "depth", "directions", "number", "over", "randomness", "size")
 
     def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness
@@ -53,6 +53,7 @@ class Level:
         outer = map_levels.get()
         self.number = outer[-1].number + 1 if outer else 1
         self.depth = self.number
+        self.over = False
 
     def __enter__(self) -> Level:
         self._before = map_levels.get()
@@ -61,6 +62,7 @@ class Level:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.over = True
         map_levels.set(self._before)
 
 
@@ -302,11 +304,13 @@ class Batched(Tensor):
         return self.value.storage_offset()
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        if memory_format is not contiguous_format:
+            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
         return self.value.is_contiguous()
 
     def contiguous(self, memory_format: Any = None) -> Any:
         """The tensor with the elements of its batch in order in memory: itself if they are."""
-        return self if self.value.is_contiguous() else wrapped(self.value.contiguous(), self.level)
+        return self if self.is_contiguous(memory_format or contiguous_format) else wrapped(self.value.contiguous(), self.level)
 
     def as_subclass(self, cls: Any) -> Any:
         return self

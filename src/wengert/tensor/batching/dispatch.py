@@ -113,6 +113,16 @@ def _innermost(args: Any) -> Level:
     return max(levels, key=lambda level: level.number)
 
 
+def _check_running(level: Level, where: str) -> None:
+    """Refuse the tensor of a map that is over."""
+    if level.over:
+        raise RuntimeError(
+            "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+            f"https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in `{where}` Please file an "
+            "issue if it looks like the latter. A mapped function hands its tensors out by returning them."
+        )
+
+
 def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """The operator on batched tensors."""
     if out is not None:
@@ -122,6 +132,7 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if any(a is UNSET for a in args):
         return compute(op, args, out, m)  # which says what is missing
     level = _innermost(args)
+    _check_running(level, "gen_vmap_plumbing")
     if m.levels:
         args = tuple(settled(v, level) for v in args)
     return _hidden(rule_of(op)(Call(op, args, level)), level)
@@ -161,6 +172,7 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     from .rules import pointwise
 
     target, level = args[0], _innermost(args)
+    _check_running(level, "gen_vmap_inplace_plumbing")
     rule = rule_of(op)
     arithmetic = rule is pointwise or op.name in ("copy", "fill")
     if type(target) is not Batched or target.level is not level:

@@ -28,6 +28,14 @@ def _innermost() -> Level:
     return level
 
 
+def refuse_out(out: Any) -> None:
+    """Refuse to draw into a tensor."""
+    if out is not None:
+        raise RuntimeError(
+            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out variants as a workaround"
+        )
+
+
 def made(make: Callable[[tuple[int, ...]], Any], shape: tuple[int, ...]) -> Any:
     """``make(shape)``, for each example where the maps say so."""
     if not map_levels.get():
@@ -91,12 +99,8 @@ def randomly_inplace(f: Callable[..., Any], target: Any, args: tuple[Any, ...], 
             "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
             "necessary for your usage, please file an issue with functorch."
         )
+    alike = batched and level.randomness == "same"
     with without():
-        if not batched:
-            randomly_inplace(f, target, args, kwargs)
-        elif level.randomness == "same":
-            one = target.value.new_empty(target.value.shape[1:])
-            target.copy_(randomly_inplace(f, one, args, kwargs))
-        else:
-            randomly_inplace(f, target.value, args, kwargs)
-    return target
+        drawn = target.value.new_empty(target.value.shape[1:]) if alike else target.value if batched else target
+        randomly_inplace(f, drawn, args, kwargs)
+    return target.copy_(drawn) if alike else target

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arrays import dtypes as dt
 from ...arrays.layouts import format_name
+from ...graph.modes import modes
 from ...ops.views import axis, dims_of, resolve_shape
 from ..functions import function
 from ..structseq import rebuilt
@@ -304,17 +305,28 @@ def trace(call: Call) -> Any:
 
 
 def clone(call: Call) -> Any:
-    """A copy. A layout that names the dimensions of an example says nothing about those of a batch, which lies as it lay."""
-    named = format_name(call["memory_format"]) in ("channels_last", "channels_last_3d")
-    return call.run(memory_format=None) if named else call.run()
+    """A copy. A layout that names the dimensions of an example says nothing about those of a batch: it is refused.
+
+    Where a derivative is taken inside of the map it may be an argument of that one, the same for all examples, which lies as it lay.
+    """
+    named = format_name(call["memory_format"])
+    if named not in ("channels_last", "channels_last_3d"):
+        return call.run()
+    inside = modes().inside
+    if inside is None or inside.depth < call.level.number:
+        raise RuntimeError(
+            "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+            f"torch.contiguous_format (got {'ChannelsLast3d' if named.endswith('3d') else 'ChannelsLast'})"
+        )
+    return call.run(memory_format=None)
 
 
 def one_hot(call: Call) -> Any:
     """Rows with a one; the number of classes cannot come from the data."""
     if call["num_classes"] == -1:
         raise RuntimeError(
-            "vmap: we can't infer num_classes of one_hot from the data of one example: give num_classes. It looks like you're calling .item() "
-            "on a Tensor."
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument. It cannot come from the data "
+            "of one example."
         )
     return call.run()
 

@@ -1,0 +1,85 @@
+"""What may not be assigned to a tensor, nor be made one, in PyTorch's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..arrays import dtypes as dt
+from ..graph.modes import modes
+from . import call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .tensor import Tensor
+
+
+def check_gradient(t: Tensor, value: Any) -> None:
+    """Refuse a ``value`` that does not fit as the gradient of ``t``: of another type, layout, device or size."""
+    if not isinstance(value, call.Tensor_):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    wanted = t._data.dtype if t._meta is None or t._meta.grad_dtype is False else t._meta.grad_dtype
+    if wanted is not None and value._data.dtype != wanted:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{dt.c_name(value._data.dtype)}' to a tensor with grad_dtype "
+            f"'{dt.scalar_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
+            "the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
+            "the dtypes of a tensor and its gradient may break downstream systems that assume they match."
+        )
+    if type(value._data) is not type(t._data):
+        if value.device.type != t.device.type:
+            raise RuntimeError(
+                f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type '{t.device.type}'. "
+                "Please ensure that the gradient and the tensor are on the same device"
+            )
+        if value.layout is not t.layout and not value.is_sparse:
+            raise RuntimeError(
+                "attempting to assign a gradient to a tensor that has data of a different type: its layout is "
+                f"{value.layout}, that of the tensor {t.layout}"
+            )
+    if value._data.shape != t._data.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. Please ensure "
+            "that the gradient and the tensor are the same size"
+        )
+
+
+def refuse_gradient(function: str, **arguments: Any) -> None:
+    """Refuse arguments that ask for a gradient which ``function`` (PyTorch's name) has none for."""
+    for name, t in arguments.items():
+        if isinstance(t, call.Tensor_) and t.requires_grad and modes().grad:
+            raise RuntimeError(
+                f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have requires_grad True."
+            )
+
+
+def check_class(cls: Any) -> None:
+    """Refuse to make a tensor of what is no class of tensors."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, call.Tensor_):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from "
+            f"Tensor: {cls.__name__} does not."
+        )
+
+
+def read_only(cls: type) -> None:
+    """Let the properties of a class, and of its bases, that cannot be set say so in PyTorch's words."""
+    for part in cls.__mro__[:-1]:
+        for name, found in tuple(vars(part).items()):
+            if type(found) is property and found.fset is None:
+                refuse = _refuser(name)
+                setattr(part, name, property(found.fget, refuse, found.fdel or refuse, found.__doc__))
+
+
+def _refuser(name: str) -> Callable[..., None]:
+    def refuse(self: Any, value: Any = None) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    return refuse
+
+
+__all__ = ["check_class", "check_gradient", "read_only", "refuse_gradient"]
