@@ -219,3 +219,248 @@ def test_sparse_inputs(torch, utils, uncoalesced):
     case.assertEqual(torch.sparse_coo_tensor(indices, values, (3, 4, 2)).to_dense(), case.safeToDense(x))
     empty, *_ = case.genSparseTensor([0, 2], 1, 0, is_uncoalesced=False, device="cpu", dtype=torch.float32)
     assert empty._nnz() == 0
+
+
+def test_which_tests_run_on_a_device(torch, utils, devices):
+    d = devices
+
+    class Test(utils.TestCase):
+        absent_here = False
+
+        @d.onlyOn(["cuda", "cpu"])
+        def test_on_cpu(self, device):
+            self.assertEqual(device, "cpu")
+
+        @d.onlyOn("cuda")
+        def test_on_cuda(self, device):
+            self.fail()
+
+        @d.onlyAccelerator
+        def test_on_accelerators(self, device):
+            self.fail()
+
+        @d.skipIf(True, "both", device_type=("cpu", "cuda"))
+        def test_skipped(self, device):
+            self.fail()
+
+        @d.skipIf(True, "only there", device_type="cuda")
+        @d.skipIf("absent_here", "an attribute")
+        @d.skipCUDAIf(True, "there")
+        @d.skipGPUIf(True, "there")
+        def test_not_skipped(self, device):
+            pass
+
+        @d.skipIf("no_such_attribute", "what it has not")
+        def test_without_attribute(self, device):
+            self.fail()
+
+        @d.expectedFailureCPU
+        def test_has_to_fail(self, device):
+            raise ValueError
+
+        @d.expectedFailureMeta
+        def test_has_not_to_fail(self, device):
+            pass
+
+        @d.expectedFailure("cpu", dtype=torch.float32)
+        @d.dtypes(torch.float32, torch.float64)
+        def test_fails_for_a_dtype(self, device, dtype):
+            self.assertIs(dtype, torch.float64)
+
+        @d.deviceCountAtLeast(1)
+        def test_one_device(self, devices):
+            self.assertEqual(devices, ["cpu"])
+
+        @d.deviceCountAtLeast(2)
+        def test_two_devices(self, devices):
+            self.fail()
+
+        @d.dtypesIfCPU(torch.float64)
+        @d.dtypes(torch.float32, torch.float16)
+        def test_own_dtypes(self, device, dtype):
+            self.assertIs(dtype, torch.float64)
+
+        @d.precisionOverride({torch.float32: 0.5})
+        @d.toleranceOverride({torch.float64: d.tol(atol=1e-3, rtol=1e-4)})
+        @d.dtypes(torch.float32, torch.float64, torch.float16)
+        def test_both_overrides(self, device, dtype):
+            wanted = {torch.float32: (0.5, 0), torch.float64: (1e-3, 1e-4), torch.float16: (0, 0)}
+            self.assertEqual((self.precision, self.rel_tol), wanted[dtype])
+
+        @utils.decorateIf(unittest.expectedFailure, lambda given: given["device"] == "cpu" and given["x"] == 2)
+        @utils.parametrize("x", range(3))
+        def test_decorated(self, device, x):
+            self.assertNotEqual(x, 2)
+
+    Test.__module__ = __name__
+    scope = {"Test": Test}
+    d.instantiate_device_type_tests(Test, scope)
+    assert not [n for n in names(Test) if n.startswith("test_")]
+    case = scope["TestCPU"]
+    result = run(case)
+    assert result.wasSuccessful(), result.errors + result.failures
+    skipped = sorted(test.id().rpartition(".")[2] for test, _ in result.skipped)
+    assert skipped == ["test_on_accelerators_cpu", "test_on_cuda_cpu", "test_skipped_cpu", "test_two_devices_cpu", "test_without_attribute_cpu"]
+    assert (result.testsRun, len(result.expectedFailures)) == (19, 1)
+
+
+def test_classes_of_tests_for_a_device(torch, utils, devices):
+    seen = []
+
+    class Base(utils.TestCase):
+        def test_inherited(self):
+            seen.append(self.device_type)
+
+    class Test(Base):
+        @classmethod
+        def setUpClass(cls):
+            super().setUpClass()
+            seen.append(f"up {cls.device_type}")
+
+        def test_own(self, device):
+            seen.append(device)
+
+    Test.__module__ = __name__
+    scope = {"Test": Test}
+    devices.instantiate_device_type_tests(Test, scope, except_for="meta", allow_mps=True, allow_xpu=True)
+    assert names(scope["TestCPU"]) == ["test_inherited", "test_own_cpu"]
+    assert issubclass(scope["TestCPU"], (devices.CPUTestBase, devices.DeviceTypeTestBase))
+    assert run(scope["TestCPU"]).wasSuccessful()
+    assert seen == ["up cpu", "cpu", "cpu"]
+    for options in ({"except_for": "cpu"}, {"only_for": ("cuda",)}):
+
+        class Elsewhere(utils.TestCase):
+            pass
+
+        scope = {"Elsewhere": Elsewhere}
+        devices.instantiate_device_type_tests(Elsewhere, scope, **options)
+        assert scope == {}
+
+
+def test_operators_for_which_a_test_is_skipped_or_fails(torch, utils, devices):
+    database = importlib.import_module(f"{torch.__name__}.testing._internal.common_methods_invocations").op_db
+    chosen = [op for op in database if op.name in ("sin", "add", "matmul")]
+
+    class Test(utils.TestCase):
+        @devices.skipOps([devices.xfail("sin"), devices.skip("matmul", dtypes=(torch.float32,)), devices.skip("add", device_type="cuda")])
+        @devices.ops(chosen, dtypes=(torch.float32,))
+        def test_it(self, device, dtype, op):
+            self.assertEqual(op.name, "add")
+
+        @devices.ops(chosen, dtypes=devices.OpDTypes.none)
+        def test_any(self, device, op):
+            pass
+
+    Test.__module__, Test.test_it.__qualname__ = __name__, "Test.test_it"
+    scope = {"Test": Test}
+    devices.instantiate_device_type_tests(Test, scope)
+    result = run(scope["TestCPU"])
+    assert result.wasSuccessful(), result.errors + result.failures
+    assert (result.testsRun, len(result.expectedFailures), len(result.skipped)) == (6, 1, 1)
+
+
+def test_what_cannot_be_made(torch, utils, devices):
+    def make(decorator, error, text, instantiate):
+        class Test(utils.TestCase):
+            @decorator
+            def test_x(self, x=None, device=None, dtype=None, op=None):
+                pass
+
+        with pytest.raises(error, match=text):
+            instantiate(Test)
+
+    plain = utils.instantiate_parametrized_tests
+    make(utils.parametrize("x", [1, 1]), AssertionError, "Redefinition of test", plain)
+    make(utils.parametrize("x", []), ValueError, "An empty arg_values was passed to @parametrize", plain)
+    make(utils.parametrize("x,y", [(1, 2, 3)]), RuntimeError, "Expected # values == # arg names, but got: 3 values and 2 names", plain)
+    make(devices.ops([1]), RuntimeError, "only intended to be used in a device-specific context", plain)
+    for decorator, error, text in (
+        (devices.ops([]), ValueError, "An empty op_list was passed to @ops"),
+        (devices.dtypesIfCPU(torch.float32), AssertionError, "@dtypes is mandatory when using @dtypesIf"),
+    ):
+        make(decorator, error, text, lambda test: devices.instantiate_device_type_tests(test, {"Test": test}))
+    with pytest.raises(AssertionError, match="dtypes redefinition for all"):
+        devices.dtypes(torch.float32)(devices.dtypes(torch.float64)(lambda: None))
+    with pytest.raises(AssertionError):
+        devices.dtypes(torch.float32, 1)
+
+
+def test_further_checks(torch, utils):
+    import logging
+    import warnings
+
+    class Test(utils.TestCase):
+        def runTest(self):
+            pass
+
+    test = Test()
+    test.assertExpectedInline("\x1b[31mred\x1b[0m", "red")
+    test.assertExpectedInline("# a comment\na\n\nb", "a\nb", ignore_comments=True, ignore_empty_lines=True)
+    with test.assertLogs(level="INFO") as seen:
+        logging.getLogger("torch.something").info("hello")
+    assert seen.output == ["INFO:torch.something:hello"]
+    with test.assertNoLogs():
+        logging.getLogger("elsewhere").error("unseen")
+    x = torch.ones(2)
+    test.assertObjectIn(x, [1, x])
+    with pytest.raises(AssertionError, match="object not found in iterable"):
+        test.assertObjectIn(torch.ones(2), [x])
+    test.assertEqualBroadcasting(torch.ones(2, 3), [1, 1, 1])
+    test.assertGreaterAlmostEqual(0.99999999, 1)
+    with test.assertWarnsOnceRegex(UserWarning, "abc"):
+        warnings.warn("abcd", stacklevel=1)
+    with pytest.raises(AssertionError, match="no warning caught"), test.assertWarnsOnceRegex(UserWarning):
+        pass
+    with utils.set_warn_always_context(True):
+        assert torch.is_warn_always_enabled()
+    assert not torch.is_warn_always_enabled()
+    test.assertNoUnraisable(lambda: None)
+    test.assertEqual(torch.nn.ParameterList([torch.nn.Parameter(x)]), [x])
+    test.assertEqual(x.storage(), x.clone().storage())
+    test.assertEqual(torch.eye(2).to_sparse_csr(), torch.eye(2).to_sparse_csr())
+
+
+def make_skips(utils):
+    @utils.skipIfPythonVersionMismatch(lambda major, minor, micro: major == 2)
+    def test_python2(self):
+        self.fail()
+
+    @utils.skipIfPythonVersionMismatch(lambda major, minor, micro: major == 3)
+    def test_python3(self):
+        pass
+
+    @utils.skip_but_pass_in_sandcastle("why")
+    def test_skipped(self):
+        self.fail()
+
+    @utils.skip_but_pass_in_sandcastle_if(False, "why")
+    @utils.patch_test_members({"z": 5})
+    def test_patched(self):
+        self.assertEqual(self.z, 5)
+
+    return type("Test", (utils.TestCase,), {"z": 3, **{f.__name__: f for f in (test_python2, test_python3, test_skipped, test_patched)}})
+
+
+def test_reasons_to_skip(torch, utils):
+    result = run(make_skips(utils))
+    assert result.wasSuccessful() and (result.testsRun, len(result.skipped)) == (4, 2)
+
+
+def test_an_exception_that_skips(torch, utils):
+    class Test(utils.TestCase):
+        _ignore_not_implemented_error = True
+
+        def test_it(self):
+            raise NotImplementedError("later")
+
+    result = unittest.TestResult()
+    Test(methodName="test_it").run(result)
+    assert len(result.skipped) == 1 and not result.errors
+
+
+def test_lazy_values(torch, utils):
+    made = []
+    value = utils.LazyVal(lambda: made.append(1) or 3)
+    assert made == []
+    assert value == 3 and value + 1 == 4 and bool(value) and int(value) == 3 and not value < 2
+    assert made == [1]

@@ -15,6 +15,7 @@ import numpy as np
 from ..tensor import dtype as dtype_class
 from ..tensor.call import DISPATCHING
 from ..tensor.tensor import Tensor
+from ..tensor.types import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr, strided
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -222,6 +223,9 @@ def _dtype(t: Tensor) -> str:
     return str(t.dtype).removeprefix("torch.")
 
 
+COMPRESSED = {sparse_csr: "CSR", sparse_csc: "CSC", sparse_bsr: "BSR", sparse_bsc: "BSC"}
+
+
 def _sparse(t: Tensor) -> bool:
     return bool(getattr(t, "is_sparse", False))
 
@@ -244,7 +248,10 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: dict[str, Any]) 
     if _sparse(actual) and _sparse(expected):
         _compare_sparse(actual, expected, rtol, atol, equal_nan)
         return
-    x, y = (t.to_dense() if _sparse(t) else t for t in (actual, expected))
+    if actual.layout == expected.layout and actual.layout in COMPRESSED:
+        _compare_compressed(actual, expected, rtol, atol, equal_nan)
+        return
+    x, y = (t if t.layout is strided else t.to_dense() for t in (actual, expected))
     _close_arrays(_array(x), _array(y), rtol, atol, equal_nan, "Tensor-likes")
 
 
@@ -266,6 +273,17 @@ def _compare_sparse(actual: Tensor, expected: Tensor, rtol: float, atol: float, 
         raise Mismatch(f"The number of specified values in sparse COO tensors does not match: {a._nnz()} != {b._nnz()}")
     _close_arrays(_array(a.indices()), _array(b.indices()), 0, 0, False, "Sparse COO indices")
     _close_arrays(_array(a.values()), _array(b.values()), rtol, atol, equal_nan, "Sparse COO values")
+
+
+def _compare_compressed(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool) -> None:
+    name = COMPRESSED[actual.layout]
+    along, across = ("crow_indices", "col_indices") if name in ("CSR", "BSR") else ("ccol_indices", "row_indices")
+    if actual._nnz() != expected._nnz():
+        raise Mismatch(f"The number of specified values in sparse {name} tensors does not match: {actual._nnz()} != {expected._nnz()}")
+    for part in (along, across):
+        here, there = (_array(getattr(t, part)()) for t in (actual, expected))
+        _close_arrays(here, there, 0, 0, False, f"Sparse {name} {part}")
+    _close_arrays(_array(actual.values()), _array(expected.values()), rtol, atol, equal_nan, f"Sparse {name} values")
 
 
 def _array(t: Tensor) -> np.ndarray:

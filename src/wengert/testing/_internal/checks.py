@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import unittest
 from enum import Enum
@@ -211,32 +212,34 @@ def mock_wrapper(method: Callable[..., Any]) -> Any:
     return watched
 
 
-def make_lazy_class(cls: type) -> type:
-    """A class like ``cls`` that is made of a function, called when the value is first needed."""
+def make_lazy_class(cls: Any) -> Any:
+    """Make of ``cls`` a class of values that a function, given to the constructor, makes when they are first needed."""
 
-    class Lazy:
-        def __init__(self, make: Callable[[], Any]) -> None:
-            self._make, self._value = make, None
+    def value(self: Any) -> Any:
+        if self._cb is not None:
+            self._value, self._cb = self._cb(), None
+        return self._value
 
-        def get(self) -> Any:
-            if self._value is None:
-                self._value = self._make()
-            return self._value
+    def forward(f: Callable[..., Any]) -> Any:
+        return lambda self, *others: f(value(self), *others)
 
-    def forward(name: str) -> Any:
-        def call(self: Any, *args: Any) -> Any:
-            return getattr(self.get(), name)(*(a.get() if isinstance(a, Lazy) else a for a in args))
+    def init(self: Any, cb: Callable[[], Any]) -> None:
+        self._cb, self._value = cb, None
 
-        return call
-
-    for name in dir(cls):
-        if name in ("__bool__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__int__", "__str__", "__repr__"):
-            setattr(Lazy, name, forward(name))
-    Lazy.__name__ = f"Lazy{cls.__name__}"
-    return Lazy
+    cls.__init__ = init
+    for name in _LAZY.split():
+        builtin: Any = {"bool": bool, "int": int, "divmod": divmod}.get(name)
+        setattr(cls, f"__{name}__", forward(builtin or getattr(operator, f"__{name}__")))
+    return cls
 
 
-LazyVal = make_lazy_class(bool)
+# The operators of a lazy value.
+_LAZY = "add sub mul truediv floordiv mod divmod pow lshift rshift and or xor neg pos abs invert eq ne lt le gt ge bool int index"
+
+
+@make_lazy_class
+class LazyVal:
+    """A value that is made when it is first needed."""
 
 
 def munge_exc(e: Any, *, suppress_suffix: bool = True, suppress_prefix: bool = True, file: str | None = None, skip: int = 0) -> str:

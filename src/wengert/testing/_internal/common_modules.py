@@ -10,10 +10,10 @@ import numpy as np
 from ... import nn
 from .common_device_type import _ForOp
 from .common_dtype import floating_types
-from .common_utils import Case
 from .families import resolve
 from .opinfo.core import DecorateInfo, _drawn
 from .opinfo.sampling import A, C, I, P, Sample, call
+from .parametrized import Case, _TestParametrizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -130,7 +130,7 @@ class ModuleInfo:
         return found
 
 
-class modules:
+class modules(_TestParametrizer):
     """Decorator: one test for each module of the list, dtype and mode, passed as ``module_info``, ``dtype`` and ``training``."""
 
     def __init__(
@@ -140,22 +140,14 @@ class modules:
         self.infos, self.mode = list(module_info_iterable), train_eval_mode
         self.allowed = None if allowed_dtypes is None else set(allowed_dtypes)
 
-    def __call__(self, test: Any) -> Any:
-        inner: Any = getattr(test, "parametrize_cases", lambda: [Case("", {}, ())])
+    def cases(self, test: Any, device: str | None) -> Any:
         wanted = [mode for mode in (True, False) if self.mode is not (TrainEvalMode.eval_only if mode else TrainEvalMode.train_only)]
-
-        def cases() -> Any:
-            for info in self.infos:
-                modes = wanted if info.train_and_eval_differ else wanted[:1]
-                for training in modes:
-                    for dtype in (d for d in info.dtypes if self.allowed is None or d in self.allowed):
-                        own = info.formatted_name + (f"_{'train' if training else 'eval'}_mode" if len(modes) > 1 else "")
-                        chosen = {"module_info": info, "dtype": dtype, "training": training}
-                        for name, given, decorators in inner():
-                            yield Case("_".join(n for n in (own, name) if n), {**given, **chosen}, (*decorators, _ForOp(info, dtype)))
-
-        test.parametrize_cases = cases
-        return test
+        for info in self.infos:
+            modes = wanted if info.train_and_eval_differ else wanted[:1]
+            for training in modes:
+                for dtype in (d for d in info.dtypes if self.allowed is None or d in self.allowed):
+                    own = info.formatted_name + (f"_{'train' if training else 'eval'}_mode" if len(modes) > 1 else "")
+                    yield Case(own, {"module_info": info, "dtype": dtype, "training": training}, (_ForOp(info, dtype),))
 
 
 _image, _classes = A(2, 3, 6, 6), C([1, 0, 3])

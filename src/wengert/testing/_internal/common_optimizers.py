@@ -18,9 +18,9 @@ from ...optim.lr_scheduler import (
 )
 from ...tensor.creation import tensor
 from .common_device_type import _ForOp
-from .common_utils import Case
 from .families import resolve
 from .opinfo.core import DecorateInfo
+from .parametrized import Case, _TestParametrizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,25 +125,17 @@ def _schedulers(*rows: tuple[Any, dict[str, Any]]) -> list[Callable[[Any], Any]]
     return [maker(kind, options) for kind, options in rows]
 
 
-class optims:
+class optims(_TestParametrizer):
     """Decorator: one test for each optimizer of the list and dtype, passed as ``optim_info`` and ``dtype``."""
 
     def __init__(self, optim_info_iterable: Any, dtypes: Any = None) -> None:
         self.infos = list(optim_info_iterable)
         self.dtypes = [None] if dtypes is None else list(dtypes)
 
-    def __call__(self, test: Any) -> Any:
-        inner: Any = getattr(test, "parametrize_cases", lambda: [Case("", {}, ())])
-
-        def cases() -> Any:
-            for info in self.infos:
-                for dtype in self.dtypes:
-                    chosen = {"optim_info": info, **({} if dtype is None else {"dtype": dtype})}
-                    for name, given, decorators in inner():
-                        yield Case("_".join(n for n in (info.name, name) if n), {**given, **chosen}, (*decorators, _ForOp(info, dtype)))
-
-        test.parametrize_cases = cases
-        return test
+    def cases(self, test: Any, device: str | None) -> Any:
+        for info in self.infos:
+            for dtype in self.dtypes:
+                yield Case(info.name, {"optim_info": info, **({} if dtype is None else {"dtype": dtype})}, (_ForOp(info, dtype),))
 
 
 def _get_device_type(device: Any) -> str:

@@ -34,6 +34,7 @@ def assert_equal(x: Any, y: Any, msg: Any, options: dict[str, Any]) -> None:
         y = tensor(y, dtype=x.dtype) if isinstance(x, Tensor) else np.asarray(y, x.dtype)
     elif isinstance(y, _ARRAYS) and isinstance(x, Sequence):
         x = tensor(x, dtype=y.dtype) if isinstance(y, Tensor) else np.asarray(x, y.dtype)
+    x, y = (_plain(v) for v in (x, y))
     failure = None
     try:
         compare(x, y, options, (), _leaves)
@@ -41,6 +42,16 @@ def assert_equal(x: Any, y: Any, msg: Any, options: dict[str, Any]) -> None:
         failure = mismatch.error(msg)
     if failure is not None:
         raise failure
+
+
+def _plain(value: Any) -> Any:
+    """Containers of modules and parameters as lists and dictionaries, storages as tensors."""
+    kind = type(value).__name__
+    if kind in ("Sequential", "ModuleList", "ParameterList"):
+        return list(value)
+    if kind in ("ModuleDict", "ParameterDict"):
+        return dict(value.items())
+    return tensor(value.tolist(), dtype=value.dtype) if kind == "TypedStorage" else value
 
 
 def _leaves(x: Any, y: Any, options: dict[str, Any]) -> None:

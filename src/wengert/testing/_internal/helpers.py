@@ -10,6 +10,7 @@ import itertools
 import os
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -40,7 +41,8 @@ __all__ = [
     "DeterministicGuard", "TemporaryDirectoryName", "TemporaryFileName", "clone_input_helper", "copy_func", "device_sleep",
     "first_sample", "get_cycles_per_ms", "is_iterable", "is_iterable_of_tensors", "load_tests", "noncontiguous_like",
     "raise_on_run_directly", "run_concurrently", "set_cwd", "skip_exception_type", "suppress_warnings", "wrapDeterministicFlagAPITest",
-    "xfailIf", "xfail_inherited_tests",
+    "TrackedInputIter", "has_corresponding_torch_dtype", "patch_test_members", "skipIfNotRegistered", "skipIfPythonVersionMismatch",
+    "skip_but_pass_in_sandcastle", "skip_but_pass_in_sandcastle_if", "split_if_not_empty", "xfailIf", "xfail_inherited_tests",
 ]  # fmt: skip
 
 
@@ -103,6 +105,45 @@ def raise_on_run_directly(file_to_call: str) -> None:
 def xfailIf(condition: Any) -> Callable[[Any], Any]:
     """The test is expected to fail if ``condition`` holds."""
     return unittest.expectedFailure if condition else lambda test: test
+
+
+def skip_but_pass_in_sandcastle(reason: str) -> Callable[[Any], Any]:
+    """The test is skipped."""
+    return unittest.skip(reason)
+
+
+def skip_but_pass_in_sandcastle_if(condition: Any, reason: str) -> Callable[[Any], Any]:
+    """The test is skipped if ``condition`` holds."""
+    return unittest.skipIf(condition, reason)
+
+
+def skipIfNotRegistered(op_name: str, message: str) -> Callable[[Any], Any]:
+    """For tests of Caffe2: they are skipped."""
+    return unittest.skip("there is no Caffe2")
+
+
+def skipIfPythonVersionMismatch(predicate: Callable[[int, int, int], Any]) -> Callable[[Any], Any]:
+    """The test is skipped unless ``predicate(major, minor, micro)`` holds of Python's version."""
+    return lazy_skip_if(lambda: not predicate(*sys.version_info[:3]), "Python version mismatch")
+
+
+def patch_test_members(updates: dict[str, Any]) -> Callable[[Any], Any]:
+    """While the test runs, its case has these attributes."""
+
+    def mark(test: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(test)
+        def patched(self: Any, *args: Any, **kwargs: Any) -> Any:
+            before = {name: getattr(self, name) for name in updates}
+            try:
+                self.__dict__.update(updates)
+                return test(self, *args, **kwargs)
+            finally:
+                for name, value in before.items():
+                    setattr(self, name, value)
+
+        return patched
+
+    return mark
 
 
 def copy_func(f: Any) -> Any:
@@ -228,6 +269,30 @@ def is_iterable_of_tensors(iterable: Any, include_empty: bool = False) -> bool:
     return include_empty if len(iterable) == 0 else all(isinstance(t, Tensor) for t in iterable)
 
 
+class TrackedInputIter:
+    """Goes through samples, each with the same random numbers, and gives them as ``item_callback(sample, index)`` wants them."""
+
+    def __init__(
+        self, child_iter: Iterable[Any], input_type_desc: str, item_callback: Any = None, track_callback: Any = None, set_seed: bool = True,
+        restrict_to_index: int | None = None,
+    ) -> None:  # fmt: skip
+        self.child_iter, self.input_type_desc, self.item_callback = enumerate(child_iter), input_type_desc, item_callback
+        self.set_seed, self.restrict_to_index = set_seed, restrict_to_index
+
+    def __iter__(self) -> TrackedInputIter:
+        return self
+
+    def __next__(self) -> Any:
+        from .testcase import set_rng_seed
+
+        while True:
+            if self.set_seed:
+                set_rng_seed()
+            index, item = next(self.child_iter)
+            if self.restrict_to_index in (None, index):
+                return item if self.item_callback is None else self.item_callback(item, index)
+
+
 def clone_input_helper(input: Any) -> Any:
     """Tensors cloned, in sequences too; anything else as it is."""
     if isinstance(input, Tensor):
@@ -283,6 +348,11 @@ torch_to_numpy_dtype_dict: dict[Any, Any] = {
 def numpy_to_torch_dtype(np_dtype: Any) -> Any:
     """The dtype of tensors for one of NumPy's, given as a type or as a dtype."""
     return numpy_to_torch_dtype_dict[np_dtype if isinstance(np_dtype, type) else np.dtype(np_dtype).type]
+
+
+def has_corresponding_torch_dtype(np_dtype: Any) -> bool:
+    """Whether tensors have a dtype like this one of NumPy's."""
+    return (np_dtype if isinstance(np_dtype, type) else np.dtype(np_dtype).type) in numpy_to_torch_dtype_dict
 
 
 def bytes_to_scalar(byte_list: list[int], dtype: Any, device: Any) -> Any:
@@ -371,6 +441,11 @@ def gcIfJetson(fn: Callable[..., Any]) -> Callable[..., Any]:
 def get_function_arglist(func: Any) -> list[str]:
     """The names of a function's positional parameters."""
     return inspect.getfullargspec(func).args
+
+
+def split_if_not_empty(x: str) -> list[str]:
+    """What stands between the commas."""
+    return x.split(",") if x else []
 
 
 def chunk_list(lst: Sequence[Any], nchunks: int) -> list[Any]:

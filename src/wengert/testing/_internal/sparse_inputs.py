@@ -34,4 +34,4 @@ class SparseInputs:
     @staticmethod
     def safeToDense(t: Any) -> Any:
         """The tensor, dense."""
-        return t.coalesce().to_dense()
+        return (t.coalesce() if t.is_sparse else t).to_dense()
