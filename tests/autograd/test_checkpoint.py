@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -568,10 +569,40 @@ def test_sequential(torch, module):
         module.checkpoint_sequential(model, 9, x, use_reentrant=False)
 
 
+def test_the_second_run_makes_tensors_where_the_first_did(torch, module):
+    seen = []
+
+    def f(x):
+        seen.append(torch.empty(1).device.type)
+        return x.sin().exp()
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.device("meta"):
+        y = module.checkpoint(f, x, use_reentrant=False)
+    y.sum().backward()
+    z = module.checkpoint(f, x, use_reentrant=False)
+    with torch.device("meta"):
+        z.sum().backward()
+    assert seen == ["meta", "meta", "cpu", "cpu"] and torch.empty(1).device.type == "cpu"
+
+
+def test_a_context_that_swallows_the_error_of_the_first_run(torch, module):
+    def f(x):
+        raise ValueError("no")
+
+    def contexts():
+        return contextlib.suppress(ValueError), contextlib.nullcontext()
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="suppressed an exception raised during the checkpointed forward"):
+        module.checkpoint(f, x, use_reentrant=False, context_fn=contexts)
+
+
 def test_names(torch, module):
     module.DefaultDeviceType.set_device_type("meta")
     assert module.DefaultDeviceType.get_device_type() == "meta"
-    module.DefaultDeviceType.set_device_type("cuda")
+    module.DefaultDeviceType._default_device_type = None
+    assert module.DefaultDeviceType.get_device_type() == "cpu"
     assert tuple(module.get_device_states(torch.ones(1))) == ([], [])
     module.set_device_states([], [])
     x = torch.ones(2, requires_grad=True) * 2

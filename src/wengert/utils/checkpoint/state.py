@@ -1,4 +1,4 @@
-"""What a second run finds as the first one found it: random numbers, autocast, and the names PyTorch has for devices."""
+"""What a second run finds as the first one found it: random numbers, autocast, where new tensors go; and PyTorch's names for devices."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Surroundings:
     def again(self) -> Iterator[None]:
         """Random numbers and casts as they were."""
         now = RandomState() if self.random is not None else None
-        before = modes().observers
-        change(observers=(*(o for o in before if not _casts(o)), *self.casters))
+        before, functions = modes().observers, modes().functions
+        change(observers=(*(o for o in before if not _casts(o)), *self.casters), functions=())  # a backward is asked of modes as a whole
         try:
             if self.random is not None:
                 self.random.restore()
             yield
         finally:
-            change(observers=before)
+            change(observers=before, functions=functions)
             if now is not None:
                 now.restore()
 
@@ -88,6 +88,15 @@ class DefaultDeviceType:
 def infer_device_type(*args: Any) -> str:
     """The kind of device of the tensors among ``args``, or ``DefaultDeviceType``'s if all are on the CPU."""
     kinds = [leaf.device.type for leaf in tree_leaves(args) if isinstance(leaf, Tensor) and leaf.device.type != "cpu"]
+    if len(set(kinds)) > 1:
+        import warnings
+
+        warnings.warn(
+            "Tensor arguments, excluding CPU tensors, are detected on at least two types of devices. Device state will only be saved for "
+            "devices of a single device type, and the remaining devices will be ignored. Consequently, if any checkpointed functions involve "
+            f"randomness, this may result in incorrect gradients.\nDevice types: {sorted(set(kinds))} first device type: {kinds[0]}",
+            stacklevel=2,
+        )
     return kinds[0] if kinds else DefaultDeviceType.get_device_type()
 
 
