@@ -34,6 +34,7 @@ from .autograd.graph import Node, saved_tensors_hooks
 from .autograd.graph import increment_version as _increment_version
 from .graph.engine import keeps_graph
 from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, modes
+from .graph.modes import inference_mode as _InferenceMode
 from .graph.node import InputMetadata, next_sequence
 from .tensor import PLACES, Tensor
 from .tensor.call import DISPATCHING
@@ -294,7 +295,7 @@ __all__ = [
     "_set_autograd_fallback_mode", "_increment_version", "_stash_obj_in_tls",
     "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
-    "_EnableTorchFunction", "_FunctionBase", "_len_torch_dispatch_stack", "_len_torch_function_stack",
+    "_EnableTorchFunction", "_FunctionBase", "_InferenceMode", "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
     "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",

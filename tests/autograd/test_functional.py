@@ -256,3 +256,28 @@ def test_a_sum_to_one_number_is_a_sum_of_all(torch):
     x = torch.tensor([1.0, 2.0])
     _, product = torch.autograd.functional.jvp(lambda x: (x * x).sum(), x, x, create_graph=True)
     assert product.grad_fn.name() == "SumBackward0"
+
+
+def test_forward_mode_takes_numbers_that_have_derivatives(torch):
+    jacobian = torch.autograd.functional.jacobian
+    with pytest.raises(ValueError, match="Expected primal to be floating point or complex, but got: torch.int64"):
+        jacobian(lambda x: x * x, torch.ones(2, dtype=torch.int64), vectorize=True, strategy="forward-mode")
+
+
+def test_what_structures_forward_mode_gives(torch):
+    functional = torch.autograd.functional
+    x, y = torch.ones(2), torch.ones(2)
+    rows = functional.jacobian(lambda x, y: (x * y, x.sum()), (x, y), vectorize=True, strategy="forward-mode")
+    assert type(rows) is list and [type(row) for row in rows] == [list, list]
+    rows = functional.hessian(lambda x, y: (x**3 * y).sum(), (x, y), vectorize=True, outer_jacobian_strategy="forward-mode")
+    assert type(rows) is list and rows[0][0].diagonal().tolist() == [6.0, 6.0]
+
+
+def test_the_rows_of_one_identity(torch):
+    basis = torch.autograd.functional._construct_standard_basis_for
+    one, other = basis((torch.zeros(2), torch.zeros(1)), (2, 1))
+    assert one.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]] and other.tolist() == [[0.0], [0.0], [1.0]]
+    with pytest.raises(AssertionError, match="to have the same length, but got 2 and 1"):
+        basis((torch.zeros(2), torch.zeros(1)), (2,))
+    with pytest.raises(AssertionError, match="Expected at least one tensor"):
+        basis((), ())

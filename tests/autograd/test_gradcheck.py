@@ -622,3 +622,22 @@ def test_verdict_wrong_at_a_kink_is_wrong():
             return 5 * g
 
     assert verdict(Five.apply, doubles(ours, 0.0)).verdict == "wrong"
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(
+    ("layout", "block"), [("sparse_csr", None), ("sparse_csc", None), ("sparse_bsr", (2, 2)), ("sparse_bsc", (2, 1))],
+    ids=["csr", "csc", "bsr", "bsc"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_compressed_inputs(torch, layout, block, masked, fast):
+    more = {} if block is None else {"blocksize": block}
+    s = torch.eye(4, dtype=torch.float64).to_sparse(layout=getattr(torch, layout), **more).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: x.to_dense(masked_grad=masked).sin(), s, masked=masked, fast_mode=fast)
+    weights = torch.arange(1.0, 17.0, dtype=torch.float64).reshape(4, 4)
+    (g,) = torch.autograd.grad(s.to_dense(masked_grad=masked), s, weights, create_graph=fast)
+    square = torch.ones(2, 2)
+    stored = torch.eye(4) if block is None else torch.block_diag(square, square)  # blocks are stored whole
+    assert g.layout is s.layout
+    assert g.to_dense().tolist() == (weights * stored if masked else weights).tolist()

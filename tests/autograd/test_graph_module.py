@@ -98,3 +98,90 @@ def test_public_names(torch):
     for name in names:
         assert hasattr(graph, name)
     graph.set_warn_on_accumulate_grad_stream_mismatch(True)
+
+
+def test_the_public_names(torch):
+    assert sorted(torch.autograd.graph.__all__) == [
+        "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+        "region_activation_memory_budget", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks", "set_override_stale_capture_stream",
+        "set_warn_on_accumulate_grad_stream_mismatch",
+    ]  # fmt: skip
+
+
+def test_increment_version_takes_tensors(torch):
+    increment = torch.autograd.graph.increment_version
+    x = torch.ones(1)
+    increment(t for t in (x, x))
+    assert x._version == 2
+    for wrong in (3, None):
+        with pytest.raises(RuntimeError, match=r"increment_version expect a Iterable\[Tensor\] as input"):
+            increment(wrong)
+    with pytest.raises(RuntimeError, match="increment_version expects each element of the iterable to be a tensor"):
+        increment([3])
+
+
+def test_stream_switches_take_booleans(torch):
+    for name in ("set_warn_on_accumulate_grad_stream_mismatch", "set_override_stale_capture_stream"):
+        switch = getattr(torch.autograd.graph, name)
+        assert switch(enabled=False) is None
+        with pytest.raises(RuntimeError, match="enabled must be a bool, but got int"):
+            switch(3)
+
+
+def test_save_on_cpu_packs_the_device_and_the_tensor(torch):
+    x = torch.ones(2)
+    hooks = torch.autograd.graph.save_on_cpu()
+    device, kept = hooks.pack_hook(x)
+    assert device == x.device and kept is x and hooks.unpack_hook((device, kept)).tolist() == [1.0, 1.0]
+    device, kept = torch.autograd.graph.save_on_cpu(pin_memory=True).pack_hook(x)
+    assert kept is not x and kept.data_ptr() != x.data_ptr() and kept.tolist() == [1.0, 1.0]
+
+
+def test_a_handle_for_several_tensors(torch):
+    x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: None)
+    assert isinstance(handle, torch.utils.hooks.RemovableHandle) and len(handle.handles) == 2
+    again = type(handle).__new__(type(handle))
+    again.__setstate__(handle.__getstate__())
+    assert again.handles == handle.handles
+    again.remove()
+    handle.remove()
+    assert not x._backward_hooks and not y._backward_hooks
+    assert torch.utils.hooks.RemovableHandle.next_id > handle.handles[1].id > handle.handles[0].id
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_a_hook_for_several_tensors_runs_in_a_backward(torch, mode):
+    def told(grads):
+        """What it is told."""
+
+    x = torch.ones(1, requires_grad=True)
+    torch.autograd.graph.register_multi_grad_hook([x], told, mode=mode)
+    (hook,) = x._backward_hooks.values()
+    assert (hook.__name__ == "told") is (mode == "any")
+    with pytest.raises(AssertionError, match="expected this hook to be called inside a backward call"):
+        hook(torch.ones(1))
+    with pytest.raises(AssertionError, match="Expected gradient function to be set"):
+        torch.autograd.graph._get_grad_fn_or_grad_acc(torch.ones(1))
+
+
+def test_tensors_for_a_hook_are_counted(torch):
+    row = [torch.ones(1, requires_grad=True)]
+    with pytest.raises(TypeError, match="has no len"):
+        torch.autograd.graph.register_multi_grad_hook(iter(row), lambda grads: None)
+    assert len(torch.autograd.graph.register_multi_grad_hook(iter(row), lambda grads: None, mode="any").handles) == 1
+
+
+def test_allowing_mutation_as_a_decorator(torch):
+    @torch.autograd.graph.allow_mutation_on_saved_tensors()
+    def gradient():
+        x = torch.ones(2, requires_grad=True)
+        y = x.clone()
+        z = (y * y).sum()
+        y.add_(1)
+        z.backward()
+        return x.grad.tolist()
+
+    assert gradient.__name__ == "gradient" and gradient() == gradient() == [2.0, 2.0]
+    with torch.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        assert type(context).__name__ == "_AllowMutationOnSavedContext"

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from ..arrays.lazy import address
-from ..graph.modes import change, modes, set_modes
+from ..graph.modes import _Mode, change, modes, set_modes
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -33,7 +33,7 @@ class Handle:
     __slots__ = ("__weakref__",)
 
 
-class Cloned:
+class _AllowMutationOnSavedContext:
     """The tensors that graphs hold handles of: as they are (``original``), or copied before a write (``cloned``).
 
     ``tid_to_weakhandle``: the handle for each window of memory. ``sid_to_tid``: the windows of each piece of memory. An
@@ -86,10 +86,10 @@ class Cloned:
         self.sid_to_tid.clear()
 
 
-class allow_mutation_on_saved_tensors:
+class allow_mutation_on_saved_tensors(_Mode):
     """Inside, tensors that graphs have saved may be written to in place: they are copied just before.
 
-    The backward has to run inside too. Gives an object whose ``cloned`` maps handles to the copies that were made.
+    The backward has to run inside too. Also a decorator. Gives an object whose ``cloned`` maps handles to the copies that were made.
 
     Raises ``RuntimeError`` when nested, and ``AssertionError`` for a backward outside.
 
@@ -104,13 +104,13 @@ class allow_mutation_on_saved_tensors:
     tensor([2., 2.])
     """
 
-    def __enter__(self) -> Cloned:
+    def __enter__(self) -> _AllowMutationOnSavedContext:
         m = modes()
         if m.mutation is not None:
             raise RuntimeError(NESTED)
         if m.no_packing is not None:
             raise RuntimeError(m.no_packing)
-        self.context = Cloned()
+        self.context = _AllowMutationOnSavedContext()
         self.before = m.packing
         set_modes(m.with_(mutation=self.context, packing=(self.context.pack, self.context.unpack)))
         return self.context

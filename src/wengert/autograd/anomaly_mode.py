@@ -39,22 +39,28 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        for place, (name, value) in enumerate((("enabled", mode), ("check_nan", check_nan)), 1):
-            if not isinstance(value, bool):
-                raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {place}) must be bool, not {type(value).__name__}")
-        self.prev = anomaly.switch(_Anomaly(check_nan) if mode else None)
+        _booleans(mode, check_nan)
+        self._note()
+        anomaly.switch(_Anomaly(check_nan) if mode else None)
+
+    def _note(self) -> None:
+        """What is in force now, for the end."""
+        self.prev, self.prev_check_nan = is_anomaly_enabled(), is_anomaly_check_nan_enabled()
+        self._before = anomaly.current
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        anomaly.switch(self.prev)
+        anomaly.switch(self._before)
 
 
-class detect_anomaly:
-    """Anomaly mode inside the block: see ``set_detect_anomaly``."""
+class detect_anomaly(set_detect_anomaly):
+    """Anomaly mode inside the block: see ``set_detect_anomaly``. Warns, for it costs time."""
 
     def __init__(self, check_nan: bool = True) -> None:
+        _booleans(True, check_nan)
+        self._note()
         self.check_nan = check_nan
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
@@ -62,10 +68,13 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self.prev = anomaly.switch(_Anomaly(self.check_nan))
+        self._before = anomaly.switch(_Anomaly(self.check_nan))
 
-    def __exit__(self, *exc: object) -> None:
-        anomaly.switch(self.prev)
+
+def _booleans(enabled: bool, check_nan: bool) -> None:
+    for i, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
+        if type(value) is not bool:
+            raise TypeError(f"set_anomaly_enabled(): argument '{name}' (position {i}) must be bool, not {type(value).__name__}")
 
 
 def is_anomaly_enabled() -> bool:

@@ -12,14 +12,12 @@ UnpackedDualTensor(primal=tensor(5.), tangent=tensor(2.))
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..graph.modes import _Mode, modes, set_modes
 from ..tensor.tangents import Level
+from ..tensor.tensor import Tensor
 from ._function_names import INSIDE
-
-if TYPE_CHECKING:
-    from ..tensor import Tensor
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -64,10 +62,10 @@ def exit_dual_level(*, level: int | None = None) -> None:
     current = _current()
     if current is None:
         raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not supported. There is none to exit:"
+            "Dual level must be a positive number. There is none to exit: enter_dual_level() comes first."
+            if level in (None, -1)
+            else "Trying to exit a forward AD level that was not the last one that was created. This is not supported. There is none to exit:"
             " enter_dual_level() comes first."
-            if level is not None
-            else "Dual level must be a positive number."
         )
     if level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
@@ -95,7 +93,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ``ValueError`` for types that have no derivatives.
     """
     current = _current()
-    if current is None:
+    if current is None or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     if level not in (None, 0):
         raise RuntimeError("Invalid level given to _make_dual")
@@ -114,9 +112,17 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     return current.dual(tensor, tangent)
 
 
+def _maybe_load_decompositions() -> None:
+    """What forward mode needs before its first step: nothing here."""
+
+
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a dual tensor and its tangent. Outside of a level, and for other tensors, the tangent is None."""
     current = _current()
+    if level is not None and level < 0:
+        return UnpackedDualTensor(tensor, None)
+    if current is not None and not isinstance(tensor, Tensor):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
     if level not in (None, 0) and current is not None and current.tangent(tensor) is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
     m = modes()
@@ -157,6 +163,7 @@ class _set_fwd_grad_enabled(_Mode):
         _switch(self.prev)
 
     def clone(self) -> _set_fwd_grad_enabled:
+        """Another one, which sets the same at once."""
         return type(self)(self.mode)
 
 

@@ -187,6 +187,9 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
     from ..tensor.batching import expanded, wrapped
 
     several_in, row = _row(inputs, "inputs", "jacobian")
+    for x in row:
+        if not (x.is_floating_point() or x.is_complex()):
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
     sizes = [x.numel() for x in row]
     with Map(sum(sizes)) as mapped, tangents.Level() as level:
         seeds = _construct_standard_basis_for([x.reshape(-1) for x in row], sizes)
@@ -206,6 +209,10 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
 
 def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> Tensors:
     """The rows of one large identity, cut into a matrix for each of the tensors, whose numbers of elements are given."""
+    if len(tensors) != len(tensor_numels):
+        raise AssertionError(f"Expected tensors and tensor_numels to have the same length, but got {len(tensors)} and {len(tensor_numels)}")
+    if not tensors:
+        raise AssertionError("Expected at least one tensor")
     found, at = [], 0
     for v, n in zip(tensors, tensor_numels):
         rows = zeros_like(v.detach()).new_zeros((sum(tensor_numels), n))
@@ -268,7 +275,8 @@ def hessian(
         return row
 
     table = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return _unpacked(tuple(_unpacked(row, several) for row in table), several)
+    rows = [_unpacked(row, several) for row in table]
+    return _unpacked(rows if several and isinstance(table, list) else tuple(rows), several)
 
 
 _NEEDS_VECTOR = "The vector v can only be None if the input to the user-provided function is a single Tensor with a single element."

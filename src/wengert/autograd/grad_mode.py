@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import Any
 
 from ..graph.modes import _Mode, change, enable_grad, inference_mode, modes, no_grad, set_grad_enabled
 from ..tensor.meta import layout_enforced
-
-if TYPE_CHECKING:
-    from ..tensor import Tensor
+from ..tensor.tensor import Tensor
 
 __all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
@@ -16,7 +15,11 @@ __all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_gr
 class _Switch(_Mode):
     """A switch that acts when it is called, and as a context is set back at the end."""
 
+    _core: str  # what PyTorch's core calls setting it
+
     def __init__(self, mode: bool) -> None:
+        if type(mode) is not bool:
+            raise TypeError(f"{self._core}(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
         self.prev = self._set(mode)
         self.mode = mode
 
@@ -27,6 +30,7 @@ class _Switch(_Mode):
         self._set(self.prev)
 
     def clone(self) -> _Switch:
+        """Another one, which sets the same at once."""
         return type(self)(self.mode)
 
     def __call__(self, func: Any) -> Any:
@@ -41,9 +45,14 @@ class _Switch(_Mode):
 class _force_original_view_tracking(_Switch):
     """Whether views whose base was written to are recorded by the steps that made them, rather than as one ``as_strided``."""
 
+    _core = "set_view_replay_enabled"
+
+    def __enter__(self) -> None:
+        self._set(self.mode)
+
     @staticmethod
     def _set(mode: bool) -> bool:
-        return change(original_views=bool(mode)).original_views
+        return change(original_views=mode).original_views
 
 
 def is_view_replay_enabled() -> bool:
@@ -51,37 +60,68 @@ def is_view_replay_enabled() -> bool:
     return modes().original_views
 
 
-_multithreading = True
+_multithreading: ContextVar[bool] = ContextVar("wengert_multithreading", default=True)
 
 
 class set_multithreading_enabled(_Switch):
-    """Accepted as in PyTorch; the backward of one call always runs in the thread that called it."""
+    """Accepted as in PyTorch; the backward of one call always runs in the thread that called it.
+
+    >>> import wengert as torch
+    >>> with torch.autograd.set_multithreading_enabled(False):
+    ...     torch.autograd.is_multithreading_enabled()
+    False
+    """
+
+    _core = "set_multithreading_enabled"
+
+    def __call__(self, func: Any) -> Any:
+        return _Mode.__call__(self, func)  # unlike other switches it stays as it was set, as PyTorch's does
 
     @staticmethod
     def _set(mode: bool) -> bool:
-        global _multithreading
-        if not isinstance(mode, bool):
-            raise TypeError(f"set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
-        before, _multithreading = _multithreading, bool(mode)
+        before = _multithreading.get()
+        _multithreading.set(mode)
         return before
 
 
 def is_multithreading_enabled() -> bool:
-    """What ``set_multithreading_enabled`` was last told."""
-    return _multithreading
+    """What ``set_multithreading_enabled`` was last told in this thread or task."""
+    return _multithreading.get()
 
 
 class enforce_grad_layout_policy(_Switch):
     """Whether the gradient that a leaf takes over has the strides of the leaf (if that is dense) or lies row by row (if not).
 
     On from the beginning. Off, a gradient nobody else holds is taken as it comes. Per thread or task.
+
+    >>> import wengert as torch
+    >>> p = torch.ones(2, 3).t().requires_grad_()
+    >>> with torch.autograd.enforce_grad_layout_policy(False):
+    ...     (p * torch.ones(3, 2)).sum().backward()
     """
+
+    _core = "set_grad_layout_enforcement_enabled"
+
+    def __init__(self, enable: bool = True) -> None:
+        super().__init__(enable)
 
     @staticmethod
     def _set(mode: bool) -> bool:
         before = layout_enforced.get()
-        layout_enforced.set(bool(mode))
+        layout_enforced.set(mode)
         return before
+
+
+def _enter_inference_mode(mode: bool) -> inference_mode:
+    """Begin inference mode, or what ``mode`` says; ``_exit_inference_mode`` ends what this gives."""
+    context: inference_mode = inference_mode(mode)
+    context.__enter__()
+    return context
+
+
+def _exit_inference_mode(mode: inference_mode) -> None:
+    """End what ``_enter_inference_mode`` has begun."""
+    mode.__exit__(None, None, None)
 
 
 class _unsafe_preserve_version_counter(_Mode):
@@ -97,15 +137,20 @@ class _unsafe_preserve_version_counter(_Mode):
     """
 
     def __init__(self, tensors: Tensor | tuple[Tensor, ...]) -> None:
-        self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
-        self.versions = [t._version for t in self.tensors]
+        if isinstance(tensors, Tensor):
+            tensors = (tensors,)
+        if not isinstance(tensors, tuple):
+            raise AssertionError(f"Expected tensors to be a tuple, or one tensor, not {type(tensors).__name__}")
+        self.tensors = tensors
+        self.prev_versions = tuple(t._version for t in tensors)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        for t, version in zip(self.tensors, self.versions):
+        for t, version in zip(self.tensors, self.prev_versions):
             t._vc[0] = version
 
     def clone(self) -> _unsafe_preserve_version_counter:
+        """Another one for the same tensors."""
         return type(self)(self.tensors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-    "RemovableHandle", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
     "region_activation_memory_budget", "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
@@ -86,9 +87,11 @@ class Node(abc.ABC):
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Say that ``tensor`` (or each of several) was written to by other means: graphs that saved it will refuse to be walked."""
-    if not isinstance(tensor, Iterable):
-        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, not {type(tensor).__name__}")
-    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+    try:
+        row = iter((tensor,) if isinstance(tensor, Tensor) else tensor)
+    except TypeError:
+        raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, not {type(tensor).__name__}") from None
+    for t in row:
         if not isinstance(t, Tensor):
             raise RuntimeError(f"increment_version expects each element of the iterable to be a tensor, not {type(t).__name__}")
         if not t.is_inference():  # they have no version
@@ -97,14 +100,17 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """Whether gradients that arrive on another CUDA stream warn. There is one stream, so that nothing can differ."""
-    if not isinstance(enabled, bool):
-        raise TypeError(f"enabled must be a bool, not {type(enabled).__name__}")
+    _boolean(enabled)
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
     """What to do about other streams while a CUDA graph is captured. There are none, so that nothing can differ."""
+    _boolean(enabled)
+
+
+def _boolean(enabled: Any) -> None:
     if not isinstance(enabled, bool):
-        raise TypeError(f"enabled must be a bool, not {type(enabled).__name__}")
+        raise RuntimeError(f"enabled must be a bool, but got {type(enabled).__name__}")
 
 
 def region_activation_memory_budget(budget: float) -> Any:
@@ -167,10 +173,26 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, saved tensors wait on the CPU (as copies) for their backward."""
+    """Inside, saved tensors wait on the CPU for their backward: as they are if they are there already, and as copies with ``pin_memory``.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> with torch.autograd.graph.save_on_cpu():
+    ...     y = (x * x).sum()
+    >>> y.backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda t: t.detach().clone(), lambda t: t)
+        def pack_to_cpu(t: Tensor) -> tuple[Any, Tensor]:
+            return t.device, t.detach().clone() if pin_memory else t.cpu()
+
+        def unpack_from_cpu(packed: tuple[Any, Tensor]) -> Any:
+            device, t = packed
+            return t.to(device)
+
+        super().__init__(pack_to_cpu, unpack_from_cpu)
 
 
 class disable_saved_tensors_hooks(_Mode):
@@ -196,21 +218,22 @@ class disable_saved_tensors_hooks(_Mode):
         return disable_saved_tensors_hooks(self.error_message)
 
 
-class _MultiHandle:
+class _MultiHandle(RemovableHandle):
     """Removes a hook from all its tensors."""
 
     def __init__(self, handles: tuple[Any, ...]) -> None:
         self.handles = handles
 
     def remove(self) -> None:
+        """Take the hook away from all tensors; a second call does nothing."""
         for h in self.handles:
             h.remove()
 
-    def __enter__(self) -> _MultiHandle:
-        return self
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.handles
 
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.handles = state
 
 
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *, mode: str = "all") -> Any:
@@ -230,16 +253,17 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if mode == "any":  # those without a gradient never come
         tensors = [t for t in tensors if t.requires_grad]
-    for t in tensors:
-        if not t.requires_grad:
-            raise AssertionError("Expected gradient function to be set: register_multi_grad_hook takes tensors that require a gradient")
+    elif not hasattr(tensors, "__len__"):
+        raise TypeError(f"object of type '{type(tensors).__name__}' has no len()")
     nodes = [_get_grad_fn_or_grad_acc(t) for t in tensors]
     lock = threading.Lock()
     rows: Any = WeakKeyDictionary()  # for every backward that is running: the gradients so far, and how many are to come
 
     def at(i: int) -> Any:
         def hook(g: Any) -> None:
-            walk: Any = current_walk()  # a hook runs inside a walk
+            walk: Any = current_walk()
+            if walk is None:
+                raise AssertionError("expected this hook to be called inside a backward call")
             with lock:
                 state = rows.get(walk)
                 if state is None:
@@ -252,14 +276,18 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
             if fire:
                 fn(state[0] if mode == "all" else g)
 
-        return hook
+        return hook if mode == "all" or not hasattr(fn, "__name__") else functools.wraps(fn)(hook)
 
     return _MultiHandle(tuple(t.register_hook(at(i)) for i, t in enumerate(tensors)))
 
 
 def _get_grad_fn_or_grad_acc(t: Tensor | GradientEdge) -> Any:
     """The node that a gradient for a tensor, or an edge, arrives at."""
-    return t.node if isinstance(t, GradientEdge) else get_gradient_edge(t).node
+    if isinstance(t, GradientEdge):
+        return t.node
+    if not t.requires_grad:
+        raise AssertionError("Expected gradient function to be set: the tensor does not require a gradient")
+    return get_gradient_edge(t).node
 
 
 def _engine_run_backward(t_outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
+import threading
 import weakref
 from typing import Any
 
-_ids = itertools.count()
+_counting = threading.Lock()
 
 
 class RemovableHandle:
     """What registering a hook returns: ``handle.remove()``, or leaving ``with handle:``, takes the hook away."""
 
     id: int
+    next_id = 0
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         self.hooks_dict_ref: Any = weakref.ref(hooks_dict)
-        self.id = next(_ids)
+        with _counting:
+            self.id = RemovableHandle.next_id
+            RemovableHandle.next_id += 1
         extras = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
         self.extra_dict_ref: tuple[Any, ...] = tuple(weakref.ref(d) for d in extras)
 
@@ -35,6 +38,8 @@ class RemovableHandle:
 
         self.hooks_dict_ref = weakref.ref(OrderedDict() if state[0] is None else state[0])
         self.id = state[1]
+        with _counting:
+            RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
         self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in state[2])
 
     def __enter__(self) -> RemovableHandle:

@@ -312,6 +312,7 @@ class set_grad_enabled(_Mode):
         set_modes(modes().with_(grad=self.prev.asked))
 
     def clone(self) -> set_grad_enabled:
+        """Another one, which sets the same at once."""
         return type(self)(self.mode)
 
     def __call__(self, func: F) -> F:
@@ -345,4 +346,5 @@ class inference_mode(_Mode):
         set_modes(modes().with_(inference=prev.inference, grad=prev.asked))
 
     def clone(self) -> inference_mode:
+        """Another one with the same setting."""
         return type(self)(self.mode)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..arrays.compressed import Compressed
+from ..arrays.compressed import Compressed, pressed
 from ..arrays.sparse import Coo, taken
 from .operator import family
 
@@ -25,14 +25,19 @@ def compressed_made(values: Array, pattern, label=None):
 
 
 @composite
-def compressed_back(F, g, pattern):
-    """A gradient in the layout of ``pattern``; a dense one stays as it is: elements that are not stored count as well."""
+def compressed_back(F, g, pattern, masked):
+    """A gradient in the layout of ``pattern``; a dense one stays as it is: elements that are not stored count as well.
+
+    Unless ``masked``, elements that only the gradient has are stored too.
+    """
+    if not masked and isinstance(g if F.raw else g._data, Coo):
+        pattern = pressed(g if F.raw else g._data, pattern.layout, pattern.block)
     if F.raw:
         return pattern.with_values(taken(g, pattern.indices)) if isinstance(g, (Coo, Compressed)) else g
     return g if g.layout.name == "strided" else F.compressed_made(F.sparse_taken(g, F.constant(pattern.indices)), pattern)
 
 
-@operator(grad=dict(input=lambda F, g, pattern: F.compressed_back(g, pattern)))
-def compressed_opened(input: Array, pattern):
-    """The same array by coordinates; ``pattern``: itself, for its places."""
+@operator(grad=dict(input=lambda F, g, pattern, masked: F.compressed_back(g, pattern, masked)))
+def compressed_opened(input: Array, pattern, masked=True):
+    """The same array by coordinates; ``pattern``: itself, for its places; ``masked``: the gradient is asked for there only."""
     return input.coo()  # type: ignore[attr-defined]  # a Compressed

@@ -125,8 +125,8 @@ class CompressedTensor(Tensor):
     # -- other layouts ------------------------------------------------------------------------------------------------
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The tensor with its zeros, strided; gradients flow back to the stored places."""
-        return opened(self).to_dense(dtype, masked_grad=masked_grad)
+        """The tensor with its zeros, strided; gradients flow back to the stored places, with ``masked_grad=False`` to all."""
+        return compressed_opened(self, self._data, masked_grad is not False).to_dense(dtype, masked_grad=masked_grad)
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, **_: Any) -> Any:
         """The tensor in coordinates, or in ``layout``."""
