@@ -661,3 +661,33 @@ def test_forward_mode_inside_of_a_gradient_by_what_does_not_vary(torch):
 
     found = torch.func.vmap(torch.func.grad(f, argnums=1), (0, None))(x, y)
     assert torch.allclose(found, 2 * x)
+
+
+def test_functions_that_look_at_numbers_go_example_by_example(torch):
+    F = torch.nn.functional
+    torch.manual_seed(0)
+    weight, places, starts = torch.randn(2, 10, 5), torch.tensor([9, 0, 7, 4, 5]), torch.tensor([0, 3])
+    largest = torch.vmap(lambda w: F.embedding_bag(places, w, starts, mode="max"))(weight)
+    assert torch.equal(largest, torch.stack([F.embedding_bag(places, w, starts, mode="max") for w in weight]))
+
+    scores, targets = torch.randn(2, 9, 3, 4).log_softmax(-1), torch.randint(1, 4, (2, 3, 4))
+    for reduction in ("none", "mean", "sum"):
+        loss = lambda s, t, r=reduction: F.ctc_loss(s, t, (9, 9, 8), (4, 3, 2), reduction=r)  # noqa: E731
+        assert torch.allclose(torch.vmap(loss)(scores, targets), torch.stack([loss(s, t) for s, t in zip(scores, targets)]))
+    lengths = torch.tensor([[9, 8, 9], [9, 9, 7]])
+    mapped = torch.vmap(lambda s, t, n: F.ctc_loss(s, t, n, torch.tensor([2, 2, 1])))(scores, targets, lengths)
+    assert torch.allclose(mapped, torch.stack([F.ctc_loss(s, t, n, torch.tensor([2, 2, 1])) for s, t, n in zip(scores, targets, lengths)]))
+
+    spectra, windows = torch.randn(2, 5, 6, dtype=torch.complex64), torch.rand(2, 8) + 0.5
+    back = lambda s, w: torch.istft(s, 8, window=w)  # noqa: E731
+    assert torch.allclose(torch.vmap(back)(spectra, windows), torch.stack([back(s, w) for s, w in zip(spectra, windows)]), atol=1e-5)
+
+
+def test_index_reduce_into_one_tensor_is_refused(torch):
+    with pytest.raises(RuntimeError, match=r"vmap: aten::index_reduce_\(self, \*extra_args\) is not possible"):
+        torch.vmap(lambda i: torch.zeros(3).index_reduce_(0, i, torch.ones(2), "prod"))(torch.tensor([[0, 1], [1, 2]]))
+
+
+def test_one_hot_needs_the_number_of_classes(torch):
+    with pytest.raises(RuntimeError, match="please provide an explicit positive num_classes argument"):
+        torch.vmap(torch.nn.functional.one_hot)(torch.tensor([0, 1, 2]))

@@ -169,7 +169,8 @@ def embedding_bag(
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Sums, means or maxima of bags of rows of ``weight``: ``(bags, d)``."""
-    if type(input) is call.Batched_ or type(offsets) is call.Batched_:  # their numbers are looked at
+    looked_at = (input, offsets, weight) if mode == "max" else (input, offsets)  # whose numbers say what is done
+    if any(type(x) is call.Batched_ for x in looked_at):
         given = (input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
         return call.mapping.each_example(embedding_bag, given, {})  # type: ignore[no-any-return]
     if not weight.is_floating_point() and input.is_floating_point():
@@ -286,6 +287,9 @@ def ctc_loss(
 
     Shapes: ``log_probs (T, N, C)`` or ``(T, C)``; ``targets (N, S)`` or all targets in one row.
     """
+    if call.mapping is not None and call.mapping.holds_batched((log_probs, targets, input_lengths, target_lengths)):
+        given = (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+        return call.mapping.each_example(ctc_loss, given, {})  # type: ignore[no-any-return]
     single = log_probs.dim() == 2
     if not log_probs.is_floating_point():
         raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{dt.scalar_name(log_probs._data.dtype)}'")

@@ -111,7 +111,7 @@ def _elu_grad_raw(g: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) 
 @composite(raw=_elu_grad_raw, node="EluBackwardBackward0",
            whole=("g", "input"), grad="replayed", **_hidden)  # fmt: skip
 def elu_grad(F, g, input, alpha, scale, input_scale):
-    below = F.exp(F.clamp(input, max=0.0) * input_scale) * (alpha * scale * input_scale)
+    below = F.exp(F.where(input < 0, input, 0.0) * input_scale) * (alpha * scale * input_scale)
     return g * F.where(input <= 0, below, scale)
 
 

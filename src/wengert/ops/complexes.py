@@ -68,7 +68,15 @@ def _angle_grad(F: Any, g: Any, input: Any) -> Any:
     return F.complex(F.where(zero, 0, g * (-y / square)), F.where(zero, 0, g * (x / square)))
 
 
-@operator(grad=dict(input=_angle_grad), wirtinger=True)
+def _push_angle(F: Any, t: Any, input: Any) -> Any:
+    if not F.is_complex(input):
+        return F.zeros(t.shape, F.dtype_of(t))
+    x, y = F.real(input), F.imag(input)
+    square = x * x + y * y
+    return F.where(square == 0, 0, (x * F.imag(t) - y * F.real(t)) / square)
+
+
+@operator(grad=dict(input=_angle_grad), push=_push_angle, wirtinger=True)
 def angle(input: Array):
     """The angle of a complex number, in radians; of a real one, 0 or pi (NaN stays NaN)."""
     d = input.dtype

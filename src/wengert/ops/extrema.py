@@ -52,6 +52,12 @@ def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> A
     return restored(F, g, shape, dim, keepdim) / F.sum(mask, dim, True) * mask
 
 
+def push_shared(F: Any, t: Any, input: Any, result: Any) -> Any:
+    """The mean tangent of all elements that are the extreme one; NaN is equal to none."""
+    mask = input == result
+    return F.sum(t / F.sum(mask) * mask)
+
+
 def chosen_back(F: Any, g: Any, indices: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
     """The gradient of values picked at ``indices`` along ``dim``."""
     if not input_shape:
@@ -89,7 +95,7 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
 
     back = lambda F, g, input, result: shared(F, g, input, result, None, False)  # noqa: E731
 
-    @operator(grad=dict(input=back), name=f"{name}_all", node=full, places=())
+    @operator(grad=dict(input=back), push=push_shared, name=f"{name}_all", node=full, places=())
     def extreme_all(input: Array):
         ordered(f"{name}_all", input.dtype)
         nonempty(name, input, None)

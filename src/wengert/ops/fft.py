@@ -383,7 +383,7 @@ def stft(
     return y if return_complex else F.view_as_real(F.clone(y))
 
 
-@legacy
+@legacy(by_example=True)
 def istft(
     F, input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
     return_complex=False,

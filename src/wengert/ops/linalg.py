@@ -11,6 +11,7 @@ from ..arrays import linalg_ldl
 from ..arrays.errors import LinAlgError, warn
 from .linalg_solve import check_matrix, check_square
 from .operator import family
+from .pointwise import no_derivative
 from .views import axis
 
 if TYPE_CHECKING:
@@ -279,19 +280,21 @@ def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Any, Any, Any
     return LD, pivots, info
 
 
-@operator(outputs=("LD", "pivots"), layout=("columns",))
+@operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots"), nondifferentiable=("pivots",), layout=("columns",),
+          node="NotImplemented")
 def linalg_ldl_factor(A: Array, *, hermitian=False):
     """``(LD, pivots)`` with ``A = L @ D @ L.T`` (``L.mH`` if ``hermitian``) in LAPACK's packed form, for ``ldl_solve``."""
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, True)[:2]
 
 
-@operator(outputs=("LD", "pivots", "info"), layout=("columns",))
+@operator(grad=dict(A=no_derivative("linalg_ldl_factor_ex")), outputs=("LD", "pivots", "info"), nondifferentiable=("pivots", "info"),
+          layout=("columns",), node="NotImplemented")
 def linalg_ldl_factor_ex(A: Array, *, hermitian=False, check_errors=False):
     """``(LD, pivots, info)``; ``info`` is not zero where ``D`` has a zero, instead of an error."""
     return _ldl("torch.linalg.ldl_factor_ex", A, hermitian, check_errors)
 
 
-@operator(layout="columns")
+@operator(grad=dict(LD=no_derivative("linalg_ldl_solve"), B=no_derivative("linalg_ldl_solve")), layout="columns", node="NotImplemented")
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, *, hermitian=False):
     """``X`` with ``A @ X = B`` from the packed factors of ``ldl_factor``."""
     check_square("torch.linalg.ldl_solve", LD)

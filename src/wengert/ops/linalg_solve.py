@@ -457,6 +457,15 @@ def cholesky_back(F: Any, g: Any, L: Any, upper: Any) -> Any:
     return F.linalg_solve_triangular(L, middle, upper=False, left=False)
 
 
+def push_cholesky(F: Any, t: Any, L: Any, upper: Any) -> Any:
+    """As if the whole matrix had been read, its tangent too: ``L P`` with ``P`` the lower half of ``L^-1 t L^-H``. Murray, 2016."""
+    L = mH(F, L) if upper else L
+    middle = F.linalg_solve_triangular(L, t, upper=False)
+    middle = F.linalg_solve_triangular(mH(F, L), middle, upper=True, left=False)
+    found = F.matmul(L, (F.tril(middle) + F.tril(middle, -1)) / 2)
+    return mH(F, found) if upper else found
+
+
 def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.cholesky") -> tuple[Any, Any]:
     check_square(kind, A)
     factor, info = kernels.cholesky(A, upper)
@@ -470,7 +479,7 @@ def _cholesky(name: str, A: Any, upper: bool, check: bool, kind: str = "linalg.c
 
 
 @operator(grad=dict(A=lambda F, g, result, upper: cholesky_back(F, g, result, upper)), wirtinger=True, node="LinalgCholeskyExBackward0",
-          layout="columns")
+          push=lambda F, t, result, upper: push_cholesky(F, t, result, upper), layout="columns")
 def linalg_cholesky(A: Array, *, upper=False):
     """``L`` with ``A = L @ L.mH`` (``upper``: ``A = U.mH @ U``); ``LinAlgError`` where ``A`` is not positive definite.
 
@@ -484,7 +493,7 @@ def linalg_cholesky(A: Array, *, upper=False):
 
 @operator(
     grad=dict(A=lambda F, g, L, upper: cholesky_back(F, g, L, upper)), wirtinger=True, outputs=("L", "info"), nondifferentiable=("info",),
-    layout=("columns",),
+    push=lambda F, t, L, upper: push_cholesky(F, t, L, upper), layout=("columns",),
 )
 def linalg_cholesky_ex(A: Array, *, upper=False, check_errors=False):
     """``(L, info)``; ``info`` is the order of the minor that is not positive, 0 if all are, instead of an error."""

@@ -199,7 +199,17 @@ def _eigh_rule(F: Any, g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return F.matmul(V, F.matmul(middle, mH(F, V)))
 
 
-@operator(grad=dict(A=_eigh_rule), wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
+def _push_eigh(F: Any, t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    """As if the whole tangent had been read, whatever its other triangle is."""
+    V = eigenvectors
+    turn = F.matmul(F.matmul(mH(F, V), t), V)
+    eye = _eye(F, V.shape[-1], V)
+    gap = F.unsqueeze(eigenvalues, -2) - F.unsqueeze(eigenvalues, -1) + eye
+    moved = F.diagonal(turn, 0, -2, -1)
+    return F.real(moved) if F.is_complex(moved) else moved, F.matmul(V, turn / gap * (1 - eye))
+
+
+@operator(grad=dict(A=_eigh_rule), push=_push_eigh, wirtinger=True, outputs=("eigenvalues", "eigenvectors"), layout=(None, "columns"))
 def linalg_eigh(A: Array, UPLO="L"):
     """Eigenvalues in ascending order and eigenvectors (columns) of Hermitian matrices, of which one triangle is read.
 
@@ -307,7 +317,11 @@ def linalg_qr(A: Array, mode="reduced"):
     return tuple(np.linalg.qr(A, mode))
 
 
-@operator(outputs=("a", "tau"), places=(), layout=("columns",))
+def _no_packed_qr(F: Any, g: Any) -> Any:
+    raise NotImplementedError("the derivative for 'geqrf' is not implemented.")
+
+
+@operator(grad=dict(input=_no_packed_qr), outputs=("a", "tau"), places=(), node="GeqrfBackward0", layout=("columns",))
 def packed_qr(input: Array):
     """``geqrf``: the upper triangle of R with the reflections below it, and their factors."""
     check_matrix("torch.geqrf", input, "input")

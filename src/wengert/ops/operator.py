@@ -40,7 +40,9 @@ value is needed (without it, for any), so that the others do not hold it in memo
 
 *Structure*: ``pointwise=True`` says that every element of the result depends only on the elements of the (broadcast)
 tensors at its place; ``linear=True`` that the operator is linear in all that it is differentiated by, ``"each"`` in each
-of them alone (a product). Forward mode needs neither, but is faster for knowing.
+of them alone (a product). Forward mode needs neither, but is faster for knowing. ``push``: a rule ``(F, t, ...)`` for it, where PyTorch's
+forward mode is not the transpose of its backward: ``t`` is the tangent, or with several arguments in ``wrt`` a list of them (None for
+none), and what it asks for is an argument or a result; gives the tangent of the result, or of each.
 
 *Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be; ``moved`` is then the names of the node where
 the result is a copy, and where it is a view of what does not lie row by row. ``lazy=True`` if the forward takes and
@@ -89,8 +91,8 @@ class Operator:
     __slots__ = (
         "aliases", "aux", "constants", "consts", "defaults", "differentiable", "doc", "forward", "inplace", "inplace_node", "joint", "kernel",
         "kwonly", "layout", "lazy", "linear", "moved", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params",
-        "places", "pointwise", "promote", "promoted", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users", "variadic",
-        "view", "wirtinger", "without", "wrt",
+        "places", "pointwise", "promote", "promoted", "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users",
+        "variadic", "view", "wirtinger", "without", "wrt",
     )
 
     name: str
@@ -132,6 +134,8 @@ class Operator:
         self.variadic = options.get("variadic")
         self.places = options["places"]
         self.pointwise, self.linear = options.get("pointwise", False), options.get("linear", False)
+        push = options.get("push")
+        self.push: Any = None if push is None else (push, _names(push, "t"))
         layout = options.get("layout") or ("elementwise" if self.pointwise or self.promote == "elementwise" else None)
         self.layout = None if self.view else layout
         if self.layout not in (None, "rows", "elementwise"):  # these two are seen to where results become tensors
@@ -225,11 +229,11 @@ def _enter(op: Any) -> Any:
     return op
 
 
-def _names(rule: Callable[..., Any]) -> tuple[str, ...]:
+def _names(rule: Callable[..., Any], first: str = "g") -> tuple[str, ...]:
     code = rule.__code__
     names = code.co_varnames[: code.co_argcount]
-    if names[:2] != ("F", "g"):
-        raise TypeError(f"a gradient rule begins with (F, g), not {names[:2]}")
+    if names[:2] != ("F", first):
+        raise TypeError(f"a rule begins with (F, {first}), not {names[:2]}")
     return names[2:]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.reduce import sortable
-from .extrema import PICKED, chosen_back, nonempty, ordered, shared
+from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared
 from .operator import family
 from .refusals import real
 from .views import axis
@@ -70,7 +70,7 @@ def _medians(name: str, skip_nan: bool) -> None:
 
     back = lambda F, g, input, result: shared(F, g, input, result, None, False)  # noqa: E731
 
-    @operator(grad=dict(input=back), name=f"{name}_all", node=f"{name.capitalize()}Backward0", places=())
+    @operator(grad=dict(input=back), push=push_shared, name=f"{name}_all", node=f"{name.capitalize()}Backward0", places=())
     def median_all(input: Array):
         ordered("median_cpu", input.dtype)
         if not input.size:

@@ -125,9 +125,15 @@ def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
     return F.where((input == 0) & (other == 0), 0, x / (input * input + other * other))
 
 
+def _push_atan2(F: Any, t: Any, input: Any, other: Any) -> Any:
+    ti, to = t
+    across = other * ti if to is None else -input * to if ti is None else -input * to + other * ti
+    return across / (input * input + other * other)
+
+
 @pair(grad=dict(input=lambda F, g, input, other: g * _per_square(F, other, input, other),
                 other=lambda F, g, input, other: g * _per_square(F, -input, input, other)),
-      promote="float", kernel=K.arctan2, inplace=True, aliases=("arctan2",))
+      push=_push_atan2, promote="float", kernel=K.arctan2, inplace=True, aliases=("arctan2",))
 def atan2(input: Array, other: Array):
     """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
     return np.arctan2(real("atan2_cpu", input), other)

@@ -152,9 +152,15 @@ def mul(input: Array, other: Array):
     return np.multiply(input, other)
 
 
+def _push_div(F: Any, t: Any, other: Any, result: Any) -> Any:
+    ti, to = t
+    above = ti if to is None else -to * result if ti is None else ti - to * result
+    return above / other
+
+
 @arithmetic(grad=dict(input=lambda F, g, other: g / other,
                       other=lambda F, g, input, other: -g * (input / other / other)), promote="float",
-            kernel=K.true_divide, opmath=True, aliases=("true_divide",))
+            push=_push_div, kernel=K.true_divide, opmath=True, aliases=("true_divide",))
 def div(input: Array, other: Array):
     """``input / other``, broadcast; integers divide to the default floating type."""
     return np.true_divide(input, other)
@@ -247,13 +253,28 @@ def _if_more(F: Any, g: Any, input: Any, other: Any) -> Any:
     return F.where(input == other, g / 2, F.where(input < other, 0, g))
 
 
-@extreme(grad=dict(input=_if_more, other=_if_less), kernel=K.maximum)
+def _filled(F: Any, tangents: Any) -> list[Any]:
+    """The tangents, zeros for those that are missing."""
+    some = next(t for t in tangents if t is not None)
+    return [F.zeros(some.shape, F.dtype_of(some)) if t is None else t for t in tangents]
+
+
+def _push_chosen(F: Any, t: Any, whole: Any, half: Any = None) -> Any:
+    """The tangent of the first where ``whole``, of both in halves where ``half``, else that of the second."""
+    ti, to = _filled(F, t)
+    share = whole if half is None else F.where(half, 0.5, F.cast(whole, F.dtype_of(ti)))
+    return to + share * (ti - to)
+
+
+@extreme(grad=dict(input=_if_more, other=_if_less), kernel=K.maximum,
+         push=lambda F, t, input, other: _push_chosen(F, t, input > other, input == other))
 def maximum(input: Array, other: Array):
     """The larger of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
     return np.maximum(without("c", input, "maximum not implemented for complex tensors."), other)
 
 
-@extreme(grad=dict(input=_if_less, other=_if_more), kernel=K.minimum)
+@extreme(grad=dict(input=_if_less, other=_if_more), kernel=K.minimum,
+         push=lambda F, t, input, other: _push_chosen(F, t, input < other, input == other))
 def minimum(input: Array, other: Array):
     """The smaller of each pair; NaN if either is. Where they are equal each gets half of the gradient."""
     return np.minimum(without("c", input, "minimum not implemented for complex tensors."), other)
@@ -261,7 +282,7 @@ def minimum(input: Array, other: Array):
 
 @extreme(grad=dict(input=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), g, 0),
                    other=lambda F, g, input, other: F.where((input >= other) | F.isnan(other), 0, g)),
-         kernel=K.fmax)
+         kernel=K.fmax, push=lambda F, t, input, other: _push_chosen(F, t, (input > other) | F.isnan(other)))
 def fmax(input: Array, other: Array):
     """The larger of each pair; NaN only if both are."""
     return np.fmax(without("c", input, "fmax not implemented for complex tensors."), other)
@@ -321,7 +342,16 @@ def _above(F: Any, g: Any, input: Any, min: Any, max: Any) -> Any:
     return F.where(input > max if min is None else (input > max) | (max < min), g, 0)
 
 
-@hidden(grad=dict(input=_inside, min=_below, max=_above), scalars=("min", "max"), node="ClampBackward0")
+def _push_clamp(F: Any, t: Any, input: Any, min: Any, max: Any) -> Any:
+    ti, tl, tu = _filled(F, t)
+    if max is None:
+        return F.where(input > min, ti, tl)
+    if min is None:
+        return F.where(input < max, ti, tu)
+    return F.where(min > max, tu, F.where(input < min, tl, F.where(input > max, tu, ti)))
+
+
+@hidden(grad=dict(input=_inside, min=_below, max=_above), push=_push_clamp, scalars=("min", "max"), node="ClampBackward0")
 def clamp_tensor(input: Array, min: Array | None = None, max: Array | None = None):
     """``clamp`` with tensors for limits, which get the gradient where they apply."""
     return _clamped(input, min, max)

@@ -281,7 +281,13 @@ def _std_back(F: Any, g: Any, input: Any, result: Any, dim: Any, correction: Any
     return _var_back(F, F.masked_fill(g / (result * 2), result == 0, 0), input, dim, correction, keepdim)
 
 
-@operator(grad=dict(input=_std_back), wirtinger=True, places=())
+def _push_std(F: Any, t: Any, input: Any, result: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    conjugate = F.conj(t) if F.is_complex(t) else t
+    of_var = F.sum(_var_back(F, conjugate, input, dim, correction, True), dim, keepdim)
+    return F.masked_fill((F.real(of_var) if F.is_complex(of_var) else of_var) / (result * 2), result == 0, 0)
+
+
+@operator(grad=dict(input=_std_back), push=_push_std, wirtinger=True, places=())
 def std(input: Array, dim=None, *, correction=1, keepdim=False):
     """The standard deviation over ``dim``, or of everything."""
     return np.sqrt(spread_squares("std", input, dim, correction, keepdim)[0])
@@ -309,7 +315,11 @@ def _std_mean_back(F: Any, g: Any, input: Any, std: Any, dim: Any, correction: A
     return _with_mean(F, of_std, g[1], input, dim, keepdim)
 
 
-@operator(grad=dict(input=_std_mean_back), wirtinger=True, outputs=("std", "mean"), undefined=True, places=())
+def _push_std_mean(F: Any, t: Any, input: Any, std: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    return _push_std(F, t, input, std, dim, correction, keepdim), F.mean(t, dim, keepdim)
+
+
+@operator(grad=dict(input=_std_mean_back), push=_push_std_mean, wirtinger=True, outputs=("std", "mean"), undefined=True, places=())
 def std_mean(input: Array, dim=None, *, correction=1, keepdim=False):
     """Standard deviation and mean over ``dim``, or of everything."""
     var, mean = spread_squares("std_mean", input, dim, correction, keepdim)

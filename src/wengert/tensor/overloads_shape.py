@@ -108,7 +108,6 @@ def _scatter_reduce(find: Any) -> Any:
 
 
 def _index_reduce(find: Any) -> Any:
-    @by_example
     def index_reduce(input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True, **more: Any) -> Any:
         """``input`` with slices of ``source`` joined to those that ``index`` names: "prod", "mean", "amax", "amin"."""
         warn_once("index_reduce() is in beta and the API may change at any time.")
@@ -131,9 +130,11 @@ def _index_reduce(find: Any) -> Any:
 
 
 for _make in (_scatter, _scatter_reduce, _index_reduce):
-    overload("torch", "Tensor")(_make(function))
-    _inplace = _make(inplace_function)
+    _copying, _inplace = _make(function), _make(inplace_function)
     _inplace.__name__ += "_"
+    if _make is _index_reduce:  # which looks at the places
+        _copying, _inplace = by_example(_copying), by_example(_inplace)
+    overload("torch", "Tensor")(_copying)
     overload("Tensor")(_inplace)
 
 

@@ -8,7 +8,8 @@ Nothing is declared for most operators. Where the gradient rule is ``g ↦ Jᵀg
 transpose is ``t ↦ Jt``: the rule is recorded for a gradient that does not matter, and differentiated once more (the
 double transposition of Radul, Paszke et al., "You Only Linearize Once", 2022). Two properties of declarations make it
 cheaper: a *pointwise* operator has a diagonal Jacobian, so the rule itself gives ``Jt``; a *linear* one is applied to
-the tangent, which also makes the tangent of a view a view of the tangent.
+the tangent, which also makes the tangent of a view a view of the tangent. Where PyTorch's forward mode is another map than
+the transpose (at kinks, or for tangents of factorised matrices that are not symmetric), the declaration says so: ``push``.
 """
 
 from __future__ import annotations
@@ -200,6 +201,8 @@ class Level:
                 self._remember(node, op, args, answer)
             self._hand_on(op, answer, self._applied(op, args))
             return answer
+        if op.push is not None and not _of_own_types(tensors, tangents):
+            return self._pushed(op, args, tensors, tangents)
         answer, node = self._with_node(op, args, tensors, tangents)
         if node is not None:
             own = _node_of(op, answer)  # what a backward of the answer will find
@@ -213,16 +216,36 @@ class Level:
             try:
                 row = rule(op, node, tensors, tangents, answer)
             except RuntimeError as error:  # NotImplementedError is one
-                if str(error).startswith(("the derivative for ", "derivative for ")):
-                    raise NotImplementedError(
-                        f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."
-                    ) from None
-                raise
+                raise _unsupported(op, str(error)) or error from None
             finally:
                 set_modes(m)
             self._hand_on(op, answer, [_apart(t, tangents) for t in row])
             for n in nodes:
                 self._remember(n, op, (), answer)
+        return answer
+
+    def _pushed(self, op: Operator, args: tuple[Any, ...], tensors: list[Any], tangents: list[Any]) -> Any:
+        """An operator that says itself how tangents go through it."""
+        m = modes()
+        answer = _computed(op, args, m)
+        node = _node_of(op, answer) if op.saved else None
+        if node is not None:
+            self._remember(node, op, args, answer)
+        rule, names = op.push
+        values = dict(zip(op.params, args)) | dict(zip(op.outputs, answer if isinstance(answer, tuple) else (answer,)))
+        if op.pointwise:
+            shape = answer._data.shape
+            tangents = [t if t is None or t._data.shape == shape else RECORDED.expand(t, shape) for t in tangents]
+        set_modes(m.with_(grad=m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))))
+        try:
+            found = rule(RECORDED, tangents[0] if len(tangents) == 1 else tangents, *[values[n] for n in names])
+        finally:
+            set_modes(m)
+        row = found if isinstance(found, tuple) else (found,)
+        outputs = _differentiable(op, answer)
+        self._hand_on(op, answer, [_apart(RECORDED.conform(t, o._data.shape, o._data.dtype), tangents) for o, t in zip(outputs, row)])
+        if node is not None:
+            self._remember(node, op, (), answer)
         return answer
 
     def write(self, op: Operator, args: tuple[Any, ...]) -> Any:
@@ -577,6 +600,18 @@ def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None
         raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input.")
     if not source._is_view() and t._meta.view.base is not source:
         raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the given grad input.")
+
+
+def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
+    """What PyTorch says in forward mode where its backward says ``complaint``; None if that is about something else."""
+    refused = "derivative for aten::"
+    if complaint.startswith(refused):
+        name = complaint[len(refused) - 6 :].split()[0]
+        return NotImplementedError(f"Trying to use forward AD with {name} that does not support it.")
+    if complaint.startswith(("the derivative for ", "derivative for ")):
+        name = complaint.split("'")[1].split(":")[0] if "'" in complaint else op.name
+        return NotImplementedError(f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
+    return None
 
 
 def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:

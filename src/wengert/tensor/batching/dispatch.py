@@ -167,6 +167,20 @@ _BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatt
 _BROADCAST = frozenset(("add", "atan2", "copysign"))  # and of these it is the shape of the result that does not fit
 
 
+def refuse_write(target: Any, args: Any, name: str) -> None:
+    """Refuse to write a batch to a tensor without one; ``name``: what PyTorch calls that."""
+    level = _innermost(args)
+    if type(target) is Batched and target.level is level:
+        return
+    raise RuntimeError(
+        f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "
+        "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
+        f"{f'at level {level.number}' if ':' in name else 'in a vmap'}. Please try to use "
+        f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, please file a bug "
+        "report instead."
+    )
+
+
 def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: the value's memory is written to, which every view of it shares."""
     from .rules import pointwise
@@ -180,14 +194,7 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             shape = (level.size, *np.broadcast_shapes(target._data.shape, args[1]._data.shape))
             raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}")
         called = named(op, args, inplace=True)._opname
-        name = "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}"
-        raise RuntimeError(
-            f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more elements "
-            "than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
-            f"{f'at level {level.number}' if ':' in name else 'in a vmap'}. Please try to use "
-            f"out-of-place operators instead of {name}. If said operator is being called inside the PyTorch framework, please file a bug "
-            "report instead."
-        )
+        refuse_write(target, args, "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}")
     call = Call(op, tuple(settled(v, level) for v in args) if modes().levels else args, level)
     value = target.value
     if op.name == "copy" or (op.name == "fill" and "value" in call.batched):

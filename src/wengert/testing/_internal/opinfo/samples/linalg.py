@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..sampling import A, C, P, call
 
+SYMMETRIC = C([[2.0, 1.0], [1.0, 3.0]])
+
 SAMPLES = {
+    "linalg_ldl_factor": [call(SYMMETRIC)],
+    "linalg_ldl_factor_ex": [call(SYMMETRIC)],
+    "linalg_ldl_solve": [call(SYMMETRIC, C(np.array([1, 2], np.int32)), SYMMETRIC)],
     "linalg_matmul": [call(A(2, 3), A(3, 2))],
     "linalg_multi_dot": [call([A(2, 3), A(3, 4), A(4, 2)]), call([A(3), A(3, 2), A(2)]), call([A(0, 2), A(2, 3)])],
     "linalg_cross": [call(A(2, 3), A(2, 3)), call(A(3, 1), A(3, 2), dim=0), call(A(0, 3), A(0, 3))],
