@@ -93,7 +93,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
         set_modes(m)
     if NAMES.isdisjoint(node.__dict__):
         node.__class__ = plain
-    if not (type(node.dirty_tensors) is type(node.non_differentiable) is tuple and type(node.to_save) in _SAVED):
+    if not (type(node.dirty_tensors) in _MARKS and type(node.non_differentiable) in _MARKS and type(node.to_save) in _MARKS):
         _refuse_marks(node)
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
@@ -121,14 +121,14 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     return (results if several else results[0]), node, outputs
 
 
-_SAVED = (tuple, type(None))
+_MARKS = (tuple, type(None))
 
 
 def _refuse_marks(node: Any) -> None:
     """What ``forward`` has put where the context keeps its tensors must be tuples."""
     for name in ("dirty_tensors", "non_differentiable", "to_save"):
         found = getattr(node, name)
-        if type(found) is not tuple and not (name == "to_save" and found is None):
+        if type(found) not in _MARKS:
             raise RuntimeError(f"autograd internal error: {name} attribute is expected to be a tuple but is {type(found).__name__}")
 
 

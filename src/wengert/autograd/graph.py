@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import functools
 import threading
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -19,7 +18,7 @@ from ._engine import ImperativeEngine, executes
 from ._mutation import allow_mutation_on_saved_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
