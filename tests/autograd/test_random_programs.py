@@ -125,7 +125,7 @@ def test_a_view_that_was_written_to_inside_of_forward_can_be_saved(torch):
     z = Writes.apply(y)  # a view, which may not be written to, and is
     assert z.tolist() == (x * 4).tolist() and z.requires_grad
     with pytest.raises(RuntimeError, match="modified inplace"):
-        y.grad_fn  # noqa: B018
+        y.grad_fn
 
 
 def test_an_unknown_keyword_is_told_before_what_is_missing(torch):

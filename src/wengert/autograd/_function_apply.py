@@ -144,7 +144,7 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
     """Give the outputs their history: fresh ones an edge, dirty inputs a new history, inputs returned as they are a view."""
     dirty = {id(t) for t in ctx.dirty_tensors or ()}
     plain = {id(t) for t in ctx.non_differentiable or ()}
-    saved = {id(t) for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ()))} if separate else ()
+    saved = {id(t) for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ()))} if separate else set()
     if ctx._is_pure_view and not (len(given) == len(outputs) == 1):
         raise RuntimeError(
             "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to support more."

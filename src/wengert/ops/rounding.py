@@ -94,7 +94,11 @@ def _sgn_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     return F.where(length == 0, 0, across / length)
 
 
-@operator(grad=dict(input=_sgn_grad), push=lambda F, t, input, result: _sgn_grad(F, t, input, result), wirtinger=True, inplace=True)
+def _push_sgn(F: Any, t: Any, input: Any, result: Any) -> Any:
+    return _sgn_grad(F, t, input, result)
+
+
+@operator(grad=dict(input=_sgn_grad), push=_push_sgn, wirtinger=True, inplace=True)
 def sgn(input: Array):
     """``sign`` for complex numbers: ``input / abs(input)``, and 0 at 0."""
     return _sign(input)

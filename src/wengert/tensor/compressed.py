@@ -231,7 +231,7 @@ def _rebuilt(name: str, starts: Tensor, others: Tensor, values: Tensor, size: tu
 
 def opened(x: Any) -> Any:
     """A compressed tensor by its coordinates; anything else as it is."""
-    return compressed_opened(x, x._data) if isinstance(x, CompressedTensor) else x
+    return compressed_opened(x, x._data, True) if isinstance(x, CompressedTensor) else x
 
 
 def elements(c: Any) -> Tensor:
