@@ -45,19 +45,24 @@ static PyObject *get_edges(PyObject *object, void *unused)
     (void)unused;
     if (self->edges) return Py_NewRef(self->edges);
     if (!self->count) return PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute 'edges'", Py_TYPE(object)->tp_name);
-    PyObject *edges = PyTuple_New(self->count);
-    for (int i = 0; edges && i < self->count; i++) {
-        PyObject *edge = self->to[i] ? PyTuple_New(2) : Py_NewRef(Py_None), *output = edge && self->to[i] ? PyLong_FromLong(self->output[i]) : NULL;
-        if (!edge || (self->to[i] && !output)) {
-            Py_XDECREF(edge);
-            Py_CLEAR(edges);
-            break;
+    const int count = self->count;
+    PyObject *to[OWN_EDGES]; /* held: allocating may run finalizers, and other threads, which may give the node other edges */
+    long output[OWN_EDGES];
+    for (int i = 0; i < count; i++) to[i] = Py_XNewRef(self->to[i]), output[i] = self->output[i];
+    PyObject *edges = PyTuple_New(count);
+    for (int i = 0; i < count; i++) {
+        PyObject *edge = NULL;
+        if (edges && (edge = to[i] ? PyTuple_New(2) : Py_NewRef(Py_None)) && to[i]) {
+            PyObject *number = PyLong_FromLong(output[i]);
+            if (number) {
+                PyTuple_SET_ITEM(edge, 0, to[i]);
+                PyTuple_SET_ITEM(edge, 1, number);
+                to[i] = NULL;
+            } else Py_CLEAR(edge);
         }
-        if (self->to[i]) {
-            PyTuple_SET_ITEM(edge, 0, Py_NewRef(self->to[i]));
-            PyTuple_SET_ITEM(edge, 1, output);
-        }
-        PyTuple_SET_ITEM(edges, i, edge);
+        Py_XDECREF(to[i]);
+        if (edge) PyTuple_SET_ITEM(edges, i, edge);
+        else Py_CLEAR(edges);
     }
     return edges;
 }

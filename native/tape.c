@@ -148,14 +148,20 @@ static PyObject *leaf_sequence(void)
     return PyFloat_FromDouble((double)first + (double)(first - drawn) * 0x1p-20);
 }
 
-/* The edge to an AccumulateGrad node for the leaf `t`, which has none. */
-static int new_accumulator(PyObject *t, PyObject *meta, Edge *edge)
+/* The edge to an AccumulateGrad node for the leaf `t`, which has none: its `known` one is gone, or None. */
+static int new_accumulator(PyObject *t, PyObject *meta, PyObject *known, Edge *edge)
 {
     PyObject *array = SLOT(t, at.data), *shape, *number, *reference, *node;
     if (SLOT(meta, at.meta_hooks) != Py_None || SLOT(meta, at.grad_dtype) != Py_False) return open_edge(PyObject_CallOneArg(at.edge_of, t), edge);
-    if (!(node = bare(at.accumulate))) return -1;
-    if (!(shape = shape_of(array)) || !(number = leaf_sequence())) {
-        Py_XDECREF(shape);
+    Py_INCREF(known);
+    if (!(node = bare(at.accumulate)) || !(shape = shape_of(array))) {
+        Py_DECREF(known);
+        Py_XDECREF(node);
+        return -1;
+    }
+    if (!(number = leaf_sequence())) {
+        Py_DECREF(known);
+        Py_DECREF(shape);
         Py_DECREF(node);
         return -1;
     }
@@ -164,8 +170,16 @@ static int new_accumulator(PyObject *t, PyObject *meta, Edge *edge)
     ((Node *)node)->shape = shape;
     ((Node *)node)->dtype = Py_NewRef((PyObject *)PyArray_DESCR((PyArrayObject *)array));
     if (!(reference = PyWeakref_NewRef(node, NULL))) {
+        Py_DECREF(known);
         Py_DECREF(node);
         return -1;
+    }
+    const int overtaken = SLOT(meta, at.accumulator) != known;
+    Py_DECREF(known);
+    if (overtaken) { /* an allocation set the cycle collector off, and in a finalizer another thread came in */
+        Py_DECREF(reference);
+        Py_DECREF(node);
+        return open_edge(PyObject_CallOneArg(at.edge_of, t), edge);
     }
     put(meta, at.accumulator, reference);
     *edge = (Edge){node, 0};
@@ -188,7 +202,7 @@ static int edge_of(PyObject *t, Edge *to)
     } else {
         PyObject *alive = SLOT(meta, at.accumulator);
         if (own == Py_True && alive && (alive == Py_None || PyWeakref_CheckRef(alive))) {
-            if (alive == Py_None) return new_accumulator(t, meta, to);
+            if (alive == Py_None) return new_accumulator(t, meta, alive, to);
 #if PY_VERSION_HEX >= 0x030D0000
             PyObject *node = NULL;
             if (PyWeakref_GetRef(alive, &node) < 0) return -1;
@@ -197,7 +211,7 @@ static int edge_of(PyObject *t, Edge *to)
             if (node == Py_None) node = NULL;
             Py_XINCREF(node);
 #endif
-            if (!node) return new_accumulator(t, meta, to);
+            if (!node) return new_accumulator(t, meta, alive, to);
             *to = (Edge){node, 0};
             return 0;
         }

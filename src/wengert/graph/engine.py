@@ -31,6 +31,30 @@ if TYPE_CHECKING:
 _DEPTH = 20
 _age = attrgetter("seq")
 
+# Nodes may be taken apart when somebody looks at them (``tensor.unfold``), but not below a walk. Whoever is about to walk waits
+# while there is something in ``taking_apart``; whoever wants to take apart puts it there, and then asks ``others_walk``.
+taking_apart: list[Node] = []
+apart = threading.RLock()
+walking: set[Any] = set()  # the code of the functions that lead to a walk
+
+
+def others_walk() -> bool:
+    """Whether another thread is walking a graph, or is about to."""
+    me = threading.get_ident()
+    for thread, frame in sys._current_frames().items():
+        here: Any = None if thread == me else frame
+        while here is not None:
+            if here.f_code in walking:
+                return True
+            here = here.f_back
+    return False
+
+
+def wait_for_nodes() -> None:
+    """Wait until nobody takes nodes apart any more."""
+    with apart:
+        pass
+
 
 class Walk:
     """One run of the engine, for those who ask about it from inside a hook or a rule."""

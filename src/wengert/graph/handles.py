@@ -27,8 +27,8 @@ class RemovableHandle:
         """Take the hook away; a second call does nothing."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = ref()
-            if hooks is not None and self.id in hooks:
-                del hooks[self.id]
+            if hooks is not None:
+                hooks.pop(self.id, None)
 
     def __getstate__(self) -> Any:
         return (self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref))

@@ -64,7 +64,7 @@ class Modes:
         key = tuple(changes.items())
         found = self.beside.get(key)
         if found is None:
-            found = self.beside[key] = self._changed(changes)
+            found = self.beside.setdefault(key, self._changed(changes))
         return found
 
     def outside(self, level: Any) -> Modes:
@@ -72,7 +72,7 @@ class Modes:
         count = self.levels.index(level)
         found = self.beside.get(count)
         if found is None:
-            found = self.beside[count] = self._changed({"levels": self.levels[:count]})
+            found = self.beside.setdefault(count, self._changed({"levels": self.levels[:count]}))
         return found
 
     def _changed(self, changes: dict[str, Any]) -> Modes:

@@ -7,6 +7,7 @@ it made. A gradient enters by the output and leaves by the edges.
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ def leaf_sequence() -> float:
     return number if number == first else first + (first - number) * 2.0**-20
 
 
+registering = threading.RLock()  # held where the first hook of its kind is put on something: another thread may be at it too
 relabelled: set[weakref.ref[Node]] = set()  # the nodes that were given another sequence number
 hooked: dict[int, weakref.ref[HookDict]] = {}  # where hooks were put, by id: they notice in what order nodes run, see ``engine.order``
 _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})  # PyTorch did not generate these
@@ -155,7 +157,9 @@ class Node(_Fields):
 
     def _hooks(self) -> NodeHooks:
         if self.hooks is None:
-            self.hooks = NodeHooks()
+            with registering:
+                if self.hooks is None:
+                    self.hooks = NodeHooks()
         return self.hooks
 
     def register_hook(self, fn: Callable[[Any, Any], Any]) -> RemovableHandle:
@@ -210,8 +214,9 @@ class HookDict(dict[Any, Any]):
             self.noticed()
 
     def __setitem__(self, key: Any, hook: Any) -> None:
+        first = not self
         super().__setitem__(key, hook)
-        if len(self) == 1:
+        if first:
             self.noticed()
 
     def noticed(self) -> None:
@@ -243,10 +248,10 @@ class NodeHooks:
             return g
         single = node.outputs == 1
         grads = [g] if single else list(g)
-        for nr, hooks in self.tensor.items():
+        for nr, hooks in tuple(self.tensor.items()):  # a hook, or another thread, may put hooks on further outputs
             for hook in tuple(hooks.values()):
                 grads[nr] = _replaced(hook, grads[nr], space)
-        for nr, keep in self.retain.items():
+        for nr, keep in tuple(self.retain.items()):
             if grads[nr] is not None:
                 keep(space.wrap(grads[nr]))
         return grads[0] if single else grads

@@ -7,6 +7,7 @@ for operators that a program never calls.
 
 from __future__ import annotations
 
+import threading
 from functools import wraps
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ def function(name: str) -> Callable[..., Any]:
         op = TABLE.get(name)
         if op is None:
             raise AttributeError(f"no operator {name!r} in the table")
-        found = FUNCTIONS[name] = _composite(op) if isinstance(op, Composite) else _stub(op, "call")
+        found = FUNCTIONS.setdefault(name, _composite(op) if isinstance(op, Composite) else _stub(op, "call"))
     return found
 
 
@@ -49,7 +50,7 @@ def inplace_function(name: str) -> Callable[..., Any]:
     key = name + "_"
     found = FUNCTIONS.get(key)
     if found is None:
-        found = FUNCTIONS[key] = _stub(TABLE[name], "inplace")  # type: ignore[arg-type]
+        found = FUNCTIONS.setdefault(key, _stub(TABLE[name], "inplace"))  # type: ignore[arg-type]
     return found
 
 
@@ -113,14 +114,18 @@ def _first_call(*args: Any, **kwargs: Any) -> Any:
     return _self(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
+_compiling = threading.RLock()
+
+
 def _compile(f: Any, op: Operator, kind: str) -> None:
-    if f.__code__ is not _first_call.__code__:
-        return  # another thread was quicker
     from .specialise import specialise
 
-    made = specialise(op, kind, f.__globals__)
-    f.__defaults__, f.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
-    f.__code__ = made.__code__
+    with _compiling:
+        if f.__code__ is not _first_call.__code__:
+            return  # another thread was quicker
+        made = specialise(op, kind, f.__globals__)
+        f.__defaults__, f.__kwdefaults__ = made.__defaults__, made.__kwdefaults__
+        f.__code__ = made.__code__
 
 
 def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:

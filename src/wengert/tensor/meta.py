@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.lazy import Lazy, address, marks, through
 from ..graph.modes import modes, set_modes
-from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence
+from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, registering
 from .spaces import RAW, RECORDED, alone, sole, sole_sparse
 
 if TYPE_CHECKING:
@@ -183,7 +183,9 @@ def memory_owner(array: np.ndarray) -> Any:
 def meta_of(t: Tensor) -> Meta:
     """The tensor's Meta, made if it has none."""
     if t._meta is None:
-        t._meta = Meta()
+        with registering:
+            if t._meta is None:
+                t._meta = Meta()
     return t._meta
 
 
@@ -210,9 +212,11 @@ def edge_of(t: Tensor) -> Edge | None:
             return (_nowhere(t), 0) if requires_grad(meta.view.base) else None
     elif not meta.requires_grad:
         return t._edge
-    alive = meta.accumulator
-    node = None if alive is None else alive()
-    if node is None:
+    while True:
+        alive = meta.accumulator
+        node = None if alive is None else alive()
+        if node is not None:
+            return (node, 0)
         node = AccumulateGrad()
         node.variable, node.seq = t, leaf_sequence()
         array = t._data
@@ -221,8 +225,11 @@ def edge_of(t: Tensor) -> Edge | None:
             node.hooks = NodeHooks({0: meta.hooks})
         if meta.grad_dtype is not False:
             node.dtype = meta.grad_dtype
-        meta.accumulator = _weak(node)
-    return (node, 0)
+        made = _weak(node)
+        # Another thread may have made one meanwhile; between this look and the next line none can come in: nothing is called.
+        if meta.accumulator is alive:
+            meta.accumulator = made
+            return (node, 0)
 
 
 class Nowhere(Node):
@@ -348,13 +355,18 @@ def retain(t: Tensor) -> None:
 
     def keep(g: Tensor) -> None:
         tensor = me()
-        if tensor is not None:
+        while tensor is not None:
             meta = meta_of(tensor)
-            if meta.grad is not None:
-                meta.grad = meta.grad + g
+            old = meta.grad
+            if old is not None:
+                new = old + g
             else:
                 computed = modes().grad or type(g) is not type(g)._plain_class  # a tensor that dispatches knows itself how to be copied
-                meta.grad = g.clone() if computed else type(g)._wrap(g._data.copy())
+                new = g.clone() if computed else type(g)._wrap(g._data.copy())
+            with _leaf_lock:
+                if meta.grad is old:  # no other thread has added its own meanwhile
+                    meta.grad = new
+                    break
 
     node._hooks().retain[nr] = keep
 
@@ -375,7 +387,7 @@ def tell(hooks: HookDict, leaf: Tensor) -> None:
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
-_leaf_lock = threading.Lock()
+_leaf_lock = threading.RLock()  # whoever comes in again is a finalizer, or the class of a gradient that dispatches
 
 
 class AccumulateGrad(Node):

@@ -11,6 +11,7 @@ from ..arrays.dtypes import F32, F64
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import plain
 from ..graph import anomaly
+from ..graph.engine import apart
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
 from .damage import Packed, check_versions, freed, is_result, modified
@@ -152,11 +153,15 @@ class OpNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """As of every node; where PyTorch has several nodes there are several now, where it has an operator for a number no edge for it."""
-        if self.op.name in FOLDED and "_unfolded" not in self.__dict__:
-            from .unfold import unfold
+        if self.op.name in FOLDED:
+            if "_unfolded" not in self.__dict__:
+                from .unfold import unfold
 
-            unfold(self)
-        found = super().next_functions
+                unfold(self)
+            with apart:  # another thread may be at it
+                found = super().next_functions
+        else:
+            found = super().next_functions
         places = self.places_shown()
         if places is not None:
             return tuple(found[i] for i in places)
@@ -286,7 +291,7 @@ def node_class(op: Operator) -> type[OpNode]:
     """The general node class of an operator (the specialised one is its subclass)."""
     found = _classes.get(op.name)
     if found is None:
-        found = _classes[op.name] = make_class(op, {})
+        found = _classes.setdefault(op.name, make_class(op, {}))
     return found
 
 
@@ -313,8 +318,10 @@ def _linear_stages(self: OpNode) -> Any:
 
 def _settled(self: OpNode) -> OpNode:
     """The node, renamed by its operator's ``naming`` when it is first looked at: the tape does not pay for it."""
-    name = self.op.naming(self)  # type: ignore[misc]
-    rename(self, name or type(self).__name__, final=True)
+    with apart:
+        naming = self.op.naming
+        if naming is not None:  # still: another thread may have taken the node apart
+            rename(self, naming(self) or type(self).__name__, final=True)
     return self
 
 
@@ -381,7 +388,7 @@ def renamed(kind: Any, name: str, final: bool = False) -> Any:
         body = {"__slots__": (), "__module__": kind.__module__}
         if final:
             body |= {"shown": Node.shown, "name": Node.name}
-        found = _renamed[kind, name, final] = type(name, (kind,), body)
+        found = _renamed.setdefault((kind, name, final), type(name, (kind,), body))
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
-from ..graph.node import HookDict, InputMetadata, _register
+from ..graph.node import HookDict, InputMetadata, _register, registering
 from . import call
 from .captured import ask, asks, begins, refuse_storage, sealed
 from .damage import detached, replaced
@@ -340,9 +340,10 @@ class Tensor(Exchange):
         node, nr = edge
         if self._edge is None:
             meta = meta_of(self)
-            if meta.hooks is None:
-                meta.hooks = HookDict()
-            node._hooks().tensor[0] = meta.hooks
+            with registering:
+                if meta.hooks is None:
+                    meta.hooks = HookDict()
+                node._hooks().tensor[0] = meta.hooks
             hooks = meta.hooks
         else:
             hooks = node._hooks().tensor.setdefault(nr, HookDict())
@@ -355,8 +356,9 @@ class Tensor(Exchange):
         if self._edge is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         meta = meta_of(self)
-        if meta.post_hooks is None:
-            meta.post_hooks = HookDict()
+        with registering:
+            if meta.post_hooks is None:
+                meta.post_hooks = HookDict()
         return _register(meta.post_hooks, hook)
 
     @property

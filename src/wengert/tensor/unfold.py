@@ -7,13 +7,12 @@ that PyTorch would have recorded, as nodes of the graph that run and take hooks 
 from __future__ import annotations
 
 import math
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import kernels as K
-from ..graph.engine import current_walk
+from ..graph.engine import apart, current_walk, others_walk, taking_apart
 from ..graph.node import Node
 from ..ops.operator import TABLE
 from .record import _UNVERSIONED, OpNode, Packed, node_class, renamed
@@ -23,16 +22,18 @@ if TYPE_CHECKING:
 
     from ..graph.node import Edge
 
-_lock = threading.Lock()
-
 
 def unfold(node: OpNode) -> None:
-    """Take ``node`` apart, if there is something to take apart. Not while a gradient is under way."""
+    """Take ``node`` apart, if there is something to take apart. Not while a gradient is under way, in whatever thread."""
     if current_walk() is None:
-        with _lock:
-            if node.op.name in UNFOLDING and not node.__dict__.get("_unfolded"):
-                node.__dict__["_unfolded"] = True
-                UNFOLDING[node.op.name](node)
+        with apart:
+            taking_apart.append(node)
+            try:
+                if node.op.name in UNFOLDING and not node.__dict__.get("_unfolded") and not others_walk():
+                    node.__dict__["_unfolded"] = True
+                    UNFOLDING[node.op.name](node)
+            finally:
+                taking_apart.pop()
 
 
 def step(after: OpNode, part: float, name: str, consts: tuple[Any, ...], edge: Edge, shape: tuple[int, ...], shown: str | None = None) -> Edge:
@@ -91,9 +92,9 @@ def _linear(node: Any) -> None:
     kind = _products.setdefault(biased, type("AddmmBackward0" if biased else "MmBackward0", (Product, node_class(node.op)), {
         "__slots__": (), "shown": OpNode.shown, "name": OpNode.name, "__module__": "torch.autograd.graph"}))  # fmt: skip
     if len(shape) == 2:
-        node.__class__ = kind
         node.__dict__.update(_own=node.edges, _full=None)
         node.edges = (bias, source, to_weight) if biased else (source, to_weight)
+        node.__class__ = kind
         return
     one = len(shape) == 1 and not biased
     width = 0 if source is None else shape_at(source)[-1]
@@ -109,8 +110,8 @@ def _linear(node: Any) -> None:
         core.__dict__["tangents"] = node.__dict__.pop("tangents")
     last = "squeeze" if one else "reshape"
     consts = {"input_shape": flat, "dim": 0}
-    node.__class__ = renamed(node_class(TABLE[last]), outer, True)  # type: ignore[arg-type]
     node.saved, node.edges = tuple(consts[c] for c in TABLE[last].consts), ((core, 0),)  # type: ignore[union-attr]
+    node.__class__ = renamed(node_class(TABLE[last]), outer, True)  # type: ignore[arg-type]
 
 
 _products: dict[bool, type] = {}
@@ -145,8 +146,8 @@ def _subscript(node: Any) -> None:
         seen = seen[key]
         if i < len(steps) - 1:
             edge = step(node, 1 - (i + 1) / (len(steps) + 1), name, consts, edge, seen.shape)
-    node.__class__ = node_class(TABLE[name])  # type: ignore[arg-type]
     node.saved, node.edges = consts, (edge,)
+    node.__class__ = node_class(TABLE[name])  # type: ignore[arg-type]
 
 
 # -- a reshape that copies: first the copy, then the view of it -----------------------------------------------------------
@@ -174,8 +175,9 @@ def _cross_entropy(node: Any) -> None:
         known = (log_p, _UNVERSIONED, 0, 1)
         node.saved = (*(x for name in outer.saved for x in facts[name]), *(facts[name] for name in outer.consts))
     edge = step(node, 0.5, "log_softmax", known, node.edges[0], shape)  # type: ignore[arg-type]
-    node.__class__ = renamed(node_class(outer), type(node.shown()).__name__, True)
+    kind = renamed(node_class(outer), type(node.shown()).__name__, True)
     node.edges = (edge,)
+    node.__class__ = kind
 
 
 def _softmax(node: Any) -> None:

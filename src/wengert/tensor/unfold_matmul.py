@@ -81,8 +81,8 @@ def _core(node: Any, name: str, result: Shape, order: tuple[int, int], seen: lis
 
 def _become(node: Any, name: str, edge: Edge, shown: str, **consts: Any) -> None:
     op: Any = TABLE[name]
-    node.__class__ = renamed(node_class(op), shown, True)
     node.saved, node.edges = tuple(consts[c] for c in op.consts), (edge,)
+    node.__class__ = renamed(node_class(op), shown, True)
 
 
 def _reshaped(node: Any, part: float, edge: Edge | None, array: Any, shape: Shape) -> Edge | None:
