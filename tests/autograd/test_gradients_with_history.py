@@ -242,3 +242,107 @@ def test_rows_of_a_hessian(torch):
         torch.func.jacfwd(torch.func.jacfwd(f))(x),
     ):
         assert torch.allclose(whole, other, atol=1e-6)
+
+
+NORMS = {
+    "layer_norm": (lambda torch, x, w, b: torch.nn.functional.layer_norm(x, (4,), w, b), "NativeLayerNormBackwardBackward0", "v x - - w b"),
+    "a row of layer_norm": (
+        lambda torch, x, w, b: torch.nn.functional.layer_norm(x[0], (4,), w, b), "NativeLayerNormBackwardBackward0", "v ? - - w b",
+    ),
+    "batch_norm": (lambda torch, x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, True), "NativeBatchNormBackwardBackward0", "v x w - -"),
+    "fixed batch_norm": (
+        lambda torch, x, w, b: torch.nn.functional.batch_norm(x, torch.ones(4, dtype=x.dtype), torch.full((4,), 2.0, dtype=x.dtype), w, b),
+        "NativeBatchNormBackwardBackward0", "v x w - -",
+    ),
+}  # fmt: skip
+
+
+def normalised(torch, name):
+    f, node, edges = NORMS[name]
+    x, w, b = image(torch, 3, 4).requires_grad_(), image(torch, 4).add(2).requires_grad_(), image(torch, 4).requires_grad_()
+    y = f(torch, x, w, b)
+    v = image(torch, *y.shape).sin().requires_grad_()
+    return f, node, edges.split(), (x, w, b, v), torch.autograd.grad(y, (x, w, b), v, create_graph=True)
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_all_gradients_of_a_normalisation_are_one_step(torch, name):
+    _, node, edges, (x, w, b, v), grads = normalised(torch, name)
+    last = grads[1].grad_fn
+    assert last.name() == node and grads[2].grad_fn is last
+    assert (grads[1].output_nr, grads[2].output_nr) == (1, 2)
+    leaves = {"x": x, "w": w, "b": b, "v": v, "-": None}
+    found = [n and getattr(n, "variable", "?") for n, _ in last.next_functions]
+    assert all(a is leaves[e] for a, e in zip(found, edges) if e != "?") and len(found) == len(edges)
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("which", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
+def test_second_derivatives_of_a_normalisation(torch, name, which):
+    f, _, _, (x, w, b, v), _ = normalised(torch, name)
+
+    def gradients(x, w, v):
+        grads = torch.autograd.grad(f(torch, x, w, b), (x, w, b), v, create_graph=True)
+        return tuple(grads[i] for i in which)
+
+    assert torch.autograd.gradcheck(gradients, (x, w, v))
+
+
+def test_a_gradient_that_is_what_came_in_still_has_its_history(torch):
+    b, v = torch.zeros(4, requires_grad=True), torch.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+    (g,) = torch.autograd.grad(torch.nn.functional.layer_norm(torch.arange(4.0), (4,), torch.ones(4), b), b, v, create_graph=True)
+    for create_graph in (True, False):
+        (h,) = torch.autograd.grad((g * g).sum(), v, retain_graph=True, create_graph=create_graph)
+        assert h.tolist() == [2.0, 4.0, 6.0, 8.0]
+
+
+@pytest.mark.parametrize(
+    "name, options", [("mse_loss", {}), ("smooth_l1_loss", {"beta": 0.7}), ("huber_loss", {"delta": 0.6})]
+)  # fmt: skip
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_the_gradient_of_a_loss_is_one_step(torch, name, options, reduction):
+    a, b = image(torch, 3, 4).requires_grad_(), image(torch, 3, 4).sin().requires_grad_()
+
+    def loss(a, b):
+        return getattr(torch.nn.functional, name)(a, b, reduction=reduction, **options)
+
+    v = image(torch, 3, 4).requires_grad_() if reduction == "none" else torch.tensor(2.0, dtype=a.dtype, requires_grad=True)
+    node = "".join(part.capitalize() for part in name.split("_")) + "BackwardBackward0"
+    for g, order in zip(torch.autograd.grad(loss(a, b), (a, b), v, create_graph=True), ((v, a, b), (v, b, a))):
+        assert g.grad_fn.name() == node
+        assert [n.variable is t for (n, _), t in zip(g.grad_fn.next_functions, order)] == [True] * 3
+    f = lambda a, b, v: torch.autograd.grad(loss(a, b), (a, b), v, create_graph=True)  # noqa: E731
+    assert torch.autograd.gradcheck(f, (a, b, v)) and torch.autograd.gradgradcheck(f, (a, b, v))
+
+
+@pytest.mark.parametrize("mode, node", [("reflect", "ReflectionPad1DBackwardBackward0"), ("replicate", "ReplicationPad1DBackwardBackward0")])
+def test_a_padding_has_a_second_derivative_of_zero(torch, mode, node):
+    x = image(torch, 1, 2, 3).requires_grad_()
+    (g,) = torch.autograd.grad(torch.nn.functional.pad(x, (1, 2), mode=mode).sum(), x, create_graph=True)
+    assert g.grad_fn.name() == node and [n and n.variable is x for n, _ in g.grad_fn.next_functions] == [None, True]
+    assert not torch.autograd.grad(g.sum(), x)[0].any()
+
+
+def test_the_gradient_of_cross_entropy_takes_two_steps(torch):
+    x = image(torch, 2, 3).requires_grad_()
+    (g,) = torch.autograd.grad(torch.nn.functional.cross_entropy(x, torch.tensor([2, 0])), x, create_graph=True)
+    steps = [n.name() for n, _ in g.grad_fn.next_functions]
+    assert g.grad_fn.name() == "LogSoftmaxBackwardDataBackward0" and steps == ["NllLossBackwardBackward0", "LogSoftmaxBackward0"]
+
+
+@pytest.mark.parametrize("dim", [0, -1])
+def test_the_gradient_of_a_gated_unit_is_one_step(torch, dim):
+    x = image(torch, 4, 2).requires_grad_()
+    v = torch.nn.functional.glu(x, dim).detach().cos().requires_grad_()
+    (g,) = torch.autograd.grad(torch.nn.functional.glu(x, dim), x, v, create_graph=True)
+    assert g.grad_fn.name() == "GluBackwardBackward0" and [n.variable is t for (n, _), t in zip(g.grad_fn.next_functions, (v, x))] == [True, True]
+    f = lambda x, v: torch.autograd.grad(torch.nn.functional.glu(x, dim), x, v, create_graph=True)[0]  # noqa: E731
+    assert torch.autograd.gradcheck(f, (x, v)) and torch.autograd.gradgradcheck(f, (x, v))
+
+
+@pytest.mark.parametrize("name", [name for name in NORMS if name != "a row of layer_norm"])
+def test_third_derivatives_of_a_normalisation(name):
+    import wengert
+
+    f, _, _, (x, w, b, v), _ = normalised(wengert, name)
+    assert wengert.autograd.gradgradcheck(lambda x, w, v: wengert.autograd.grad(f(wengert, x, w, b), (x, w), v, create_graph=True), (x, w, v))

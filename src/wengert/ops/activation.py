@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays import kernels as K
 from ..arrays.errors import as_is, warn
 from .operator import family
-from .pointwise import flat_gradient
+from .pointwise import flat_gradient, from_one
 from .refusals import floating, only, without
 
 if TYPE_CHECKING:
@@ -173,8 +173,9 @@ def gelu(input: Array, *, approximate="none"):
 @composite(raw=lambda g, input: K.silu_grad(g, input), **_hidden)
 def silu_grad(F, g, input):
     s = F.sigmoid(input)
-    slope = s * (1 + input * (1 - s))
-    return g * (F.conj(slope) if F.is_complex(input) else slope)
+    if F.is_complex(input):
+        return g * F.conj(s * (1 + input * from_one(F, s)))
+    return g * s * (1 + input * from_one(F, s))
 
 
 @operator(grad=dict(input=lambda F, g, input: F.silu_grad(g, input)), wirtinger=True, inplace=True)
@@ -186,7 +187,7 @@ def silu(input: Array):
 @composite(raw=lambda g, input: K.mish_grad(g, input), **_hidden)
 def mish_grad(F, g, input):
     t, s = F.tanh(F.softplus(input)), F.sigmoid(input)
-    return g * (t + input * s * (1 - t * t))
+    return g * (t + input * s * from_one(F, t * t))
 
 
 @operator(grad=dict(input=lambda F, g, input: F.mish_grad(g, input)), inplace=True)
@@ -269,14 +270,23 @@ def _shrink_grad(g: Any, x: Any, lambd: Any) -> Any:
     return g * ~((x <= lambd) & (x >= -lambd))
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: F.pieces(g, input, _shrink_grad, (lambd,))),
-          places=("torch", "Tensor", "functional"))
+def _shrinks(name: str) -> dict[str, Any]:
+    """The rule of a shrinking function, which PyTorch calls ``name``."""
+
+    @composite(name=f"{name.lower()}_grad", raw=_shrink_grad, node=f"{name}BackwardBackward0", **_hidden)
+    def back(F, g, x, lambd):
+        return F.pieces(g, x, _shrink_grad, (lambd,))
+
+    return dict(input=lambda F, g, input, lambd: getattr(F, f"{name.lower()}_grad")(g, input, lambd))
+
+
+@operator(grad=_shrinks("Hardshrink"), places=("torch", "Tensor", "functional"))
 def hardshrink(input: Array, lambd=0.5):
     """``x`` outside [-lambd, lambd], else 0."""
     return np.where((floating("hardshrink_cpu", input) <= lambd) & (input >= -lambd), input.dtype.type(0), input)
 
 
-@operator(grad=dict(input=lambda F, g, input, lambd: F.pieces(g, input, _shrink_grad, (lambd,))))
+@operator(grad=_shrinks("Softshrink"))
 def softshrink(input: Array, lambd=0.5):
     """``x`` moved towards 0 by ``lambd``, 0 within."""
     if floating("softshrink_check", input) is not None and lambd < 0:
@@ -373,13 +383,32 @@ def _glu_halves(F: Any, input: Any, dim: int) -> Any:
     return F.narrow(input, dim, 0, half), F.narrow(input, dim, half, half)
 
 
-def _glu_grad(F: Any, g: Any, input: Any, dim: Any) -> Any:
+def _glu_grad_raw(g: Any, input: Any, dim: int) -> Any:
+    a, b = np.split(input, 2, axis=dim)
+    s = K.sigmoid(b)
+    gs = g * s
+    return np.concatenate([gs, gs * a * (1 - s)], dim)
+
+
+def _glu_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, dim: Any) -> Any:
+    (a, b), (u, v) = _glu_halves(F, input, dim), _glu_halves(F, g, dim)
+    s = F.sigmoid(b)
+    slope = s * from_one(F, s)
+    back = u * s + v * a * slope if needs[0] else None
+    if not needs[1]:
+        return back, None
+    flow = grad_output * slope
+    return back, F.cat([flow * v, flow * (u + v * a * from_one(F, 2 * s))], dim)
+
+
+@composite(raw=_glu_grad_raw, node="GluBackwardBackward0", whole=("g", "input"), grad=_glu_twice, **_hidden | dict(pointwise=False))
+def glu_grad(F, g, input, dim):
     a, b = _glu_halves(F, input, dim)
     s = F.sigmoid(b)
-    return F.cat([g * s, g * a * s * (1 - s)], dim)
+    return F.cat([g * s, g * a * s * from_one(F, s)], dim)
 
 
-@operator(grad=dict(input=_glu_grad), pointwise=False)
+@operator(grad=dict(input=lambda F, g, input, dim: F.glu_grad(g, input, dim)), pointwise=False)
 def glu(input: Array, dim=-1):
     """The first half times the sigmoid of the second, along ``dim``. Dauphin et al., 2016."""
     if input.ndim == 0:

@@ -78,14 +78,26 @@ def _difference(input: Any, target: Any, kernel: str) -> Any:
     return np.subtract(input, target)
 
 
-def _mse_slope(F: Any, g: Any, input: Any, target: Any, reduction: str) -> Any:
+def _mse_raw(g: Any, input: Any, target: Any, reduction: str) -> Any:
     difference = input - target
-    return (2.0 * _spread(F, g, reduction, _size(difference.shape))) * difference
+    return (2.0 * _spread(None, g, reduction, _size(difference.shape))) * difference
+
+
+def _mse_twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any) -> Any:
+    back = F.mse_loss_grad(g, input, target, reduction) if needs[0] else None
+    slope: Any = 2.0 * _spread(F, grad_output, reduction, _size(g.shape)) * g if needs[1] or needs[2] else None
+    return back, slope, -slope if needs[2] else None
+
+
+@composite(raw=_mse_raw, node="MseLossBackwardBackward0", whole=("g", "input", "target"), grad=_mse_twice, places=())
+def mse_loss_grad(F, g, input, target, reduction):
+    """The gradient in ``input``; in ``target`` with the two exchanged."""
+    return _mse_raw(g, input, target, reduction)
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target, reduction: _mse_slope(F, g, input, target, reduction),
-              target=lambda F, g, input, target, reduction: _mse_slope(F, g, target, input, reduction)),
+    grad=dict(input=lambda F, g, input, target, reduction: F.mse_loss_grad(g, input, target, reduction),
+              target=lambda F, g, input, target, reduction: F.mse_loss_grad(g, target, input, reduction)),
     promote="elementwise", scalars="", node="MseLossBackward0", places=(),
 )
 def mse_loss(input: Array, target: Array, reduction="mean"):
@@ -122,15 +134,34 @@ def l1_loss(input: Array, target: Array, reduction="mean"):
     return _reduced(d, reduction)
 
 
-def _huber_slope(F: Any, g: Any, a: Any, b: Any, reduction: str, delta: float, scale: float) -> Any:
-    d = a - b
-    slope = F.clamp(d, -delta, delta) if F.raw else F.where(F.abs(d) < delta, d, F.sgn(d) * delta)  # at the corner it is flat
-    return _spread(F, g, reduction, _size(d.shape)) * (slope * scale)
+def _bent(name: str, node: str) -> None:
+    """The gradient in ``input`` of a loss that is a parabola within ``delta`` of its minimum, and straight beyond."""
+
+    def raw(g: Any, input: Any, target: Any, reduction: str, delta: float, scale: float) -> Any:
+        d = input - target
+        return _spread(None, g, reduction, _size(d.shape)) * (K.hardtanh(d, -delta, delta) * scale)
+
+    def twice(F: Any, g: Any, needs: Any, grad_output: Any, input: Any, target: Any, reduction: Any, delta: Any, scale: Any) -> Any:
+        back = getattr(F, name)(g, input, target, reduction, delta, scale) if needs[0] else None
+        slope: Any = None
+        if needs[1] or needs[2]:  # at the corner it is flat
+            every = _spread(F, grad_output, reduction, _size(g.shape)) * g * scale
+            slope = F.where(F.abs(input - target) < delta, every, 0.0)
+        return back, slope, -slope if needs[2] else None
+
+    @composite(name=name, raw=raw, node=node, whole=("g", "input", "target"), grad=twice, places=())
+    def bent(F, g, input, target, reduction, delta, scale):
+        d = input - target
+        return _spread(F, g, reduction, _size(d.shape)) * (F.where(F.abs(d) < delta, d, F.sgn(d) * delta) * scale)
+
+
+_bent("smooth_l1_loss_grad", "SmoothL1LossBackwardBackward0")
+_bent("huber_loss_grad", "HuberLossBackwardBackward0")
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, input, target, reduction, beta, 1 / beta),
-              target=lambda F, g, input, target, reduction, beta: _huber_slope(F, g, target, input, reduction, beta, 1 / beta)),
+    grad=dict(input=lambda F, g, input, target, reduction, beta: F.smooth_l1_loss_grad(g, input, target, reduction, beta, 1 / beta),
+              target=lambda F, g, input, target, reduction, beta: F.smooth_l1_loss_grad(g, target, input, reduction, beta, 1 / beta)),
     promote="elementwise", scalars="", node="SmoothL1LossBackward0", places=(),
 )
 def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
@@ -140,8 +171,8 @@ def smooth_l1(input: Array, target: Array, reduction="mean", beta=1.0):
 
 
 @operator(
-    grad=dict(input=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, input, target, reduction, delta, 1.0),
-              target=lambda F, g, input, target, reduction, delta: _huber_slope(F, g, target, input, reduction, delta, 1.0)),
+    grad=dict(input=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, input, target, reduction, delta, 1.0),
+              target=lambda F, g, input, target, reduction, delta: F.huber_loss_grad(g, target, input, reduction, delta, 1.0)),
     promote="elementwise", scalars="", node="HuberLossBackward0", places=(),
 )
 def huber(input: Array, target: Array, reduction="mean", delta=1.0):
@@ -162,6 +193,11 @@ class Bits:
         self.array = array
 
 
+def _nll_name(node: Any) -> str | None:
+    to, nr = node.edges[0]
+    return "NllLoss2DBackward0" if len(to.shape if to.outputs == 1 else to.shape[nr]) > 2 else None
+
+
 def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:
     """``(index with its class dimension, per-element weight, kept mask)`` of a target of class numbers."""
     classes = x.shape[1]
@@ -175,9 +211,9 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
 
 
 @operator(
-    grad=dict(input=lambda F, g, input_shape, index, scale: F.nll_spread(g, input_shape, index, scale)),
+    grad=dict(input=lambda F, g, input, index, scale: F.nll_loss_grad(g, input, index, scale)),
     aux=("index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
-    naming=lambda node: "NllLoss2DBackward0" if len(node.remembered("input_shape")) > 2 else None,
+    naming=_nll_name,
 )
 def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
@@ -198,6 +234,12 @@ def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
     out = np.zeros(shape, scale.array.dtype)
     K.put_along(out, 1, index.array, np.expand_dims(g * scale.array, 1))
     return out
+
+
+@composite(places=(), whole=("g", "input"), raw=lambda g, input, index, scale: _spread_raw(g, input.shape, index, scale),
+           node=lambda y, *_: "NllLossBackwardBackward0" if y.ndim == 2 else "NllLoss2DBackwardBackward0")  # fmt: skip
+def nll_loss_grad(F, g, input, index, scale):
+    return F.kept(F.nll_spread(g, tuple(input.shape), index, scale), True, input)
 
 
 @operator(
@@ -228,9 +270,7 @@ def _cross_entropy_raw(g: Any, log_p: Any, index: Any, scale: Any) -> Any:
 
 @composite(raw=_cross_entropy_raw, places=())
 def cross_entropy_grad(F, g, log_p, index, scale):
-    one_hot = F.nll_spread(g + F.zeros(scale.array.shape, F.dtype_of(g)), tuple(log_p.shape), index, scale)
-    weights = F.unsqueeze(g * F.constant(scale.array), 1)
-    return one_hot - F.exp(log_p) * weights
+    return F.log_softmax_grad(F.nll_loss_grad(g, log_p, index, scale), log_p, 1)
 
 
 def _cross_entropy_slope(F: Any, g: Any, input: Any, log_p: Any, index: Any, scale: Any) -> Any:
@@ -254,7 +294,7 @@ def _cross_entropy_rows(input: Any, target: Any, reduction: str) -> Any:
 @operator(
     grad=dict(input=_cross_entropy_slope),
     aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
-    naming=lambda node: None if node.saved is None or node.remembered("input").ndim == 2 else "NllLoss2DBackward0",
+    naming=_nll_name,
 )
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""

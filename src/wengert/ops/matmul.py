@@ -87,6 +87,10 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
     if na == 1 and nb == 1:
         return (g * b if need_a else None, g * a if need_b else None)
     if na == 1:
+        if nb == 2 and not F.raw:  # as PyTorch, which makes the vector a row
+            row = F.unsqueeze(g, 0)
+            ga = F.squeeze(F.matmul(row, F.t(b)), 0) if need_a else None
+            return ga, F.matmul(F.t(F.unsqueeze(a, 0)), row) if need_b else None
         if need_a:
             ga = F.squeeze(F.matmul(b, F.unsqueeze(g, -1)), -1)
         if need_b:
@@ -96,16 +100,16 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
         if need_a:
             ga = F.unsqueeze(g, -1) * b
         if need_b:
-            gb = F.squeeze(F.matmul(mT(a), F.unsqueeze(g, -1)), -1)
+            gb = F.matmul(turned(F, a), g) if na == 2 else F.squeeze(F.matmul(mT(a), F.unsqueeze(g, -1)), -1)
         return ga, gb
     flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
     rows = F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1])) if flat else g
     if need_a:
-        ga = F.matmul(rows, mT(b))
+        ga = F.matmul(rows, turned(F, b))
         if flat:
             ga = F.reshape(ga, input_shape)
     if need_b:
-        gb = F.matmul(mT(F.reshape(a, (rows.shape[0], input_shape[-1])) if flat else a), rows)
+        gb = F.matmul(turned(F, F.reshape(a, (rows.shape[0], input_shape[-1])) if flat else a), rows)
     return ga, gb
 
 
@@ -222,7 +226,7 @@ def bmm(input: Array, mat2: Array):
     return product(input, mat2)
 
 
-@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec, vec=lambda F, g, input: F.matmul(mT(input), g)), linear="each")
+@operator(grad=dict(input=lambda F, g, vec: F.unsqueeze(g, -1) * vec, vec=lambda F, g, input: F.matmul(turned(F, input), g)), linear="each")
 def mv(input: Array, vec: Array):
     """Matrix times vector, ``(n, k), (k,) -> (n,)``."""
     if input.ndim != 2 or vec.ndim != 1:
@@ -406,7 +410,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
 
 @operator(
     grad=dict(input=_addmm["input"], mat=lambda F, g, vec, alpha: _scaled(F.unsqueeze(g, -1) * vec, alpha),
-              vec=lambda F, g, mat, alpha: _scaled(F.matmul(mT(mat), g), alpha)),
+              vec=lambda F, g, mat, alpha: _scaled(F.matmul(turned(F, mat), g), alpha)),
     inplace=True,
 )
 def addmv(input: Array, mat: Array, vec: Array, *, beta=1, alpha=1):

@@ -113,12 +113,25 @@ def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
             raise RuntimeError(f"input ({axis}: {n}) is too small. Calculated output {axis}: {n + a + b}")
 
 
+def _pad_rule(mode: str, node: str) -> dict[str, Any]:
+    """The rule of a padding whose node is called ``node``."""
+    if mode == _CIRCULAR:  # PyTorch makes it of slices
+        return dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad))
+    own = node.replace("Pad", "_pad").lower() + "_grad"
+
+    @composite(name=own, places=(), whole=("g", "input"), node=f"{node}BackwardBackward0")
+    def back(F, g, input, pad):
+        return F.kept(_folded(F, g, mode, tuple(input.shape), pad), True, input)
+
+    return dict(input=lambda F, g, input, pad: getattr(F, own)(g, input, pad))
+
+
 def _pads(mode: str, word: str) -> None:
     for spatial in (1, 2, 3):
 
         def declare(spatial: int) -> None:
             @operator(
-                grad=dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad)),
+                grad=_pad_rule(mode, f"{word}Pad{spatial}D"),
                 name=f"pad_{mode}{spatial}", node=f"{word}Pad{spatial}DBackward0", places=(),
                 layout="rows" if mode == _CIRCULAR else "channels",
             )

@@ -64,7 +64,7 @@ _WHOLE_QUOTIENT = (
 
 
 @operator(grad=dict(input=lambda F, g: g,
-                    tensor1=lambda F, g, tensor2, value: g * (value / tensor2),
+                    tensor1=lambda F, g, tensor2, value: g * (value / tensor2 if F.raw else F.div(value, tensor2)),
                     tensor2=lambda F, g, tensor1, tensor2, value: -g * (tensor1 * value / (tensor2 * tensor2))),
           inplace=True, opmath=True)
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value=1):
@@ -139,8 +139,8 @@ def atan2(input: Array, other: Array):
     return np.arctan2(real("atan2_cpu", input), other)
 
 
-@pair(grad=dict(input=lambda F, g, input, result: g * (input / result),
-                other=lambda F, g, other, result: g * (other / result)),
+@pair(grad=dict(input=lambda F, g, input, result: g * input / result,
+                other=lambda F, g, other, result: g * other / result),
       kernel=K.hypot, inplace=True)
 def hypot(input: Array, other: Array):
     """``sqrt(input^2 + other^2)`` without overflow."""

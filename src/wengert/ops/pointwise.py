@@ -42,6 +42,11 @@ def conjugate(F: Any, x: Any) -> Any:
     return x.conjugate()
 
 
+def from_one(F: Any, x: Any) -> Any:
+    """``1 - x`` as a rule of PyTorch's computes it: a difference, not the reflected one that ``1 - x`` is to users."""
+    return 1 - x if F.raw else F.sub(1, x)
+
+
 def flat_gradient(F: Any, g: Any) -> Any:
     """The gradient of a step function."""
     return F.zeros(g.shape, F.dtype_of(g))

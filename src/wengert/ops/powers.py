@@ -124,7 +124,7 @@ def sqrt(input: Array):
     return np.sqrt(input)
 
 
-@function(grad=dict(input=lambda F, g, result: g * (result**3 * -0.5)))
+@function(grad=dict(input=lambda F, g, result: g * -0.5 * result**3))
 def rsqrt(input: Array):
     """``1 / sqrt(input)``."""
     return K.reciprocal(K.sqrt(input)) if input.dtype.kind == "c" else K.rsqrt(input)
@@ -149,7 +149,7 @@ def exp(input: Array):
     return K.exp(input)
 
 
-@special(grad=dict(input=lambda F, g, result: g * (result * LN2)), kernel=K.exp2)
+@special(grad=dict(input=lambda F, g, result: g * result * LN2), kernel=K.exp2)
 def exp2(input: Array):
     """``2 ** input``."""
     return K.exp2(input)

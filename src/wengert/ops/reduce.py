@@ -72,7 +72,13 @@ def spread(F, input, size, dim=None, keepdim=False):
 
 def restored(F: Any, x: Any, size: tuple[int, ...], dim: Any, keepdim: Any) -> Any:
     """The result ``x`` of a reduction with its reduced dimensions back as ones."""
-    return x if not x.ndim or (keepdim and x.ndim == len(size)) else F.reshape(x, kept(size, dim))
+    if not x.ndim or (keepdim and x.ndim == len(size)):
+        return x
+    if F.raw:
+        return F.reshape(x, kept(size, dim))
+    for d in sorted(d % len(size) for d in ((dim,) if type(dim) is int else dim)):
+        x = F.unsqueeze(x, d)
+    return x
 
 
 def total(input: Any, axis: Any, keepdim: Any = False, dtype: Any = None) -> Any:

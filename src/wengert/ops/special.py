@@ -11,6 +11,7 @@ from ..arrays import kernels as K
 from ..arrays import special_functions as S
 from ..arrays.dtypes import is_half
 from .operator import family
+from .pointwise import from_one
 from .refusals import floating, real
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ SQRT_PI, SQRT_2PI = 1.772453850905516, 2.5066282746310002
 # -- error functions and the normal distribution ---------------------------------------------------------------------
 
 
-@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (2 / SQRT_PI))))
+@operator(grad=dict(input=lambda F, g, input: F.exp(-F.square(input)) * (2 / SQRT_PI) * g))
 def erf(input: Array):
     """Error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0.
 
@@ -41,19 +42,19 @@ def erf(input: Array):
     return K.erf(real("erf_vml_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, input: g * (F.exp(-(input * input)) * (-2 / SQRT_PI))))
+@operator(grad=dict(input=lambda F, g, input: F.exp(-F.square(input)) * (-2 / SQRT_PI) * g))
 def erfc(input: Array):
     """``1 - erf(input)`` without cancellation."""
     return K.erfc(real("erfc_vml_cpu", input))
 
 
-@operator(grad=dict(input=lambda F, g, result: g * (F.exp(result * result) * (SQRT_PI / 2))))
+@operator(grad=dict(input=lambda F, g, result: F.exp(F.square(result)) * (SQRT_PI / 2) * g))
 def erfinv(input: Array):
     """Inverse of ``erf``; infinite at -1 and 1, NaN outside."""
     return K.erfinv(real("erfinv_vml_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input, result: g * (2 * input * result - 2 / SQRT_PI)))
+@special(grad=dict(input=lambda F, g, input, result: (2 * input * result - 2 / SQRT_PI) * g))
 def special_erfcx(input: Array):
     """``exp(input^2) * erfc(input)``."""
     return K.erfcx(real("erfcx_cpu", input))
@@ -65,7 +66,7 @@ def special_ndtr(input: Array):
     return K.ndtr(real("ndtr_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, result: g * (F.exp(result * result * 0.5) * SQRT_2PI)))
+@special(grad=dict(input=lambda F, g, result: g * SQRT_2PI * F.exp(F.square(result) / 2)))
 def special_ndtri(input: Array):
     """Inverse of ``ndtr``; infinite at 0 and 1, NaN outside."""
     return K.ndtri(real("ndtri_cpu", input))
@@ -171,11 +172,13 @@ def special_entr(input: Array):
 
 
 def _logit_grad(F: Any, g: Any, input: Any, eps: Any) -> Any:
-    slope = g / (input * (1 - input) + 0)  # infinite at both ends; the sum makes the zero a positive one
     least, most = (0, 1) if eps is None else (eps, 1 - eps)
     if is_half(F.dtype_of(input)):  # the limits are of the type of the numbers
         least, most = (float(K.cast(K.cast(np.asarray(v, np.float32), F.dtype_of(input)), np.dtype(np.float32))) for v in (least, most))
-    return F.where((input < least) | (input > most), float("nan") if eps is None else 0, slope)
+    other = float("nan") if eps is None else 0
+    if F.raw:  # infinite at both ends; the sum makes the zero a positive one
+        return F.where((input < least) | (input > most), other, g / (input * (1 - input) + 0))
+    return F.where((input >= least) & (input <= most), g / (input * from_one(F, input)), other)
 
 
 @operator(grad=dict(input=_logit_grad))

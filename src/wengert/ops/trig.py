@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels as K
 from .operator import family
-from .pointwise import conjugate
+from .pointwise import conjugate, from_one
 
 if TYPE_CHECKING:
     from .operator import Array
@@ -27,19 +27,19 @@ def cos(input: Array):
     return K.cos(input)
 
 
-@operator(grad=dict(input=lambda F, g, result: g * (result * result + 1)), kernel=K.tan)
+@operator(grad=dict(input=lambda F, g, result: g * (F.square(result) + 1)), kernel=K.tan)
 def tan(input: Array):
     """Tangent, of radians."""
     return K.tan(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input)), kernel=K.arcsin, aliases=("arcsin",))
+@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input if F.raw else -input * input + 1)), kernel=K.arcsin, aliases=("arcsin",))
 def asin(input: Array):
     """Inverse of the sine; NaN outside [-1, 1]."""
     return K.arcsin(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input)), kernel=K.arccos, aliases=("arccos",))
+@operator(grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input if F.raw else -input * input + 1)), kernel=K.arccos, aliases=("arccos",))
 def acos(input: Array):
     """Inverse of the cosine; NaN outside [-1, 1]."""
     return K.arccos(input)
@@ -83,7 +83,7 @@ def tanh(input: Array):
     return K.tanh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * conjugate(F, F.rsqrt(input * input + 1))), wirtinger=True,
+@operator(grad=dict(input=lambda F, g, input: g * conjugate(F, F.rsqrt(F.square(input) + 1))), wirtinger=True,
           kernel=K.arcsinh, aliases=("arcsinh",))
 def asinh(input: Array):
     """Inverse of the hyperbolic sine."""
@@ -102,7 +102,7 @@ def acosh(input: Array):
     return K.arccosh(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g / (1 - input * input)), kernel=K.arctanh, aliases=("arctanh",))
+@operator(grad=dict(input=lambda F, g, input: g / from_one(F, F.square(input))), kernel=K.arctanh, aliases=("arctanh",))
 def atanh(input: Array):
     """Inverse of the hyperbolic tangent; NaN outside [-1, 1]."""
     return K.arctanh(input)
