@@ -142,3 +142,83 @@ def test_materialized_gradients_lie_as_their_inputs(torch):
     x = leaf(torch, 2, 3).detach().t().requires_grad_()
     (g,) = torch.autograd.grad(leaf(torch, 2).sum(), x, materialize_grads=True)
     assert g.stride() == x.stride() == (1, 3) and g.tolist() == [[0, 0]] * 3
+
+
+# -- subscripts and shapes -------------------------------------------------------------------------------------------
+
+
+def test_slices_of_a_whole_dimension_are_no_step(torch):
+    x = leaf(torch, 2, 3)
+    for y, name in (
+        (x[None, 0:2], "Unsqueeze"), (x[0, 0:3], "Select"), (x[..., 0:9], "Alias"), (x[:, 0:3], "Alias"), (x[0:2, 0:3], "Alias"),
+        (x[0:2], "Slice"), (x[0:9], "Slice"), (x[None, -2:], "Slice"), (x[None, 0:1], "Slice"), (x[0:2, 0], "Select"),
+    ):  # fmt: skip
+        assert y.grad_fn.name() == name + "Backward0"
+        (g,) = torch.autograd.grad(y.sum(), x)
+        assert g.sum() == y.numel()
+    y = x.clone()
+    y[:, 0:3] = 5.0
+    y[0:2, None] = y[:, None] * 2
+    assert y.tolist() == [[10.0] * 3] * 2
+
+
+def test_shapes_that_do_not_fit_are_refused_in_pytorchs_words(torch):
+    x = torch.ones(2, 3)
+    for target, source, text in (
+        (x, torch.ones(2, 2), r"The size of tensor a \(3\) must match the size of tensor b \(2\) at non-singleton dimension 1"),
+        (x, torch.ones(5), r"The size of tensor a \(3\) must match the size of tensor b \(5\) at non-singleton dimension 1"),
+        (x[:1], torch.ones(2, 3), r"output with shape \[1, 3\] doesn't match the broadcast shape \[2, 3\]"),
+        (x[0], torch.ones(2, 3), r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            target.copy_(source)
+    with pytest.raises(RuntimeError, match=r"expand\(torch.FloatTensor\{\[2, 3\]\}, size=\[3\]\): the number of sizes provided \(1\) must be"):
+        x[0] = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match=r"expand\(torch.DoubleTensor\{\[2, 3\]\}, size=\[3\]\)"):
+        x.double().expand(3)
+    with pytest.raises(RuntimeError, match=r"^The expanded size of the tensor \(-1\) isn't allowed in a leading, non-existing dimension 0"):
+        x.expand(-1, -1, -1)
+    with pytest.raises(RuntimeError, match=r"The expanded size of the tensor \(3\) must match the existing size \(2\) at non-singleton dimension 1"):
+        x.expand(-1, 3, -1)
+
+
+def test_writes_to_expanded_tensors_are_advised_against(torch):
+    x = torch.zeros(3).expand(2, 3)
+    for name, args, text in (
+        ("masked_fill_", (torch.ones(2, 3) > 0, 1.0), r"tensor\[mask\] = scalar"),
+        ("index_fill_", (0, torch.tensor([0]), 2.0), r"tensor\[mask\] = scalar"),
+        ("index_put_", ((torch.tensor([0]),), torch.full((3,), 3.0)), r"tensor\[indices\] = tensor"),
+    ):
+        with pytest.warns(UserWarning, match=f"Use of {name} on expanded tensors is deprecated.*{text}"):
+            getattr(x, name)(*args)
+    assert x.tolist() == [[3.0] * 3] * 2
+
+
+@pytest.mark.parametrize("name", ["scatter_", "scatter_add_", "index_add_", "index_copy_"])
+def test_a_tensor_is_not_scattered_into_itself(torch, name):
+    x = torch.arange(4.0)
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        getattr(x, name)(0, torch.arange(4), x)
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single memory location"):
+        x.put_(torch.tensor([0]), x[:1])
+    assert x.tolist() == [0, 1, 2, 3] and x._version == 0
+
+
+# -- sparse tensors --------------------------------------------------------------------------------------------------
+
+
+def test_anomaly_mode_looks_into_sparse_gradients(torch):
+    x = leaf(torch, 2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with torch.autograd.detect_anomaly():
+            (x.to_sparse().to_dense() * 2).sum().backward()
+            w = leaf(torch, 3, 2)
+            torch.nn.functional.embedding(torch.tensor([0, 1, 0]), w * 1, sparse=True).sum().backward()
+    assert x.grad.to_dense().sum() == 2 * (x != 0).sum() and w.grad.to_dense().tolist() == [[2, 2], [1, 1], [0, 0]]
+
+
+def test_nodes_of_sparse_tensors_tell_how_they_were_made(torch):
+    x = leaf(torch, 2, 3)
+    assert x.to_sparse().grad_fn.name() == x.to_sparse_coo().grad_fn.name() == "ToSparseBackward1"
+    assert x.to_sparse(1).grad_fn.name() == "ToSparseBackward0"

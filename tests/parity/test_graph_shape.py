@@ -38,7 +38,7 @@ OTHER_SHAPE = {
         ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power",
          "masked.mean", "native_group_norm",
          "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals", "quantile", "nanquantile", "stft", "tensordot", "diff",
-         "to_sparse", "float", "half", "bfloat16"), _STEPS),
+         "float", "half", "bfloat16"), _STEPS),
     **dict.fromkeys(("masked.prod", "nn.functional.batch_norm"), _LEAF),
     "round/decimals_0": "the name goes by the number of decimals, not by whether it was given",
 }  # fmt: skip

@@ -149,7 +149,7 @@ class _Anomaly:
             return
         for i, x in enumerate(grads):
             array = None if x is None else x if raw else x._data
-            array = getattr(array, "packed", array)  # the numbers of a nested one
+            array = next((getattr(array, n) for n in ("packed", "values") if hasattr(type(array), n)), array)  # of a nested or sparse one
             if x is not None and (K.has_nan(array) if raw or not x._dispatches else x.isnan().any().item()):
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 

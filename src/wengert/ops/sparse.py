@@ -88,7 +88,7 @@ def sparse_total(input: Array):
     return input.values.sum()  # type: ignore[attr-defined]  # a Coo
 
 
-@operator(grad=dict(input=lambda F, g: F.sparse_densed(g)), node="ToSparseBackward0")
+@operator(grad=dict(input=lambda F, g: F.sparse_densed(g)), node="ToSparseBackward1")
 def sparse_found(input: Array, sparse_dim):
     """The non-zero places of a dense array; with ``sparse_dim`` below its dimensions, the non-zero rows."""
     nonzero = (input != 0).any(tuple(range(sparse_dim, input.ndim))) if sparse_dim < input.ndim else input != 0

@@ -163,24 +163,30 @@ def unsafe_view(input: Array, shape):
     return input.reshape(shape)
 
 
+_FIRST = frozenset(("Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"))
+
+
+def _type_name(d: np.dtype) -> str:
+    """What PyTorch's older messages call tensors of a type: those that are not of the first types have no name of their own."""
+    name = scalar_name(d)
+    return f"torch.{name}Tensor" if name in _FIRST else f"CPU{name}Type"
+
+
 @operator(grad=dict(input=lambda F, g, input_shape: F.sum_to(g, input_shape)), view=True, variadic="size", places=("Tensor",))
 def expand(input: Array, size=(), *, implicit=False):
     size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     extra = len(size) - input.ndim
     if extra < 0:
         raise RuntimeError(
-            f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
+            f"expand({_type_name(input.dtype)}{{{list(input.shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
             f"greater or equal to the number of dimensions in the tensor ({input.ndim})"
         )
     full = []
-    for i, n in enumerate(size):
+    for i, n in reversed([*enumerate(size)]):
         have = input.shape[i - extra] if i >= extra else None
         if n == -1:
             if have is None:
-                raise RuntimeError(
-                    f"expand(torch.FloatTensor{{{list(input.shape)}}}, size={list(size)}): The expanded size of the tensor (-1) isn't "
-                    f"allowed in a leading, non-existing dimension {i}"
-                )
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
             n = have
         elif have is not None and have != n and have != 1:
             raise RuntimeError(
@@ -188,6 +194,7 @@ def expand(input: Array, size=(), *, implicit=False):
                 f"Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
             )
         full.append(n)
+    full.reverse()
     if input.shape == tuple(full):
         return input[...]
     y = np.broadcast_to(input, tuple(full))
@@ -492,16 +499,15 @@ def copy(input: Array, src: Array, non_blocking=False):
         src = converted(src, input.dtype)
     if src.shape == input.shape:
         return src
-    if src.ndim > input.ndim:
-        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(src.shape)}")
-    try:
-        return np.broadcast_to(src, input.shape)
-    except ValueError:
-        n = next(i for i in range(1, src.ndim + 1) if src.shape[-i] not in (1, input.shape[-i]))
-        raise RuntimeError(
-            f"The expanded size of the tensor ({input.shape[-n]}) must match the existing size ({src.shape[-n]}) at non-singleton dimension "
-            f"{input.ndim - n}.  Target sizes: {list(input.shape)}.  Tensor sizes: {list(src.shape)}"
-        ) from None
+    for n, (a, b) in enumerate(zip(reversed(input.shape), reversed(src.shape)), 1):
+        if a != b and a != 1 and b != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {max(input.ndim, src.ndim) - n}"
+            )
+    whole = np.broadcast_shapes(input.shape, src.shape)
+    if whole != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(whole)}")
+    return np.broadcast_to(src, input.shape)
 
 
 def _single(value: Any, d: Any) -> Any:

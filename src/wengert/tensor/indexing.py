@@ -28,6 +28,14 @@ _NO_MASK = (
     "torch.where(mask, x, y) chooses without changing the shape."
 )
 
+# The operator that takes a subscript is called as PyTorch's last step would be.
+_STEP: dict[Any, str] = {int: "select_index", None: "unsqueeze_index", True: "alias_index"}
+
+
+def _takes_all(key: slice, size: int) -> bool:
+    """Whether a slice is of a whole dimension, as PyTorch tells before it takes a step."""
+    return key.step in (None, 1) and key.start in (None, 0) and (key.stop is None or key.stop >= size)
+
 
 def getitem(self: Tensor, key: Any) -> Tensor:
     """``self[key]``."""
@@ -38,15 +46,14 @@ def getitem(self: Tensor, key: Any) -> Tensor:
             return function("select_index")(self, (key, ...))
     found = _plain_key(self._data.shape, key if kind is tuple else (key,))
     if found is not None:
-        last = found[1]
-        return function("select_index" if last is int else "unsqueeze_index" if last is None else "basic_index")(self, found[0])
+        return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
     owners = _owners(self, key)
     if owners:
         return ask(Tensor.__getitem__, owners, (self, key), {})
     basic, advanced, last = split(self, key)
     out = self
     if basic is not None:
-        out = function("select_index" if last is int else "unsqueeze_index" if last is None else "basic_index")(self, basic)
+        out = function(_STEP.get(last, "basic_index"))(self, basic)
     if advanced is not None:
         exact = all(k._data.dtype == bool for k in advanced[1])
         return function("index")(out, advanced[0], exact)
@@ -80,7 +87,10 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
             if (start is not None and type(start) is not int) or (stop is not None and type(stop) is not int):
                 return None
             if start is not None or stop is not None or step is not None:
-                last = slice
+                if not _takes_all(k, shape[at]):
+                    last = slice
+                elif last is Ellipsis:
+                    last = True  # a view, and of no part
             at += 1
         elif k is None:
             last = None
@@ -144,7 +154,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         ask(Tensor.__setitem__, owners, (self, key, value), {})
         return
     basic, advanced, last = split(self, key)
-    target = self if basic is None else function("select_index" if last is int else "unsqueeze_index" if last is None else "basic_index")(self, basic)
+    target = self if basic is None else function(_STEP.get(last, "basic_index"))(self, basic)
     if advanced is not None:
         if not isinstance(value, Tensor):
             value = Tensor._wrap(np.asarray(number(value, self._data.dtype), self._data.dtype))
@@ -165,6 +175,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             return
         while value._data.ndim > target._data.ndim and value._data.shape[0] == 1:
             value = value[0]
+        if not _broadcasts(value._data.shape, target._data.shape):
+            function("expand")(value, tuple(target._data.shape))  # says why
         inplace_function("copy")(target, value)
     else:
         filler = number(value, self._data.dtype)
@@ -237,7 +249,7 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
         elif type(k) is slice:
             if k.step is not None and k.step <= 0:
                 raise ValueError("step must be greater than zero")
-            if k != slice(None):
+            if not _takes_all(k, t._data.shape[at]):
                 last, meaningful = slice, True
             basic.append(k)
             advanced.append(None)

@@ -93,7 +93,7 @@ DECIDING = frozenset(("sum", "sum_dim", "prod", "prod_dim", "cumsum", "cumprod")
 # Operators whose result may not lie in the memory of an argument, not even in the very same place.
 _APART = frozenset((
     "gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add", "index_add", "index_copy", "mode",
-    "bernoulli", "index_put",
+    "bernoulli", "index_put", "put", "index_reduce", "scatter_reduce",
 ))  # fmt: skip
 
 _PARTLY = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .overloads import METHODS, overload
+from .record import called
 from .types import on_cpu, sparse_csr
 
 
@@ -117,7 +118,9 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
         raise RuntimeError("to_sparse: conversion from Strided to Sparse with blocksize argument given is not supported")
     from .sparse import found
 
-    return found(self, sparse_dim if dense_dim is None else self._data.ndim - dense_dim)
+    if sparse_dim is None and dense_dim is not None:
+        sparse_dim = self._data.ndim - dense_dim
+    return found(self, sparse_dim) if sparse_dim is None else called(found(self, sparse_dim), "ToSparseBackward0")
 
 
 @overload("Tensor")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import warn
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, address, put, through
 from ..graph.modes import Modes, modes
@@ -114,8 +115,13 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     stale = m.grad and not recording and isinstance(target, call.Tensor_) and requires_grad(target) and op.name not in _UNSEEN
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._data
-    for v in inputs.values():
-        if type(v) is not list and v is not target and v._vc is target._vc and op.name != "fill":  # its one number is read first
+    if op.name in _ADVISED and overlapping(a):
+        warn(
+            f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+            f"applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
+        )
+    for p, v in inputs.items():
+        if type(v) is not list and p != op.params[0] and v._vc is target._vc and op.name != "fill":  # its one number is read first
             from .outs import check_memory
 
             check_memory(op, a, [v._data])
@@ -214,6 +220,8 @@ _IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "index_fill", "i
 # Writes that PyTorch's tape does not see at all, and those that cut the history under a name of their own.
 _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
 _COMPARING = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
+
+_ADVISED = {"index_put": "[indices] = tensor", "index_fill": "[mask] = scalar", "masked_fill": "[mask] = scalar"}
 
 
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
