@@ -85,6 +85,7 @@ OTHER_MEMORY = {
             "NativeBatchNormBackward0": "result1 result2 training", "NativeGroupNormBackward0": "result1 result2",
             "PixelUnshuffleBackward0": "downscale_factor",
             "PreluKernelBackward0": "weight", "SumBackward1": "dim keepdim", "ToSparseBackward0": "self_self_sym_blocksize_opt",
+            "ToSparseBackward1": "self_self_sym_blocksize_opt",
             "UnsafeSplitBackward0": "split_size",
         },
         _STEPS: {
