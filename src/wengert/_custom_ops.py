@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPERATORS: dict[str, CustomOperator] = {}
+_FOR_THE_TAPE = frozenset(("autograd", "autogradcpu", "compositeimplicitautograd"))
 
 
 class Namespace:
@@ -36,20 +37,38 @@ class Namespace:
 
 
 class Packet(dispatch.OpOverloadPacket):
-    """``torch.ops.name.operator``, of one overload, ``default``."""
+    """``torch.ops.name.operator``, of one overload, ``default``, or of several that have names."""
 
-    def __init__(self, operator: CustomOperator) -> None:
-        self.namespace, name = operator.qualname.split("::")  # type: ignore[misc]
+    def __init__(self, namespace: str, name: str) -> None:
+        self.namespace = namespace  # type: ignore[misc]
         super().__init__(name)
-        self.default = dispatch.OpOverload(self, "default")
-        self.default._run, self.default._schema = operator, operator.schema
-        self._made.append("default")
+
+    def add(self, operator: CustomOperator, overload: str) -> Any:
+        """One more overload."""
+        made = self.__dict__[overload] = dispatch.OpOverload(self, overload)
+        made._run, made._schema = operator, operator.schema
+        self._made.append(overload)
+        return made
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"The underlying op of '{self.namespace}.{self._opname}' has no overload name '{name}'")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.default(*args, **kwargs)
+        if len(self._made) == 1:
+            return self.__dict__[self._made[0]](*args, **kwargs)
+        complaints = []
+        for overload in (self.__dict__[name] for name in self._made):
+            try:
+                overload._schema.bind(args, kwargs)
+            except RuntimeError as e:
+                complaints.append(str(e))
+            else:
+                return overload(*args, **kwargs)
+        raise RuntimeError("\n\n".join(("Overloaded torch operator invoked from Python failed to match any schema:", *complaints)))
+
+    def overloads(self) -> list[str]:
+        """Their names."""
+        return list(self._made)
 
 
 # What gives the context of a fake kernel that is running: see ``torch.library.get_ctx``.
@@ -85,7 +104,9 @@ class CustomOperator:
 
     def __init__(self, qualname: str, schema: str, closed: bool = False) -> None:
         namespace, name = qualname.split("::")
+        name, _, overload = name.partition(".")
         self.closed = closed
+        self.home: Any = None  # the module of its function
         self.qualname, self.schema = qualname, Schema(qualname, schema)
         self.shown = name  # what its function is called
         self.kernels: dict[str, Callable[..., Any]] = {}
@@ -96,11 +117,12 @@ class CustomOperator:
         self.rules: dict[Any, Callable[..., Any]] = {}  # what dispatch modes, and classes that dispatch, do with it
         self.autocast: dict[str, Any] = {}  # by device, the type that its tensors are brought to
         self.disabled: set[str] = set()  # devices whose kernels are switched off
-        self.packet = Packet(self)
-        self.overload = self.packet.default
-        self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_default", (_Recorded,), {"operator": self})
-        OPERATORS[qualname] = self
         place = dispatch.NAMESPACES.setdefault(namespace, Namespace(namespace))
+        known = place.__dict__.get(name)
+        self.packet = known if overload and known is not None else Packet(namespace, name)
+        self.overload = self.packet.add(self, overload or "default")
+        self.function: Any = type(f"GeneratedBackwardFor_{namespace}_{name}_{overload or 'default'}", (_Recorded,), {"operator": self})
+        OPERATORS[qualname] = self
         place.__dict__[name] = self.packet
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -113,11 +135,21 @@ class CustomOperator:
 
             return mapped(self.mapped, True, args)
         if not self.closed:
+            self._check_writable(args, keyword_only)
             return self._open(args, keyword_only, flat)
         if modes().grad and any(isinstance(t, Tensor) and requires_grad(t) for t in flat):
             plan = _Plan(shape, keyword_only)
             return plan.returned(self.function.apply(plan, *flat))
         return self.run(args, keyword_only)
+
+    def _check_writable(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> None:
+        """Refuse to write to a leaf that requires a gradient, unless the operator has something of its own for the tape."""
+        if not self.schema.mutable_returns or below.get() or not self.kernels.keys().isdisjoint(_FOR_THE_TAPE):
+            return
+        m = modes()
+        for p, value in zip([p for p in self.schema.parameters if not p.kwonly], args):
+            if p.mutated and p.is_tensor and value is not None and m.grad and requires_grad(value) and value.is_leaf:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
     def _below_autocast(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
         """The call with its floating tensors in the type that was registered, and autocast off."""
@@ -162,12 +194,21 @@ class CustomOperator:
             return lambda *args, **kwargs: in_context(self._no_context, fake, args, kwargs)
         own = None if "cpu" in self.disabled else self.kernels.get("cpu")
         run = own or self.kernels.get("default") or self.kernels.get("compositeimplicitautograd")
+        if own is run is not None and not self.closed and not any(isinstance(t, Tensor) for t in _flatten(args)[0]) and self._wants_tensors():
+            raise NotImplementedError(
+                "There were no tensor arguments to this function (e.g., you passed an empty list of Tensors), but no fallback function is registered "
+                f"for schema {self.qualname}.  This usually means that this function requires a non-empty list of Tensors, or that you (the operator "
+                "writer) forgot to register a fallback function."
+            )
         if run is None:
             raise NotImplementedError(
                 f"Could not run '{self.qualname}' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for "
                 f"this backend. '{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
             )
         return run
+
+    def _wants_tensors(self) -> bool:
+        return any(p.is_tensor or p.is_list for p in self.schema.parameters)
 
     def _no_context(self) -> Any:
         raise RuntimeError(
@@ -234,7 +275,7 @@ class CustomOperator:
                 continue
             if id(memory_of(t)) in seen:
                 raise RuntimeError(
-                    f"{self.qualname.split('::')[1]}: The output of this custom operator (1) must not also be an input to this custom operator "
+                    f"{self.qualname.split('::')[1]} (with implementation in {self.home}): The output of this custom operator (1) must not also be an input to this custom operator "
                     "and (2) may not alias any inputs to this custom operator or other returns. The most common way to trigger this error is "
                     "if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output "
                     "tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
@@ -297,6 +338,12 @@ class _Recorded(Function):
         if any(n is not None for n in plan.shape):
             _check_structure(row, plan.shape)
         elif len(row) != len(plan.shape):
+            surplus = [i for i, g in enumerate(row) if i >= len(plan.shape) and g is not None]
+            if surplus:
+                raise RuntimeError(
+                    f"{name} returned a gradient different than None at position {surplus[0] + 1}, but the corresponding forward input was not a "
+                    "Variable"
+                )
             raise RuntimeError(f"{name} returned an incorrect number of gradients (expected {len(plan.shape) + 1}, got {len(row) + 1})")
         flat: list[Any] = []
         for g, n in zip(row, plan.shape):

@@ -41,6 +41,18 @@ _WORDS = frozenset((
 ))  # fmt: skip
 
 
+def _fits(kind: str, value: Any) -> bool:
+    """Whether an argument can be of a type; only what is plainly of another is refused."""
+    if kind == "Tensor":
+        return isinstance(value, (Tensor, type(None)))  # None is a tensor that is undefined
+    if kind == "str":
+        return isinstance(value, str)
+    return not (kind in _NUMBERS and isinstance(value, (str, list, tuple, type(None))))
+
+
+_NUMBERS = frozenset(("int", "SymInt", "float", "SymFloat", "bool", "Scalar", "complex"))
+
+
 def _value(text: str) -> Any:
     if text in NAMES:
         return NAMES[text]
@@ -84,11 +96,11 @@ class Schema:
                 if p.required:
                     raise RuntimeError(f"{self.name}() is missing value for argument '{p.name}'. Declaration: {self}")
                 given[p.name] = p.default
-            elif p.type == "Tensor" and not isinstance(given[p.name], (Tensor, type(None))):  # None is a tensor that is undefined
-                value = given[p.name]
+            elif not _fits(p.type, given[p.name]):
+                value, kind = given[p.name], p.type.removeprefix("Sym").lower() if p.type.startswith("Sym") else p.type
                 raise RuntimeError(
-                    f"{self.name}() Expected a value of type 'Tensor' for argument '{p.name}' but instead found type '{type(value).__name__}'.\n"
-                    f"Position: {at}\nValue: {value}\nDeclaration: {self}\nCast error details: Unable to cast {value} to Tensor"
+                    f"{self.name}() Expected a value of type '{kind}' for argument '{p.name}' but instead found type '{type(value).__name__}'.\n"
+                    f"Position: {at}\nValue: {value}\nDeclaration: {self}\nCast error details: Unable to cast {value} to {kind}"
                 )
         return tuple(given[p.name] for p in plain), {p.name: given[p.name] for p in self.parameters if p.kwonly}
 

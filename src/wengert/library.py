@@ -17,8 +17,11 @@ tensor(12.)
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
+import sys
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from ._custom_ops import OPERATORS, CustomOperator, current_context, fallthrough_kernel
 from ._custom_schema import infer_schema
@@ -136,6 +139,8 @@ def custom_op(
 
     def make(fn: Callable[..., Any]) -> CustomOpDef:
         _, _ = name.split("::")
+        if schema is None and device_types is not None:
+            _check_placed(fn)
         made = CustomOpDef(CustomOperator(name, infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, closed=True), fn)
         written = {p.name for p in made._operator.schema.parameters if p.mutated}
         if mutates_args != "unknown" and written != set(mutates_args):
@@ -143,11 +148,27 @@ def custom_op(
                 f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema suggests that the op mutates "
                 f"{written}which is different from what was provided to us in `mutates_args`. Please make these consistent."
             )
-        made._operator.shown = fn.__name__
+        _refuse_named_tensors(made._operator, "custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only.")
+        made._operator.shown, made._operator.home = fn.__name__, sys.modules.get(fn.__module__)
         made.register_kernel("default" if device_types is None else device_types, fn)
         return made
 
     return make if fn is None else make(fn)
+
+
+def _check_placed(fn: Callable[..., Any]) -> None:
+    """Refuse a function for one device that could not be told which: it takes neither tensors nor a device."""
+    parameters = inspect.signature(fn).parameters
+    if not any("Tensor" in str(p.annotation) for p in parameters.values()) and "device" not in parameters:
+        raise ValueError("Functions without tensor inputs are required to have a `device: torch.device` argument")
+
+
+def _refuse_named_tensors(operator: CustomOperator, text: str) -> None:
+    if any(p.kwonly and p.type.startswith("Tensor") for p in operator.schema.parameters):
+        raise NotImplementedError(f"{text} Got: {operator.schema}")
+
+
+_IN_DEFINITION = "In the original definition of the op, please make your tensors not kwarg-only."
 
 
 def _devices(kinds: Any) -> tuple[str, ...]:
@@ -171,12 +192,16 @@ def _find(op: Any, asking: str = "impl") -> CustomOperator:
 
 def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None) -> None:
     """Register the gradient of an operator: see ``CustomOpDef.register_autograd``."""
-    CustomOpDef(_find(op, "register_autograd"), backward).register_autograd(backward, setup_context=setup_context)
+    operator = _find(op, "register_autograd")
+    _refuse_named_tensors(operator, f"register_autograd with kwarg-only Tensor args. {_IN_DEFINITION}")
+    CustomOpDef(operator, backward).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Register what maps do with an operator: see ``CustomOpDef.register_vmap``."""
-    return CustomOpDef(_find(op, "register_vmap"), _find(op)).register_vmap(func)
+    operator = _find(op, "register_vmap")
+    _refuse_named_tensors(operator, f"register_vmap with kwarg-only Tensor args. {_IN_DEFINITION}")
+    return CustomOpDef(operator, operator).register_vmap(func)
 
 
 def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
@@ -191,9 +216,14 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
 
 def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None, **_: Any) -> Any:
     """Register how the results of an operator look; also a decorator."""
+    if isinstance(op, str):
+        _check_name(op)
 
     def register(func: Callable[..., Any]) -> Callable[..., Any]:
-        _find(op, "register_fake").fake = func
+        operator = _find(op, "register_fake")
+        if "compositeimplicitautograd" in operator.kernels:
+            raise RuntimeError(NO_META.format(operator.qualname))
+        operator.fake = func
         return func
 
     return register if func is None else register(func)
@@ -208,17 +238,29 @@ def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None 
     return impl(op, device_types, func)
 
 
+def _check_name(qualname: str) -> None:
+    if qualname.count("::") != 1:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs must '
+            "consist of a namespace and a name, e.g. aten::sin"
+        )
+
+
+NO_META = (
+    "We should not register a meta kernel directly to the operator '{}', because it has a CompositeImplicitAutograd kernel in core. Instead we "
+    "should let the operator decompose, and ensure that we have meta kernels for the base ops that it decomposes into."
+)
+
+
 def define(qualname: Any, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
     """Define an operator ``"namespace::name"`` by its schema; ``impl`` gives it kernels.
 
     A kernel runs as it is, and what it does with recorded operators is recorded. Unless ``register_autograd`` gives the
     operator a gradient, or ``impl`` one for the key ``"Autograd"``, a backward that comes to it warns.
     """
-    if "::" not in qualname:
-        raise ValueError(
-            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs must '
-            "consist of a namespace and a name, e.g. aten::sin"
-        )
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    _check_name(qualname)
     if re.fullmatch(r"\(.*\) -> .*", schema, re.DOTALL) is None:
         raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
     if qualname in OPERATORS:
@@ -260,18 +302,33 @@ class Library:
             raise ValueError(f"Unsupported kind: {kind}")
         if ns == "prim" and kind != "IMPL":
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
-        if ns == "aten" and kind == "DEF":
+        if kind == "DEF" and (ns == "aten" or ns in _DEFINING):
             raise RuntimeError(
-                "Only a single TORCH_LIBRARY can be used to register the namespace aten; please put all of your definitions in a single "
-                "TORCH_LIBRARY block. If you were trying to specify implementations, use Library('aten', 'IMPL')."
+                f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions in a single "
+                f"TORCH_LIBRARY block.  If you were trying to specify implementations, consider using TORCH_LIBRARY_IMPL: Library('{ns}', 'IMPL'); "
+                f"for further definitions, Library('{ns}', 'FRAGMENT')."
             )
+        if kind == "DEF":
+            _DEFINING[ns] = self
+        self._gone = False
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._before = set(OPERATORS)
         self._overriding: list[tuple[str, str, Callable[..., Any]]] = []
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Define an operator, such as ``"foo(Tensor x) -> Tensor"``; gives its name."""
+        self._check_there()
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         name, bracket, rest = schema.partition("(")
+        place, separator, own = name.strip().rpartition("::")
+        if separator and place != self.ns:
+            raise RuntimeError(
+                f"Explicitly provided namespace ({place}) in schema string does not match namespace of enclosing TORCH_LIBRARY block ({self.ns}).  "
+                "Move this definition to the (unique) TORCH_LIBRARY block corresponding to this namespace (and consider deleting the namespace "
+                "from your schema string.)"
+            )
+        name = own
         if self.kind == "IMPL":
             raise RuntimeError(
                 f'def("{name.strip()}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be placed in the '
@@ -284,6 +341,9 @@ class Library:
         """Register what runs for one of its operators."""
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if not isinstance(op_name, str) and not hasattr(op_name, "_opname"):
+            raise RuntimeError(f"impl should be passed either a name or an OpOverload object as the first argument, got {type(op_name)}")
+        self._check_there()
         name = op_name if isinstance(op_name, str) else op_name.name()
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         if self.dispatch_key and key != self.dispatch_key:
@@ -298,6 +358,8 @@ class Library:
                 f"enclosing TORCH_LIBRARY_IMPL block ({self.ns}).  Move this definition to the TORCH_LIBRARY_IMPL block corresponding to this "
                 "namespace"
             )
+        if key not in DispatchKey.__members__ and key.lower() not in ("cpu", "cuda", "meta", "default"):
+            raise RuntimeError(f"could not parse dispatch key: {key}")
         if self.ns == "aten":
             from ._aten_overrides import register
 
@@ -308,8 +370,15 @@ class Library:
         if fn is not fallthrough_kernel:
             impl(name if "::" in name else f"{self.ns}::{name}", dispatch_key or self.dispatch_key or "default", fn)
 
+    def _check_there(self) -> None:
+        if self._gone:
+            raise AssertionError("Library object has been destroyed")
+
     def _destroy(self) -> None:
         """Forget the operators of the namespace that were defined since the library was made, and its kernels for those of PyTorch."""
+        self._gone = True
+        if _DEFINING.get(self.ns) is self:
+            del _DEFINING[self.ns]
         if self._overriding:
             from ._aten_overrides import remove
 
@@ -317,7 +386,10 @@ class Library:
                 remove(*self._overriding.pop())
         for name in [n for n in OPERATORS if n not in self._before and n.startswith(self.ns + "::")]:
             del OPERATORS[name]
-            dispatch.NAMESPACES[self.ns].__dict__.pop(name.partition("::")[2], None)
+            dispatch.NAMESPACES[self.ns].__dict__.pop(name.partition("::")[2].partition(".")[0], None)
+
+
+_DEFINING: WeakValueDictionary[str, Library] = WeakValueDictionary()  # by namespace, the library of kind "DEF" that there is
 
 
 @contextlib.contextmanager
