@@ -276,7 +276,8 @@ class CustomOperator:
             if id(memory_of(t)) in seen:
                 raise RuntimeError(
                     f"{self.qualname.split('::')[1]} (with implementation in {self.home}): The output of this custom operator (1) must not "
-                    "also be an input to this custom operator and (2) may not alias any inputs to this custom operator or other returns. The most common way to trigger this error is "
+                    "also be an input to this custom operator and "
+                    "(2) may not alias any inputs to this custom operator or other returns. The most common way to trigger this error is "
                     "if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output "
                     "tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
                 )
