@@ -37,12 +37,13 @@ from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, mod
 from .graph.modes import inference_mode as _InferenceMode
 from .graph.node import InputMetadata, next_sequence
 from .tensor import PLACES, Tensor
+from .tensor.batching import dispatch as _maps
 from .tensor.call import DISPATCHING
 from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
 from .tensor.dispatch import aten
 from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
 from .tensor.meta import AccumulateGrad, layout_enforced
-from .tensor.overrides import DisableTorchFunctionSubclass
+from .tensor.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from .tensor.overrides import disabled as _disabled_torch_function_impl
 from .tensor.random import Generator
 from .tensor.rewriting import CopySlices
@@ -68,7 +69,6 @@ def _dispatch_isTensorSubclassLike(tensor: Any) -> bool:
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False
 
-DisableTorchFunction = DisableTorchFunctionSubclass
 _ImperativeEngine = ImperativeEngine
 
 
@@ -285,6 +285,16 @@ def _get_obj_in_tls(key: str) -> Any:
     return _stashed.get({})[key]
 
 
+def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
+    """Whether to warn of operators that a map does example by example."""
+    _maps.fallback_warnings = enabled
+
+
+def _debug_only_are_vmap_fallback_warnings_enabled() -> bool:
+    """Whether they are warned of."""
+    return _maps.fallback_warnings
+
+
 def _remove_obj_from_tls(key: str) -> None:
     """Forget what was kept under that key."""
     _stashed.set({k: v for k, v in _stashed.get({}).items() if k != key})
@@ -293,6 +303,7 @@ def _remove_obj_from_tls(key: str) -> None:
 __all__ = [
     "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_get_obj_in_tls", "_is_key_in_tls", "_nn", "_remove_obj_from_tls",
     "_set_autograd_fallback_mode", "_increment_version", "_stash_obj_in_tls",
+    "_debug_only_are_vmap_fallback_warnings_enabled", "_debug_only_display_vmap_fallback_warnings",
     "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
     "_EnableTorchFunction", "_FunctionBase", "_InferenceMode", "_len_torch_dispatch_stack", "_len_torch_function_stack",
@@ -305,6 +316,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "_functorch":  # a module below, which is elsewhere here
+        from .func import wrapping
+
+        return wrapping
     from ._absent import absent_name
 
     return absent_name(__name__, name)

@@ -296,3 +296,17 @@ def test_a_leaf_that_no_longer_requires_a_gradient_gets_none(torch, stop, create
     assert x.grad is None and told == ["tensor", "after"]
     assert w.grad.tolist() == [1, 1]
     w.grad = None
+
+
+@pytest.mark.parametrize(("kept", "given", "arrives"), [
+    ("float64", "float32", "float64"), ("float64", None, "float64"), (None, "float64", "float64"), (None, None, "float32"),
+    ("bfloat16", "float32", "bfloat16"), ("default", "float64", "float32"),
+])  # fmt: skip
+def test_a_backward_that_begins_at_a_leaf_has_its_grad_dtype(torch, kept, given, arrives):
+    x = torch.ones((), requires_grad=True)
+    if kept != "default":
+        x.grad_dtype = None if kept is None else getattr(torch, kept)
+    g = None if given is None else torch.ones((), dtype=getattr(torch, given))
+    x.backward(g)
+    found = [x.grad, *torch.autograd.grad(x, x, g), *torch.autograd.grad(x, x, g, create_graph=True)]
+    assert [t.dtype for t in found] == [getattr(torch, arrives)] * 3

@@ -513,3 +513,18 @@ def test_frames_of_functions_under_a_mode_can_be_looked_at(torch):
         names += frame.tb_frame.f_locals
         frame = frame.tb_next
     assert "torch" in names
+
+
+def test_function_modes_are_not_asked_where_torch_function_is_off(torch):
+    class Always(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return "asked"
+
+    x = torch.zeros(1)
+    with Always():
+        assert torch.sin(x) == "asked"
+        with torch._C.DisableTorchFunction():
+            assert torch.sin(x).item() == 0
+        with torch._C.DisableTorchFunctionSubclass():
+            assert torch.sin(x) == "asked"
+        assert torch.sin(x) == "asked"

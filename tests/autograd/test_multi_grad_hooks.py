@@ -199,3 +199,13 @@ def test_under_grad_what_no_root_leads_to_is_not_waited_for(torch, multi):
     multi((b, c), lambda grads: seen.append([g is not None for g in grads]))
     torch.autograd.grad(b.sum(), (b, c), allow_unused=True)
     assert seen == [[True, False]]
+
+
+def test_the_handle_is_one_of_hooks(torch, multi):
+    a, b = leaves(torch, 2)
+    handle = multi((a, b), lambda grads: None)
+    assert isinstance(handle, torch.utils.hooks.RemovableHandle)
+    assert [type(h) for h in handle.__getstate__()] == [torch.utils.hooks.RemovableHandle] * 2
+    with handle:
+        pass
+    assert not a._backward_hooks and not b._backward_hooks

@@ -691,3 +691,25 @@ def test_index_reduce_into_one_tensor_is_refused(torch):
 def test_one_hot_needs_the_number_of_classes(torch):
     with pytest.raises(RuntimeError, match="please provide an explicit positive num_classes argument"):
         torch.vmap(torch.nn.functional.one_hot)(torch.tensor([0, 1, 2]))
+
+
+def test_operators_done_example_by_example_can_be_told_of(torch):
+    x = torch.ones(3, 4)
+    assert not torch._C._debug_only_are_vmap_fallback_warnings_enabled()
+    torch._C._debug_only_display_vmap_fallback_warnings(True)
+    try:
+        assert torch._C._debug_only_are_vmap_fallback_warnings_enabled()
+        with pytest.warns(UserWarning, match="There is a performance drop because we have not yet implemented the batching rule for aten::histc"):
+            torch.vmap(torch.histc)(x)
+    finally:
+        torch._C._debug_only_display_vmap_fallback_warnings(False)
+
+
+def test_chunks_of_a_batch(torch):
+    home = "_functorch.apis" if torch.__name__ == "torch" else "func.functorch"
+    chunk_vmap = importlib.import_module(f"{torch.__name__}.{home}").chunk_vmap
+    x = torch.arange(14.0).reshape(7, 2)
+    for chunks in (1, 3, 7, 100):
+        assert chunk_vmap(torch.sum, chunks=chunks)(x).tolist() == x.sum(1).tolist()
+    with pytest.raises(RuntimeError, match="chunk expects `chunks` to be greater than 0, got: 0"):
+        chunk_vmap(torch.sum, chunks=0)(x)

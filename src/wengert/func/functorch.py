@@ -170,6 +170,8 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        if chunks < 1:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         _, size = _dims(func, in_dims, args)
         return vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))(*args, **kwargs)
 

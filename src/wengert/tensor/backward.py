@@ -480,7 +480,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
 
                 seeds.append(ones_like(t, memory_format=preserve_format))
                 continue
-            one = np.ones(shape, dtype)
+            one = np.ones(shape, _kept(t, dtype) or dtype)
             seeds.append(Tensor_._wrap(one) if create_graph else one)
             continue
         if not isinstance(g, Tensor_):
@@ -497,6 +497,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                 f"grad_output[{i}] has a dtype of {g.dtype!r} and output[{i}] has a dtype of {_dtype_name(dtype)}."
             )
+        dtype = _kept(t, dtype) or g._data.dtype
         if create_graph:
             seeds.append(g if g._data.dtype == dtype else RECORDED.cast(g, dtype))
         else:
@@ -509,6 +510,12 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
 def seeds(outputs: Any, grads: Any) -> list[Any]:
     """The gradients to begin with, as tensors."""
     return _seeds(_row(outputs), grads, True)
+
+
+def _kept(t: Any, dtype: Any) -> Any:
+    """The dtype in which a gradient arrives at ``t``: ``dtype``, or what a leaf's ``grad_dtype`` says; None for any."""
+    leaf = isinstance(t, Tensor_) and t._edge is None and t._meta is not None and t._meta.grad_dtype is not False
+    return t._meta.grad_dtype if leaf else dtype
 
 
 def _show(shape: tuple[int, ...]) -> str:

@@ -148,6 +148,19 @@ class DisableTorchFunctionSubclass:
         change(bare=self.before)
 
 
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.functions = modes().functions
+        change(functions=())
+
+    def __exit__(self, *exc: object) -> None:
+        change(functions=self.functions)
+        super().__exit__(*exc)
+
+
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """What ``Tensor.__torch_function__`` does: call through, and give results the subclass's type."""
     if types and all(t in PLAIN for t in types):  # our functions never ask plain tensors: another library's has met one
