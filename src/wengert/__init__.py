@@ -93,7 +93,7 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "__config__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str",
+    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str",
     "_utils", "_utils_internal", "_vmap_internals", "accelerator", "amp", "autograd", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
     "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",

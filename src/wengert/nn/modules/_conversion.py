@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wengert import __future__ as conversion
 from wengert.arrays.dtypes import OF_TYPES
 from wengert.graph import no_grad
 from wengert.nn._tensors import empty_like
+from wengert.nn.parameter import Parameter
 from wengert.tensor import Tensor, device, dtype
 
 from ._traversal import TraversalMethods
@@ -16,6 +18,28 @@ if TYPE_CHECKING:
     from typing import Self
 
     from .module import Module
+
+
+def _swap(param: Any, new: Any, fn: Callable[[Tensor], Tensor], name: str) -> None:
+    """Let ``param`` and what it is converted to trade places, and so its gradient."""
+    from wengert.utils._swap import swap_tensors
+
+    grad = param.grad
+    param.grad = None
+    try:
+        swap_tensors(param, Parameter(new, requires_grad=param.requires_grad))
+    except Exception as error:
+        param.grad = grad
+        raise RuntimeError(f"_apply(): Couldn't swap {name}") from error
+    if grad is not None:
+        with no_grad():
+            new_grad = fn(grad)
+        new_grad.requires_grad_(grad.requires_grad)
+        try:
+            swap_tensors(grad, new_grad)
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {name}.grad") from error
+        param.grad = grad
 
 
 class ConversionMethods(TraversalMethods):
@@ -32,22 +56,30 @@ class ConversionMethods(TraversalMethods):
         return this
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects."""
+        """Replace every parameter's and buffer's content by ``fn`` of it; parameters stay the same objects (but see ``torch.__future__``)."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
+        for name, param in self._parameters.items():
             if param is None:
                 continue
             grad = param.grad
             with no_grad():
                 new = fn(param)
-            if new is not param:
+            if conversion.get_swap_module_params_on_conversion():
+                _swap(param, new, fn, f"{type(self).__name__}.{name}")
+                continue
+            overwrite = conversion.get_overwrite_module_params_on_conversion()
+            if overwrite:
+                self._parameters[name] = param = Parameter(new, param.requires_grad)
+            elif new is not param:
                 param.data = new
             if grad is not None:
                 with no_grad():
                     new_grad = fn(grad)
-                if new_grad is not grad:
+                if overwrite:
+                    param.grad = new_grad.requires_grad_(grad.requires_grad)
+                elif new_grad is not grad:
                     grad.data = new_grad
         for name, buffer in self._buffers.items():
             if buffer is not None:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wengert import __future__ as conversion
 from wengert.graph import RemovableHandle, no_grad
 from wengert.nn.parameter import Parameter, is_lazy
 from wengert.tensor import Tensor
@@ -272,32 +273,44 @@ def _take(module: Any, name: str, param: Tensor, value: Any, key: str, assign: b
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
                 f"the shape in current model is {param.shape}."
             )
+    if not assign and param.is_meta and not value.is_meta:
+        import warnings
+
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+            "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
+            "module instead of copying them in place?)",
+            stacklevel=2,
+        )
+    swap = conversion.get_swap_module_params_on_conversion()
+    if swap:
+        from wengert.utils._swap import swap_tensors
     try:
         with no_grad():
-            if not assign:
-                if param.is_meta and not value.is_meta:
-                    import warnings
-
-                    warnings.warn(
-                        f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
-                        "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in the "
-                        "module instead of copying them in place?)",
-                        stacklevel=2,
+            if swap:
+                made = param.module_load(value, assign=assign)
+                if made is value or made is param:
+                    raise RuntimeError(
+                        "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
                     )
+                swap_tensors(param, _as_parameter(made, param))
+            elif assign:
+                setattr(module, name, _as_parameter(value, param))
+            else:
                 param.copy_(value)
-                return None
-            if isinstance(param, Parameter):
-                if isinstance(value, Parameter):
-                    value.requires_grad_(param.requires_grad)
-                else:
-                    value = Parameter(value, requires_grad=param.requires_grad)
-            setattr(module, name, value)
     except Exception as error:
         return (
-            f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} and whose '
+            f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model are {param.size()} and whose '
             f"dimensions in the checkpoint are {value.size()}, an exception occurred : {error.args}."
         )
     return None
+
+
+def _as_parameter(value: Any, param: Any) -> Any:
+    """``value`` as what it takes the place of is: a parameter, or any tensor."""
+    if not isinstance(param, Parameter):
+        return value
+    return value.requires_grad_(param.requires_grad) if isinstance(value, Parameter) else Parameter(value, requires_grad=param.requires_grad)
 
 
 def _overrides(module: Any, name: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock
 
+from ... import __future__ as conversion
 from ...arrays.dtypes import NAMES, get_default_dtype
 from ...tensor import Size
 from ...tensor.creation import tensor
@@ -110,17 +111,18 @@ def is_coalesced_indices(s: Any) -> bool:
 
 
 class SwapTensorsGuard:
-    """Inside, modules would be converted by swapping tensors. They are not here, so such a test is skipped."""
+    """Inside, modules are converted by swapping tensors, or not; None leaves it as it is."""
 
     def __init__(self, use_swap_tensors: bool | None) -> None:
         self.wanted = use_swap_tensors
 
     def __enter__(self) -> None:
-        if self.wanted:
-            raise unittest.SkipTest("modules are converted in place here: there is no set_swap_module_params_on_conversion")
+        self.before = conversion.get_swap_module_params_on_conversion()
+        if self.wanted is not None:
+            conversion.set_swap_module_params_on_conversion(self.wanted)
 
     def __exit__(self, *error: object) -> None:
-        pass
+        conversion.set_swap_module_params_on_conversion(self.before)
 
 
 def wrapSwapTensorsTest(swap: bool | None = None) -> Callable[[Any], Any]:
