@@ -641,3 +641,20 @@ def test_compressed_inputs(torch, layout, block, masked, fast):
     stored = torch.eye(4) if block is None else torch.block_diag(square, square)  # blocks are stored whole
     assert g.layout is s.layout
     assert g.to_dense().tolist() == (weights * stored if masked else weights).tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(lambda y: y[:1], "shape .* but got: shapes torch.Size\\(\\[2\\]\\) and torch.Size\\(\\[1\\]\\)"),
+     (lambda y: y.float(), "dtype .* but got: dtypes torch.float64 and torch.float32")],
+    ids=["shape", "dtype"],
+)  # fmt: skip
+def test_outputs_that_change_when_inputs_move(torch, change, words):
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return x * 2 if len(calls) < 3 else change(x * 2)
+
+    with pytest.raises(AssertionError, match=f"Expected `func` to return outputs with the same {words}"):
+        torch.autograd.gradcheck(f, torch.ones(2, dtype=torch.float64, requires_grad=True))

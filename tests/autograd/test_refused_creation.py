@@ -60,3 +60,13 @@ def test_numbers_without_an_order_are_not_sorted_into(torch):
     for elements, among in ((torch.tensor([1]), torch.tensor([True])), (torch.tensor([True]), torch.tensor([1]))):
         with pytest.raises(RuntimeError, match=r"Unsupported input type encountered for isin\(\): Bool"):
             torch.isin(elements, among)
+
+
+@pytest.mark.parametrize("name", ["rand", "randn", "zeros", "ones", "empty"])
+def test_a_size_is_needed(torch, name):
+    make = getattr(torch, name)
+    with pytest.raises(TypeError, match=f"{name}\\(\\) "):
+        make(dtype=torch.float64)
+    with pytest.raises(TypeError):
+        make()
+    assert make(size=()).shape == make(()).shape == ()

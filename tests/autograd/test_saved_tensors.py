@@ -851,3 +851,37 @@ def test_default_hooks_are_a_stack(torch):
         pass
     core._saved_tensors_hooks_enable()
     assert core._saved_tensors_hooks_get_disabled_error_message() is None
+
+
+def test_what_is_kept_can_be_unpacked_by_hand(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = x * x
+    kept = y.grad_fn._raw_saved_self
+    assert isinstance(kept, torch.autograd.SavedTensor)
+    assert kept.unpack() is x and kept.data is x and kept.unpack_hook is None
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: (t.detach(), 3), lambda pair: pair[0] * 5):
+        z = x * x
+    packed = z.grad_fn._raw_saved_self
+    assert packed.data[1] == 3 and packed.unpack_hook(packed.data).tolist() == [5.0, 5.0] and packed.unpack().tolist() == [5.0, 5.0]
+    y.sum().backward()
+    assert kept.data is None
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        kept.unpack()
+
+
+def test_what_a_custom_function_keeps_can_be_unpacked_by_hand(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.save_for_backward(x, None, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    own, nothing, _ = Double.apply(x).grad_fn._raw_saved_tensors
+    assert own.unpack() is x and own.data is x
+    assert nothing.data is None and nothing.unpack() is None

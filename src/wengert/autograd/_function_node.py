@@ -129,7 +129,13 @@ class SavedTensor(SavedBase):
             refuse_hooks("hooked")
         self._pack(RAW.wrap(self.array) if self.tensor is None else self.tensor.detach(), (pack_hook, unpack_hook))
 
-    def unpack(self, node: BackwardCFunction | None) -> Any:
+    def unpack(self) -> Any:
+        if self.output is not None:  # it holds no node that the history could begin at
+            refuse_detached()
+        return self.restored(None)
+
+    def restored(self, node: BackwardCFunction | None) -> Any:
+        """The tensor, for ``node``, which keeps it."""
         if self.unpack_hook is not None:
             t = self.unpack_hook(self.packed)
             if not isinstance(t, Tensor):
@@ -228,7 +234,7 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         """The tensors that ``save_for_backward`` kept; inside ``jvp``, those of ``save_for_forward``."""
         if self._pushing:
             return self.saved_for_forward
-        found = tuple(None if s is None else s.unpack(self) for s in self._kept())
+        found = tuple(None if s is None else s.restored(self) for s in self._kept())
         if self._clears:
             self._taken = True
             Node.saved.__set__(self, ())  # type: ignore[attr-defined]

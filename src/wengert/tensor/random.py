@@ -154,6 +154,8 @@ def _filling(f: Any) -> Any:
 
 
 def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    if not sizes and size is None:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     where = placed(device)
     shape = sizes_given(name, sizes, size)
     for n in shape:

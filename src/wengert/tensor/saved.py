@@ -168,7 +168,20 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """What is kept: the tensor (without its history if it is the node's own result), or what the pack hook made of it."""
+        """What is kept: the tensor (without its history if it is the node's own result), or what the pack hook made of it.
+
+        None after it was freed.
+        """
+        return None
+
+    def unpack(self) -> Any:
+        """The tensor, through the unpack hook if there is one. Raises ``RuntimeError`` after it was freed.
+
+        >>> import wengert as torch
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> (x * x).grad_fn._raw_saved_self.unpack() is x
+        True
+        """
         return None
 
 
@@ -189,6 +202,11 @@ class SavedNone(SavedTensor):
 
     __slots__ = ()
 
+    @property
+    def unpack_hook(self) -> None:
+        """There is none."""
+        return None
+
 
 class SavedValue(SavedTensor):
     """A value in the memory of an operator's node."""
@@ -206,6 +224,8 @@ class SavedValue(SavedTensor):
 
     @property
     def data(self) -> Any:
+        if self._node.saved is None:
+            return None
         kept = self._kept()
         if type(kept) is Packed:
             return kept.value
@@ -213,10 +233,14 @@ class SavedValue(SavedTensor):
         found = found if self._index is None else found[self._index]
         return found.detach() if self._key in self._node.op.outputs and found is not None else found
 
+    def unpack(self) -> Any:
+        found = remembered(self._node, self._key)
+        return found if self._index is None else found[self._index]
+
     @property
     def unpack_hook(self) -> Any:
         """The hook that gives the tensor back, or None."""
-        kept = self._kept()
+        kept = None if self._node.saved is None else self._kept()
         return kept.unpack if type(kept) is Packed else None
 
     def _register(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays.dtypes import of
 from ...tensor import Tensor, wrap
 from ...tensor.creation import zeros_like
-from ...tensor.types import strided
+from ...tensor.types import Size, strided
 from ...tensor.wrappers import numbers
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Problem:
         """The outputs for the inputs as they are now, as copies; ``at``: what was moved, for the complaint."""
         answer = [np.array(dense(o)) for o in row(self.func(*self.arguments))]
         for (shape, dtype), a in zip(self.shapes, answer):
-            for what, was, now in (("shape", shape, a.shape), ("dtype", dtype, a.dtype)):
+            for what, was, now in (("shape", Size(shape), Size(a.shape)), ("dtype", of(dtype), of(a.dtype))):
                 if was != now:
                     where = "" if at is None else f"on index {at} "
                     raise AssertionError(

@@ -177,7 +177,7 @@ class Frame:
 
     def recompute(self, run: _Run) -> None:
         """Run the function again, catching what it saves."""
-        args = [value.unpack(None) if is_tensor else value for is_tensor, value in self.inputs]
+        args = [value.restored(None) if is_tensor else value for is_tensor, value in self.inputs]
 
         def pack(t: Any) -> Any:
             kept = t.detach() if requires_grad(t) else t
