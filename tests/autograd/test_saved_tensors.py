@@ -882,6 +882,7 @@ def test_what_a_custom_function_keeps_can_be_unpacked_by_hand(torch):
             return g * 2
 
     x = torch.ones(2, requires_grad=True)
-    own, nothing, _ = Double.apply(x).grad_fn._raw_saved_tensors
+    doubled = Double.apply(x)  # which keeps its node
+    own, nothing, _ = doubled.grad_fn._raw_saved_tensors
     assert own.unpack() is x and own.data is x
     assert nothing.data is None and nothing.unpack() is None
