@@ -658,3 +658,9 @@ def test_outputs_that_change_when_inputs_move(torch, change, words):
 
     with pytest.raises(AssertionError, match=f"Expected `func` to return outputs with the same {words}"):
         torch.autograd.gradcheck(f, torch.ones(2, dtype=torch.float64, requires_grad=True))
+
+
+@both_modes
+def test_a_single_number(torch, fast):
+    x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.sin, x, fast_mode=fast) and torch.autograd.gradgradcheck(torch.sin, x, fast_mode=fast)
