@@ -8,6 +8,10 @@ _MODULES = ("apis", "batch_norm_replacement", "eager_transforms", "functional_ca
 
 
 def __getattr__(name: str) -> Any:
+    if name == "deprecated":
+        from .func import deprecated
+
+        return deprecated
     if name in _MODULES:
         from .func import functorch
 

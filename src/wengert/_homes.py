@@ -22,6 +22,7 @@ HOMES = {
     "_C._functorch": "func.wrapping",
     "_functorch.apis": "func.functorch",
     "_functorch.batch_norm_replacement": "func.functorch",
+    "_functorch.deprecated": "func.deprecated",
     "_functorch.eager_transforms": "func.functorch",
     "_functorch.functional_call": "func.functorch",
     "_functorch.make_functional": "func.functorch",

@@ -147,7 +147,8 @@ def test_functorch_of_old(run):
         import functorch, functorch.experimental, torch._functorch.vmap
         from functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
 
-        assert vmap is torch.vmap is torch.func.vmap and grad is torch.func.grad and jacfwd is functorch.jacfwd
+        assert torch.vmap is torch.func.vmap is torch._functorch.vmap.vmap and vmap.__wrapped__ is torch.vmap and jacfwd is torch.func.jacfwd
+        assert functorch.vmap is vmap and functorch.jacfwd.__wrapped__ is jacfwd and grad.__name__ == "grad"
         assert _slice_argnums((1, 2, 3), (-1, 0)) == (3, 1) and _slice_argnums((1, 2), 1) == (2,) and _slice_argnums((1, 2), 1, False) == 2
         x = torch.randn(5, 2)
 

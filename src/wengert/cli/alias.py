@@ -82,7 +82,7 @@ class TorchFinder:
                 spec.loader = _OwnLoader(spec.loader.name, spec.loader.path)
             return spec
         if top == "functorch":  # which comes with PyTorch
-            rest = f"func.functorch.{rest}".rstrip(".")
+            rest = f"func.functorch.{rest}" if rest else "func.deprecated"
         elif top != THEIRS:
             return None
         from .._absent import AREAS, absent_module
@@ -90,7 +90,8 @@ class TorchFinder:
         module = _resolve(rest) or absent_module(rest)
         if module is None:
             raise _not_found(rest)
-        is_package = hasattr(module, "__path__") or rest in AREAS or any(home.startswith(rest + ".") for home in (*HOMES, *AREAS))
+        above = any(home.startswith(rest + ".") for home in (*HOMES, *AREAS))
+        is_package = fullname == "functorch" or hasattr(module, "__path__") or rest in AREAS or above
         return ModuleSpec(fullname, _Loader(module), is_package=is_package)  # type: ignore[arg-type]
 
     @staticmethod

@@ -1,29 +1,29 @@
 """What ``functorch`` was before it became ``torch.func``: the same transformations, and modules taken apart.
 
-Programs of that time, and PyTorch's own tests, import this as ``functorch`` or ``torch._functorch``.
+Programs of that time, and PyTorch's own tests, import this as ``torch._functorch``; ``functorch`` itself is ``deprecated``.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..nn.modules.module import Module
 from ..tensor.functions import function
 from .gradients import debug_unwrap, functionalize, grad, grad_and_value, selected, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
-from .mapping import _dims, vmap
-from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .mapping import _dims, check_out_dims, check_randomness, vmap
+from .modules import batch_norm_without_running_stats, functional_call, replace_all_batch_norm_modules_, stack_module_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = [
-    "FunctionalModule", "FunctionalModuleWithBuffers", "chunk_vmap", "combine_state_for_ensemble", "debug_unwrap", "functional_call",
-    "functional_init", "functional_init_with_buffers", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-    "make_functional", "make_functional_with_buffers", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "FunctionalModule", "FunctionalModuleWithBuffers", "batch_norm_without_running_stats", "chunk_vmap", "combine_state_for_ensemble",
+    "debug_unwrap", "functional_call", "functional_init", "functional_init_with_buffers", "functionalize", "grad", "grad_and_value",
+    "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional", "make_functional_with_buffers",
+    "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
 
@@ -65,16 +65,6 @@ def _taken_apart(kind: Any, model: Module, detached: bool) -> tuple[Any, tuple[A
     return made, values, tuple(buffers.values())
 
 
-def _deprecated(name: str, instead: str) -> None:
-    warnings.warn(
-        f"We've integrated functorch into PyTorch. As the final step of the integration, `functorch.{name}` is deprecated as of PyTorch 2.0 "
-        f"and will be deleted in a future version of PyTorch >= 2.3. Please use `{instead}` instead; see the PyTorch 2.0 release notes and/or "
-        "the `torch.func` migration guide for more details https://pytorch.org/docs/main/func.migrating.html",
-        FutureWarning,
-        stacklevel=3,
-    )
-
-
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
     """``(function, parameters)``, with ``function(parameters, *args)`` what ``model(*args)`` gives. ``torch.func.functional_call`` does this.
 
@@ -84,7 +74,6 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
     >>> call(parameters, torch.ones(5, 2)).shape
     torch.Size([5, 3])
     """
-    _deprecated("make_functional", "torch.func.functional_call")
     if dict(model.named_buffers()):
         raise RuntimeError("make_functional(model): `model` has buffers. Please use make_functional_with_buffers(model) instead.")
     made, params, _ = _taken_apart(FunctionalModule, model, disable_autograd_tracking)
@@ -95,7 +84,6 @@ def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Any, ...], tuple[Any, ...]]:
     """``(function, parameters, buffers)``, with ``function(parameters, buffers, *args)`` what ``model(*args)`` gives."""
-    _deprecated("make_functional_with_buffers", "torch.func.functional_call")
     return _taken_apart(FunctionalModuleWithBuffers, model, disable_autograd_tracking)
 
 
@@ -105,7 +93,6 @@ def combine_state_for_ensemble(models: Sequence[Module]) -> tuple[FunctionalModu
     Raises:
         RuntimeError: no model, models of several classes, or some in training mode and some not.
     """
-    _deprecated("combine_state_for_ensemble", "torch.func.stack_module_state")
     if len(models) == 0:
         raise RuntimeError("combine_state_for_ensemble: Expected at least one model, got 0.")
     if len({m.training for m in models}) > 1:
@@ -168,11 +155,14 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
     if chunks == 1:
         return vmap(func, in_dims=in_dims, out_dims=out_dims, randomness=randomness)
 
+    check_randomness(randomness)
+
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        if chunks < 1:
-            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+        check_out_dims(func, out_dims)
         _, size = _dims(func, in_dims, args)
+        if chunks <= 0:
+            raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         return vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))(*args, **kwargs)
 
     return mapped

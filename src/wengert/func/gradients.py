@@ -133,7 +133,7 @@ def selected(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
             raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
     found = tuple(n % len(args) for n in row)
     if len(set(found)) != len(found):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums elements must be unique, got {found}")
     return found
 
 
@@ -188,7 +188,7 @@ def split_aux(answer: Any, has_aux: bool, api: str) -> tuple[Any, Any]:
 def _named(wrapper: Any, func: Any) -> Any:
     from functools import update_wrapper
 
-    return update_wrapper(wrapper, func) if hasattr(func, "__name__") else wrapper
+    return update_wrapper(wrapper, func)
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -255,11 +255,11 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         inside, aux = split_aux(func(*given), has_aux, "vjp(f, *primals)")
     outputs = of_numbers(tensors_of(inside, "vjp(f, *primals)"))
 
-    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> tuple[Any, ...]:
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         if trees.shape(cotangents) != trees.shape(inside):
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
-                f"cotangents: {trees.shape(cotangents)}, primal output: {trees.shape(inside)}"
+                f"cotangents: {trees.stars(cotangents)}, primal output: {trees.stars(inside)}"
             )
         vectors = trees.leaves(cotangents)
         for o, v in zip(outputs, vectors):
@@ -288,10 +288,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             "counterparts, {view}_copy.\n"
         )
 
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         return func(*args, **kwargs)
 
-    return _named(wrapper, func)
+    return _named(wrapped, func)
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:

@@ -129,7 +129,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             )
         vectors = trees.leaves(tangents)
         for i, (t, x) in enumerate(zip(vectors, trees.leaves(primals))):
-            for what in ("shape", "dtype"):
+            for what in ("shape", "device", "dtype"):
                 if getattr(t, what) != getattr(x, what):
                     raise RuntimeError(
                         f"tangent:{i} with {what} {getattr(t, what)} in flattened pytree doesn't match the {what} {getattr(x, what)} "
@@ -187,7 +187,7 @@ def jacrev(
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
-    def wrapper(*args: Any) -> Any:
+    def wrapper_fn(*args: Any) -> Any:
         _refuse_complex("jacrev", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
         level = Level()
@@ -200,7 +200,10 @@ def jacrev(
             inputs = trees.leaves(argument)
             table = []
             for o in outputs:
-                if o.numel():
+                if chunk_size == 1 and o.numel():  # one row after the other: what the backward does may look at numbers
+                    pulled = [level.pull([o], [v], retain=True) for v in _basis(o)]
+                    rows = [function("stack")(column) for column in zip(*pulled)]
+                elif o.numel():
                     rows = vmap(lambda v, o=o: tuple(level.pull([o], [v], retain=True)), randomness="same", chunk_size=chunk_size)(_basis(o))
                 else:
                     rows = [x.detach().new_zeros((0, *x.shape)) for x in inputs]
@@ -210,7 +213,7 @@ def jacrev(
             answer = trees.filled(inside, table)
         return (answer, level.leave(aux)) if has_aux else answer
 
-    return _named(wrapper, func)
+    return _named(wrapper_fn, func)
 
 
 def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable[..., Any]:
@@ -224,7 +227,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
             [3., 2.]])
     """
 
-    def wrapper(*args: Any) -> Any:
+    def wrapper_fn(*args: Any) -> Any:
         _refuse_complex("jacfwd", "inputs", trees.leaves(args))
         numbers = selected(argnums, args)
         argument = tuple(args[n] for n in numbers)
@@ -255,7 +258,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         answer = trees.filled(seen[0], table)
         return (answer, aux) if has_aux else answer
 
-    return _named(wrapper, func)
+    return _named(wrapper_fn, func)
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:

@@ -7,13 +7,15 @@ in it does the whole batch at once, whatever the nesting of maps and gradients.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from functools import partial
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import transforming
 from ..tensor import Tensor
-from ..tensor.batching import Batched, Level, expanded, wrapped
+from ..tensor.batching import Batched, Level, expanded
+from ..tensor.batching import wrapped as with_batch
 from ..tensor.functions import function
+from ..tensor.random import get_rng_state, set_rng_state
 from . import trees
 
 if TYPE_CHECKING:
@@ -47,17 +49,12 @@ def _mapped(
     around: Any = nullcontext, directions: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
     """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents."""
-    if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
-    def wrapped_function(*args: Any, **kwargs: Any) -> Any:
-        if not all(isinstance(d, int) or d is None for d in trees.leaves(out_dims)):
-            raise ValueError(
-                f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
-                "representing where in the outputs the vmapped dimension should appear."
-            )
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        check_out_dims(func, out_dims)
         dims, size = _dims(func, in_dims, args)
         flat = trees.leaves(args)
         fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
@@ -65,18 +62,32 @@ def _mapped(
             with around():
                 return _once(func, args, fronts, dims, kwargs, out_dims, Level(size, randomness, directions))
         pieces = []
+        drawn = get_rng_state() if randomness == "same" else None
         for at in range(0, size, chunk_size):
+            if drawn is not None:
+                set_rng_state(drawn)
             n = min(chunk_size, size - at)
             part = [x if d is None else function("narrow")(x, 0, at, n) for x, d in zip(fronts, dims)]
             with around():
                 pieces.append(_once(func, args, part, dims, kwargs, out_dims, Level(n, randomness, directions)))
         return _joined(func, pieces, out_dims)
 
-    if hasattr(func, "__name__"):
-        from functools import update_wrapper
+    return update_wrapper(wrapped, func)
 
-        return update_wrapper(wrapped_function, func)
-    return wrapped_function
+
+def check_randomness(randomness: str) -> None:
+    """Refuse what is no kind of randomness."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+
+def check_out_dims(func: Any, out_dims: Any) -> None:
+    """Refuse what are no places for a dimension of the results."""
+    if not all(isinstance(d, int) or d is None for d in trees.leaves(out_dims)):
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+            "representing where in the outputs the vmapped dimension should appear."
+        )
 
 
 def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
@@ -105,7 +116,7 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
 def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: Level) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
     with level:
-        row = [x if d is None else wrapped(x, level) for x, d in zip(fronts, dims)]
+        row = [x if d is None else with_batch(x, level) for x, d in zip(fronts, dims)]
         for x, d, t in zip(row, dims, trees.leaves(args)):
             if d and t.shape[d] == level.size:
                 x.given = (t, d)

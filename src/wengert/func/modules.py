@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..tensor.functions import function
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..nn import Module
 
 
@@ -31,15 +30,16 @@ def functional_call(
 
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
-    elif isinstance(parameter_and_buffer_dicts, (tuple, list)):
+    elif isinstance(parameter_and_buffer_dicts, Sequence):
         if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
         given = {}
-        repeated = []
+        counts: dict[str, int] = {}
         for d in parameter_and_buffer_dicts:
-            repeated += [name for name in d if name in given]
             given.update(d)
-        if repeated:
+            for name in d:
+                counts[name] = counts.get(name, 0) + 1
+        if repeated := [name for name, n in counts.items() if n > 1]:
             raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
     else:
         raise ValueError(
@@ -86,10 +86,15 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     >>> torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2)).track_running_stats
     False
     """
+    for module in root.modules():
+        batch_norm_without_running_stats(module)
+    return root
+
+
+def batch_norm_without_running_stats(module: Module) -> None:
+    """Let this module, if it is a batch norm, keep no running statistics."""
     from ..nn.modules.batchnorm import _BatchNorm
 
-    for module in root.modules():
-        if isinstance(module, _BatchNorm):
-            module.running_mean = module.running_var = module.num_batches_tracked = None
-            module.track_running_stats = False
-    return root
+    if isinstance(module, _BatchNorm) and module.track_running_stats:
+        module.running_mean = module.running_var = module.num_batches_tracked = None
+        module.track_running_stats = False

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..tensor.structseq import StructSeq
-from ..tensor.structseq import rebuilt as like
+from ..utils._pytree import TreeSpec, _broadcast_to_and_flatten, tree_structure, treespec_pprint
+from ..utils._pytree_nodes import SUPPORTED_NODES, _get_node_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
 def children(tree: Any) -> list[Any] | None:
-    """The parts of a container, None for a leaf."""
-    if isinstance(tree, dict):
-        return list(tree.values())
-    return list(tree) if _is_row(tree) else None
+    """The parts of a container, None for a leaf. Which classes are containers is said by ``utils._pytree``."""
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return list(tree)
+    node = SUPPORTED_NODES.get(_get_node_type(tree))
+    return None if node is None else list(node.flatten_fn(tree)[0])
 
 
 def rebuilt(tree: Any, parts: list[Any]) -> Any:
     """A container like ``tree`` with other parts."""
-    if isinstance(tree, dict):
-        return type(tree)(zip(tree, parts))
-    return like(tree, parts)
-
-
-def _is_row(tree: Any) -> bool:
-    return type(tree) in (list, tuple) or (isinstance(tree, tuple) and (hasattr(tree, "_fields") or isinstance(tree, StructSeq)))
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return kind(parts)
+    node = SUPPORTED_NODES[_get_node_type(tree)]
+    return node.unflatten_fn(parts, node.flatten_fn(tree)[1])
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -59,21 +59,22 @@ def filled(tree: Any, values: list[Any]) -> Any:
     return mapped(lambda _: next(supply), tree)
 
 
-def shape(tree: Any) -> Any:
-    """The structure alone, comparable with ``==``; leaves show as ``*``.
+def shape(tree: Any) -> TreeSpec:
+    """The structure alone, comparable with ``==``.
 
-    >>> shape({"a": 1, "b": (2, [3])})
-    {'a': *, 'b': (*, [*])}
+    >>> shape({"a": 1}) == shape({"a": 2}) != shape([1])
+    True
     """
-    return mapped(lambda _: _LEAF, tree)
+    return tree_structure(tree)
 
 
-class _Leaf:
-    def __repr__(self) -> str:
-        return "*"
+def stars(tree: Any) -> str:
+    """The structure as text; leaves show as ``*``.
 
-
-_LEAF = _Leaf()
+    >>> stars({"a": 1, "b": (2, [3])})
+    "{'a': *, 'b': (*, [*])}"
+    """
+    return treespec_pprint(tree_structure(tree))
 
 
 def spread(prefix: Any, tree: Any) -> list[Any] | None:
@@ -82,15 +83,6 @@ def spread(prefix: Any, tree: Any) -> list[Any] | None:
     >>> spread((0, None), ([1, 2], {"a": 3}))
     [0, 0, None]
     """
-    parts, given = children(tree), children(prefix)
-    if given is None:
+    if prefix is None or type(prefix) is int:
         return [prefix] * len(leaves(tree))
-    if parts is None or len(parts) != len(given) or type(tree) is not type(prefix) or (isinstance(tree, dict) and list(tree) != list(prefix)):
-        return None
-    row: list[Any] = []
-    for p, t in zip(given, parts):
-        below = spread(p, t)
-        if below is None:
-            return None
-        row += below
-    return row
+    return _broadcast_to_and_flatten(prefix, tree_structure(tree))

@@ -485,21 +485,12 @@ def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTr
 
 def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None) -> list[Any] | None:
     """The leaves of ``tree``, which may have one where the specification has a container: as often as that has leaves. None if it is another tree."""
-    if tree_is_leaf(tree, is_leaf):
-        return [tree] * treespec.num_leaves
-    kind = _get_node_type(tree)
-    if treespec.type is None or kind is not treespec.type:
+    row, spec = tree_flatten(tree, is_leaf)
+    try:
+        parts = spec.flatten_up_to(tree_unflatten([0] * treespec.num_leaves, treespec))
+    except ValueError:
         return None
-    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-    if len(parts) != treespec.num_children or context != treespec.context:
-        return None
-    found: list[Any] = []
-    for part, spec in zip(parts, treespec._children):
-        row = _broadcast_to_and_flatten(part, spec, is_leaf)
-        if row is None:
-            return None
-        found += row
-    return found
+    return [value for value, part in zip(row, parts) for _ in tree_leaves(part)]
 
 
 # -- paths ----------------------------------------------------------------------------------------------------------------
