@@ -6,6 +6,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from ..func.trees import filled, leaves, shape, spread
+from ..func.trees import mapped as each
 from ..graph.modes import map_levels
 from ..tensor.batching import Batched, Level, decomposed, lowered, raised, wrapped
 from ..tensor.batching.batched import settled
@@ -59,11 +60,11 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     if not separate:
         raise RuntimeError(NO_SETUP)
     own = check_rule(cls)
-    level = max((x.level for x in _leaves(args) if type(x) is Batched), key=lambda x: x.number)
+    level = max((x.level for x in leaves(args) if type(x) is Batched), key=lambda x: x.number)
     args = tuple(settled(x, level) for x in args)
     if own:  # which is shown the arguments of the map as they were given, with the batch where it was
-        operands = _each(args, lambda x: (x.given or (x.value,))[0] if _at(x, level) else x)
-        in_dims = _each(args, lambda x: (x.given or (x, 0))[1] if _at(x, level) else None)
+        operands = each(lambda x: (x.given or (x.value,))[0] if _at(x, level) else x, args)
+        in_dims = each(lambda x: (x.given or (x, 0))[1] if _at(x, level) else None, args)
     else:
         operands = _each(args, lambda x: x.value if _at(x, level) else x)
         in_dims = _each(args, lambda x: 0 if _at(x, level) else None)
@@ -72,10 +73,10 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
             return _generated(cls, in_dims, level, operands)
         answer = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *operands)
     if not isinstance(answer, tuple) or len(answer) != 2:
-        found = f"{len(answer)} returns" if isinstance(answer, tuple) else f"a {type(answer)} instead"
+        found = f"{len(answer)} returns" if isinstance(answer, tuple) else f"a {type(answer)}"
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
-            f"Got {found}"
+            f"Got {found} instead"
         )
     output, dims = answer
     row = spread(dims, output)
@@ -85,15 +86,12 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
             f"out_dims={dims} to be compatible with the structure of `output`. out_dims has structure {shape(dims)} but output has structure "
             f"{shape(output)}. {_MORE}"
         )
-    return filled(output, [_out(x, d, level) for x, d in zip(leaves(output), row)])
+    same = {id(value): x for value, x in zip(leaves(operands), leaves(args)) if isinstance(value, Tensor)}  # what is handed through is itself
+    return filled(output, [same[id(x)] if id(x) in same else _out(x, d, level) for x, d in zip(leaves(output), row)])
 
 
 def _at(x: Any, level: Level) -> bool:
     return type(x) is Batched and x.level is level
-
-
-def _leaves(x: Any) -> list[Any]:
-    return [y for v in x for y in _leaves(v)] if type(x) in (tuple, list) else [x]
 
 
 def _each(x: Any, f: Any) -> Any:
@@ -154,9 +152,10 @@ class _Context:
 class _Plan:
     """One call of a mapped Function: whose methods are called, and what is batched."""
 
-    __slots__ = ("cls", "in_dims", "level", "outputs", "several")
+    __slots__ = ("cls", "in_dims", "level", "outputs", "several", "shapes")
 
     outputs: list[bool]  # which of them are batched
+    shapes: list[Any]  # of the arguments that are batched, for one example
     several: bool
 
     def __init__(self, cls: Any, in_dims: Any, level: Level) -> None:
@@ -188,6 +187,7 @@ class Vmapped(Function):
 
     @staticmethod
     def forward(plan: _Plan, *values: Any) -> Any:
+        plan.shapes = [tuple(v.shape[1:]) if d is not None and isinstance(v, Tensor) else None for v, d in zip(values, plan.in_dims)]
         with plan.inner() as inner:
             output = plan.cls.forward(*_args(values, plan.in_dims, inner))
         plan.several = isinstance(output, (tuple, list))
@@ -211,9 +211,20 @@ class Vmapped(Function):
             proxy._level = inner
             found: list[Any] = [None]
             given = _given(grads, plan.outputs, inner)
-            for g, d in zip(_row(method(proxy, *([given] if cls.boxed_grads_call else given))), plan.in_dims):
+            answer = method(proxy, *([given] if cls.boxed_grads_call else given))
+            row = answer if isinstance(answer, tuple) else (answer,)
+            count = len(plan.in_dims)
+            if len(row) < count or any(g is not None for g in row[count:]):
+                raise RuntimeError(
+                    f"function {cls.__name__}GeneratedBackward returned an incorrect number of gradients (expected {count}, got {len(row)})"
+                )
+            for g, d, shape in zip(row, plan.in_dims, plan.shapes):
+                if g is not None and not isinstance(g, Tensor):
+                    raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
                 if g is not None and d is None:  # an argument that is the same for all examples collects from each
                     g = function("sum")(lowered(g, [inner]), 0) if inner in decomposed(g)[1] else g
+                elif g is not None and shape is not None and tuple(g.shape) != shape:  # each example's collects what was broadcast
+                    g = g.sum_to_size(shape)
                 found.append(g if g is None or d is None else lowered(g, [inner]))
         return tuple(found)
 
@@ -223,6 +234,13 @@ class Vmapped(Function):
         with plan.inner() as inner:
             proxy._level = inner
             row = _row(plan.cls.jvp(proxy, *_given(tangents, [d is not None for d in plan.in_dims], inner)))
+            if len(row) != len(plan.outputs):
+                raise RuntimeError(
+                    f"Function's jvp returned an invalid number of forward gradients (expected {len(plan.outputs)} but got {len(row)})"
+                )
+            for i, t in enumerate(row):
+                if t is not None and not isinstance(t, Tensor):
+                    raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
             return tuple(lowered(t, [inner]) if b and t is not None else t for t, b in zip(row, plan.outputs))
 
 
