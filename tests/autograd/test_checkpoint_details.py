@@ -305,3 +305,15 @@ def test_the_modes_of_policies(torch, module):
     assert module._policy_from_bool(True) is module.CheckpointPolicy.MUST_SAVE
     with pytest.raises(TypeError, match="policy_fn_or_list must be either a function or a list of ops."):
         module.create_selective_checkpoint_contexts((torch.ops.aten.mm.default,))
+
+
+def test_states_of_cards(torch, module):
+    device = torch.cuda.device
+    assert [device(d).idx for d in (None, "cuda", "cuda:1", torch.device("cuda", 2), 3, -1)] == [None, None, 1, 2, 3, -1]
+    with pytest.raises(ValueError, match="Expected a cuda device, but got: meta"):
+        device("meta")
+    with torch.cuda.device_of(torch.ones(1)) as nothing, device(-1):
+        assert nothing is None
+    if not torch.cuda.is_available():
+        with pytest.raises(RuntimeError, match="PyTorch was compiled without CUDA support"):
+            module.set_device_states([0], [torch.get_rng_state()], device_type="cuda")

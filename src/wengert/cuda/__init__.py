@@ -93,6 +93,46 @@ class StreamContext:
         pass
 
 
+class device:
+    """Inside, a card is the current one; for a negative number, or none, nothing changes.
+
+    Raises:
+        ValueError: the device is of another kind.
+        RuntimeError: when a card is entered: there is none.
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.idx, self.prev_idx = _index(device), -1
+
+    def __enter__(self) -> None:
+        if self.idx is not None and self.idx >= 0:
+            raise RuntimeError("PyTorch was compiled without CUDA support")
+
+    def __exit__(self, *exc: object) -> bool:
+        return False
+
+
+class device_of(device):
+    """Inside, the card of a tensor is the current one; for a tensor on the CPU nothing changes."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
+def _index(device: Any) -> int | None:
+    """The number of a card, None where none is given."""
+    from ..tensor.types import device as kind
+
+    if isinstance(device, int):
+        return device
+    found = kind(device) if isinstance(device, str) else device
+    if not isinstance(found, kind):
+        return None
+    if found.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {found}")
+    return found.index
+
+
 def stream(stream: Any) -> StreamContext:
     """``StreamContext(stream)``."""
     return StreamContext(stream)

@@ -16,12 +16,23 @@ def is_available() -> bool:
     return False
 
 
-def _refuse(*args: Any) -> NoReturn:
-    """Raise ``RuntimeError``: there is no ITT library."""
+def _refuse() -> NoReturn:
     raise RuntimeError("ITT functions not installed. Are you sure you have a ITT build?")
 
 
-range_push = range_pop = mark = _refuse
+def range_push(msg: str) -> NoReturn:
+    """Raise ``RuntimeError``: there is no ITT library."""
+    _refuse()
+
+
+def range_pop() -> NoReturn:
+    """Raise ``RuntimeError``: there is no ITT library."""
+    _refuse()
+
+
+def mark(msg: str) -> NoReturn:
+    """Raise ``RuntimeError``: there is no ITT library."""
+    _refuse()
 
 
 @contextmanager
