@@ -17,7 +17,7 @@ from ..tensor.captured import Inside
 from ..tensor.creation import from_numpy, zeros_like
 from ..tensor.functions import function
 from . import trees
-from .gradients import Level, _named, entered, given, of_numbers, recorded, selected, split_aux, tensors_of
+from .gradients import Level, _named, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
 from .mapping import _mapped, vmap
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def _pushed(
 ) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
-    with transforming(), tangents.Level() as level, Inside(level) as inside:
+    with transforming(), tangents.Level() as level, Inside(level) as run:
         row = list(args)
         for n in numbers:
-            row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), inside), row[n])
-        given(inside, (x for n, x in enumerate(args) if n not in numbers))
+            row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), run), row[n])
+        given(run, (x for n, x in enumerate(args) if n not in numbers))
         answer, aux = split_aux(func(*row), has_aux, api)
         found = []
         for o in tensors_of(answer, _JVP):
@@ -68,8 +68,8 @@ def _pushed(
                 raise RuntimeError(
                     "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
                 )
-            found.append(zeros_like(o.detach()) if tangent is None else tangent)
-        inside, aux = (trees.mapped(lambda t: level.primal(t) if isinstance(t, Tensor) else t, x) for x in (answer, aux))
+            found.append(zeros_like(o.detach()) if tangent is None else left(run, tangent))
+        inside, aux = (trees.mapped(lambda t: level.primal(left(run, t)) if isinstance(t, Tensor) else t, x) for x in (answer, aux))
     return inside, found, aux
 
 

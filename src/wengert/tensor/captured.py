@@ -160,7 +160,7 @@ class Inside:
         if not isinstance(t, call.Tensor_) or self._mapped(args or (t,)):
             return
         if self.permits(t):
-            if op != "detach_":
+            if op not in ("detach_", "resize_"):
                 self._check_start(_plain(t))
             return
         if isinstance(op, str):
@@ -258,6 +258,16 @@ def ask(t: Any, value: bool) -> None:
             t._require(False)
     elif t._edge is None or home.leads(t):
         t._require(False)
+
+
+def adopt(t: Tensor, data: Tensor) -> None:
+    """``t``, a leaf around the memory of ``data``: where a transformed function has that, it is nobody's outside."""
+    home = modes().inside.home(data)
+    if home is not None:
+        home.inputs[id(t)] = t
+        home.begins(t)
+        if home.level is not None:
+            home.asked[id(t)] = t
 
 
 def sealed(t: Any) -> bool:

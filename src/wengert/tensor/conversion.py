@@ -10,6 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.layouts import format_name, is_in_format, seems
 from ..arrays.lazy import window as plain_window
 from ..graph.modes import modes
+from . import call
 from .captured import refuse_storage
 from .dispatch import dispatching
 from .functions import function, inplace_function
@@ -222,6 +223,9 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if m.inside is not None:
         m.inside.check(self, "set_")
     given = source if isinstance(source, Tensor) else None
+    if call.mapping is not None and call.mapping.holds_batched((self, given)):
+        call.mapping.refuse_write(self, call.mapping.innermost((self, given)), "aten::set_")
+        return self  # of each example in turn, says PyTorch, which the batch does not see
     if any(t is not None and t._meta is not None and t._meta.tangents for t in (self, given)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
     recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))

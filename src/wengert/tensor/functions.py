@@ -249,7 +249,8 @@ def by_example(define: Callable[..., Any]) -> Callable[..., Any]:
 
         if call.mapping is not None and call.mapping.holds_batched((*args, *kwargs.values())):
             if define.__name__.endswith("_"):
-                call.mapping.refuse_write(args[0], (*args, *kwargs.values()), f"aten::{define.__name__}")
+                level = call.mapping.innermost((*args, *kwargs.values()))
+                call.mapping.refuse_write(args[0], level, f"aten::{define.__name__}")
             return call.mapping.each_example(each, args, kwargs)
         return define(*args, **kwargs)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.modes import modes
+from ..graph.modes import map_levels, modes
 from ..ops.refusals import unsupported
 from . import call
 from .errors import warn
@@ -460,8 +460,10 @@ def _fractional(n: int) -> None:
     def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
                 _random_samples: Any = None) -> Any:  # fmt: skip
         from ..ops.pooling_checks import window
-        from .random import default_generator
+        from .random import by_map, default_generator
 
+        if _random_samples is None and map_levels.get():
+            return by_map("channels")(indexed)(input, kernel_size, output_size, output_ratio, return_indices)
         if output_size is None and output_ratio is None:
             raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
         whole = input.ndim == n + 2

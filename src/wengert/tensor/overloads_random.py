@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.layouts import kept_strides
 from . import call
 from .errors import warn
 from .functions import function, inplace_function
@@ -30,20 +31,28 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
     follows = tuple(shape) == a.shape and like.__class__ is not call.Batched_ and not a.flags.c_contiguous
     if like.is_meta:  # nothing is drawn
         return np.ones((1,) * len(shape), np.bool_)
-    return default_generator.dropout_mask(tuple(shape), 1.0 - p, a.strides if follows else None)
+    return default_generator.dropout_mask(tuple(shape), 1.0 - p, kept_strides(a) if follows else None)
 
 
 @overload("torch", "functional")
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``, while training. Srivastava et al., 2014."""
     _check_p(p)
-    return _dropped(input, p, inplace) if training and p != 0.0 else input
+    if not training or p == 0.0:
+        return input
+    return _dropped(input, p, inplace) if p < 1.0 else _nothing(input, inplace)
+
+
+def _nothing(input: Any, inplace: bool) -> Any:
+    """All of it is dropped: nothing is drawn, and numbers that are not finite stay so."""
+    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
+    return scale(input, np.zeros((1,) * input.ndim, np.bool_), 0.0)
 
 
 @by_map("mask")
 def _dropped(input: Any, p: float, inplace: bool) -> Any:
     scale = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return scale(input, _mask(input.shape, p, input), 0.0 if p == 1.0 else 1.0 / (1.0 - p))
+    return scale(input, _mask(input.shape, p, input), 1.0 / (1.0 - p))
 
 
 def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: int) -> Any:
@@ -55,17 +64,23 @@ def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: 
             f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide channel-wise dropout on "
             "inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
-    if input.ndim < 2:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    if p == 1.0:
+        return _nothing(input, inplace)
+    _check_channels(input)
     return _channels_dropped(input, p, inplace)
 
 
-@by_map("example")
+def _check_channels(input: Any) -> None:
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+
+
+@by_map("channels")
 def _channels_dropped(input: Any, p: float, inplace: bool) -> Any:
     shape = (*input.shape[:2], *([1] * (input.ndim - 2)))
     mask = _mask(shape, p, input)
     scale = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return scale(input, mask, 0.0 if p == 1.0 else 1.0 / (1.0 - p))
+    return scale(input, mask, 1.0 / (1.0 - p))
 
 
 def _feature(name: str, with_batch: int) -> None:
@@ -84,7 +99,7 @@ def _feature(name: str, with_batch: int) -> None:
                 f"inputs with {n} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {int(n) + 1}D or {int(n) + 2}D "
                 "inputs)."
             )
-        if input.ndim == with_batch - 1:  # no batch dimension
+        if input.ndim == with_batch - 1 or (name == "dropout3d" and input.ndim != with_batch):  # no batch dimension
             return _feature_dropout(input.unsqueeze(0), p, training, inplace, with_batch).squeeze(0)
         return _feature_dropout(input, p, training, inplace, with_batch)
 
@@ -108,7 +123,7 @@ def _alpha(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> A
     return _alpha_dropped(input, p, inplace, shape)
 
 
-@by_map("example")
+@by_map("channels")
 def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     keep = _mask(shape, p, input)
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
@@ -129,6 +144,8 @@ def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: b
 @overload("torch", "functional")
 def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """``alpha_dropout`` of whole channels."""
+    if training and 0.0 < p < 1.0:
+        _check_channels(input)
     return _alpha(input, p, training, inplace, (*input.shape[:2], *([1] * (input.ndim - 2))))
 
 

@@ -14,7 +14,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
 from . import call
-from .captured import ask, asks, begins, refuse_storage, sealed
+from .captured import adopt, ask, asks, begins, refuse_storage, sealed
 from .damage import detached, replaced
 from .exchange import Exchange
 from .meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
@@ -88,7 +88,7 @@ class Tensor(Exchange):
         _refuse_python(cls, data)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
-        return _parametric(t) if require_grad else t
+        return _parametric(t, data) if require_grad else t
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an instance of ``cls``, with the same history."""
@@ -270,6 +270,8 @@ class Tensor(Exchange):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if transforms.get()[0] and sealed(self):
             raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
+        if type(new) is call.Batched_:
+            raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
         if requires_grad(self) and new._data.dtype.kind not in "fcVW":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if new.is_sparse is not self.is_sparse:
@@ -530,11 +532,14 @@ def _c_name(d: np.dtype) -> str:
 
 
 InputMetadata.device = CPU
-def _parametric(t: Any) -> Any:
-    """``t``, a new leaf that asks for a gradient."""
+def _parametric(t: Any, data: Tensor) -> Any:
+    """``t``, a new leaf around ``data`` that asks for a gradient."""
     if t._data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return t._require(True)
+    t._require(True)
+    if modes().inside is not None:
+        adopt(t, data)
+    return t
 
 
 def _refuse_python(cls: Any, t: Tensor) -> None:
@@ -597,10 +602,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                     "detach() semantics defined by its __torch_dispatch__() implementation."
                 )
             t.__dict__["_is_param"] = True
-            return _parametric(t) if requires_grad else t._require(False)
+            return _parametric(t, data) if requires_grad else t._require(False)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
-        return _parametric(t) if requires_grad else t
+        return _parametric(t, data) if requires_grad else t
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:

@@ -108,7 +108,8 @@ def holds_batched(args: Any) -> bool:
     return any(type(v) is Batched or (type(v) in (list, tuple) and any(type(x) is Batched for x in v)) for v in args)
 
 
-def _innermost(args: Any) -> Level:
+def innermost(args: Any) -> Level:
+    """The map furthest in that some argument varies along."""
     levels = [x.level for v in args for x in (v if type(v) in (list, tuple) else (v,)) if type(x) is Batched]
     return max(levels, key=lambda level: level.number)
 
@@ -131,7 +132,7 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         )
     if any(a is UNSET for a in args):
         return compute(op, args, out, m)  # which says what is missing
-    level = _innermost(args)
+    level = innermost(args)
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:
         args = tuple(settled(v, level) for v in args)
@@ -167,9 +168,8 @@ _BATCHED = frozenset(("fill_", "index_put_", "index_add_", "index_fill_", "scatt
 _BROADCAST = frozenset(("add", "atan2", "copysign"))  # and of these it is the shape of the result that does not fit
 
 
-def refuse_write(target: Any, args: Any, name: str) -> None:
-    """Refuse to write a batch to a tensor without one; ``name``: what PyTorch calls that."""
-    level = _innermost(args)
+def refuse_write(target: Any, level: Level, name: str) -> None:
+    """Refuse to write the batch of ``level`` to a tensor without one; ``name``: what PyTorch calls that."""
     if type(target) is Batched and target.level is level:
         return
     raise RuntimeError(
@@ -185,7 +185,7 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     """The in-place form: the value's memory is written to, which every view of it shares."""
     from .rules import pointwise
 
-    target, level = args[0], _innermost(args)
+    target, level = args[0], innermost(args)
     _check_running(level, "gen_vmap_inplace_plumbing")
     rule = rule_of(op)
     arithmetic = rule is pointwise or op.name in ("copy", "fill")
@@ -194,7 +194,7 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
             shape = (level.size, *np.broadcast_shapes(target._data.shape, args[1]._data.shape))
             raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}")
         called = named(op, args, inplace=True)._opname
-        refuse_write(target, args, "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}")
+        refuse_write(target, level, "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}")
     call = Call(op, tuple(settled(v, level) for v in args) if modes().levels else args, level)
     value = target.value
     if op.name == "copy" or (op.name == "fill" and "value" in call.batched):
@@ -257,7 +257,7 @@ def one_by_one(call: Call) -> Any:
 
 def each_example(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f``, any function of tensors, called for one example after the other; its results as batched tensors."""
-    level = _innermost((*args, *kwargs.values()))
+    level = innermost((*args, *kwargs.values()))
     if fallback_warnings:
         _tell(f.__name__)
     answers = []

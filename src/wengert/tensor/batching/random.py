@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...graph.modes import map_levels
 from .batched import Batched, expanded, without, wrapped
-from .dispatch import each_example
+from .dispatch import each_example, refuse_write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,9 @@ def made(make: Callable[[tuple[int, ...]], Any], shape: tuple[int, ...]) -> Any:
         return wrapped(made(make, (level.size, *shape)), level)
 
 
+_NOT_ALIKE = "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch"
+
+
 def _holds(level: Level, args: Any) -> bool:
     return any(type(x) is Batched and x.level is level for x in args)
 
@@ -56,7 +59,7 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
     ``kind``: how ``f`` takes a batch. ``"shape"``: only the shape of its first argument matters; ``"numbers"``: it treats
     leading dimensions alike, and draws by its arguments' numbers; ``"mask"``: it draws a mask for its first argument;
-    ``"example"``: it takes one example after the other.
+    ``"example"``: it takes one example after the other; ``"channels"``: so it does, but draws by the shape of its first argument alone.
     """
     if not map_levels.get():
         return f(*args, **kwargs)
@@ -71,11 +74,13 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
             first = args[0].value
             with without():
                 return again(first.new_empty(first.shape[1:]), *args[1:])
-        if kind == "mask":
+        if kind in ("mask", "channels"):
             with without():
                 return again(*args)
-        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input. Please file an issue with functorch")
-    if kind == "example":
+        raise RuntimeError(_NOT_ALIKE)
+    if kind in ("mask", "channels") and len(args) > 2 and args[2] is True:  # in place
+        refuse_write(args[0], level, "inplace arithmetic")
+    if kind in ("example", "channels"):
         if not batched:
             args = (wrapped(expanded(args[0], level), level), *args[1:])
         with without():
@@ -99,6 +104,10 @@ def randomly_inplace(f: Callable[..., Any], target: Any, args: tuple[Any, ...], 
             "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "
             "necessary for your usage, please file an issue with functorch."
         )
+    if _holds(level, args):
+        if level.randomness == "same":
+            raise RuntimeError(_NOT_ALIKE)
+        args = tuple(expanded(x, level) if type(x) is Batched else x for x in args)
     alike = batched and level.randomness == "same"
     with without():
         drawn = target.value.new_empty(target.value.shape[1:]) if alike else target.value if batched else target

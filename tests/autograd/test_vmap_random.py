@@ -1,0 +1,138 @@
+"""Dropouts and other draws in mapped functions, for each example or alike; parameters that a transformed function makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+ALIKE = "Vmap does not currently support same randomness with a batched tensor input"
+RANDOM = "called random operation while in randomness error mode"
+
+
+def dropped(torch: Any, name: str, randomness: str, shape: tuple[int, ...], batched: bool = True, p: float = 0.5) -> Any:
+    f = getattr(torch.nn.functional, name)
+    x = torch.ones(shape)
+    torch.manual_seed(0)
+    if batched:
+        return torch.vmap(lambda x: f(x, p, True), randomness=randomness)(x)
+    return torch.vmap(lambda _: f(x[0], p, True), randomness=randomness)(torch.ones(len(x)))
+
+
+NAMES = ["dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"]
+
+
+def shape_for(name: str) -> tuple[int, ...]:
+    return (3, 8, 4) if name == "dropout1d" else (3, 8, 4, 2, 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_alike_for_all_examples(torch: Any, name: str) -> None:
+    found = dropped(torch, name, "same", shape_for(name))
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+    assert len(found.unique()) == 2
+    torch.manual_seed(0)
+    assert torch.equal(found[0], getattr(torch.nn.functional, name)(torch.ones(shape_for(name)[1:]), 0.5, True))
+
+
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_different_for_each_example(torch: Any, name: str, batched: bool) -> None:
+    found = dropped(torch, name, "different", shape_for(name), batched)
+    assert not (torch.equal(found[0], found[1]) and torch.equal(found[0], found[2]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_refused_unless_nothing_is_drawn(torch: Any, name: str) -> None:
+    with pytest.raises(RuntimeError, match=RANDOM):
+        dropped(torch, name, "error", shape_for(name))
+    assert dropped(torch, name, "error", shape_for(name), p=1.0).unique().tolist() == [0.0]
+    assert dropped(torch, name, "error", shape_for(name), p=0.0).unique().tolist() == [1.0]
+
+
+def test_what_is_drawn_for_a_repeated_tensor_goes_row_by_row(torch: Any) -> None:
+    torch.manual_seed(0)
+    expected = torch.nn.functional.dropout(torch.ones(3, 2, 4), 0.5)
+    torch.manual_seed(0)
+    assert torch.equal(torch.nn.functional.dropout(torch.ones(2, 4).expand(3, 2, 4), 0.5), expected)
+    assert torch.equal(dropped(torch, "dropout", "different", (3, 2, 4), batched=False), expected)
+
+
+def test_in_place_of_a_tensor_without_batch_is_refused(torch: Any) -> None:
+    for name in ("dropout", "dropout2d"):
+        f = getattr(torch.nn.functional, name)
+        with pytest.raises(RuntimeError, match=r"vmap: inplace arithmetic\(self, \*extra_args\) is not possible"):
+            torch.vmap(lambda _, f=f: f(torch.ones(2, 4), 0.5, True, True), randomness="different")(torch.ones(3))
+
+
+def test_channels_need_dimensions(torch: Any) -> None:
+    F = torch.nn.functional
+    for f in (F.dropout2d, F.feature_alpha_dropout):
+        with pytest.raises(RuntimeError, match="Feature dropout requires at least 2 dimensions in the input"):
+            f(torch.ones(3), 0.5, True)
+        assert f(torch.ones(3), 1.0, True).tolist() == [0.0, 0.0, 0.0]
+    with pytest.warns(UserWarning, match="dropout3d: Received a 1-D input"):
+        assert F.dropout3d(torch.ones(3), 0.5, True).shape == (3,)
+
+
+def test_bernoulli_with_probabilities_of_each_example(torch: Any) -> None:
+    p = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    draw = lambda p: p.clone().bernoulli_(p)  # noqa: E731
+    assert torch.equal(torch.vmap(draw, randomness="different")(p), p)
+    with pytest.raises(RuntimeError, match=ALIKE):
+        torch.vmap(draw, randomness="same")(p)
+
+
+def test_fractional_pooling_draws(torch: Any) -> None:
+    images = torch.rand(3, 1, 2, 7, 7)
+    pool = lambda x: torch.nn.functional.fractional_max_pool2d(x, 2, (3, 3))  # noqa: E731
+    with pytest.raises(RuntimeError, match=RANDOM):
+        torch.vmap(pool)(images)
+    one = images[:1].expand(3, 1, 2, 7, 7)
+    torch.manual_seed(0)
+    alike = torch.vmap(pool, randomness="same")(one)
+    assert torch.equal(alike[0], alike[1]) and torch.equal(alike[0], alike[2])
+
+
+# -- set_ and parameters -------------------------------------------------------------------------------------------------
+
+
+def test_setting_the_memory_of_one_tensor_to_a_batch_is_refused(torch: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"vmap: aten::set_\(self, \*extra_args\) is not possible"):
+        torch.vmap(lambda x: torch.zeros(3).set_(x))(torch.ones(2, 3))
+
+    def set_data(x: Any) -> Any:
+        fresh = torch.zeros(3)
+        fresh.data = x
+        return fresh
+
+    with pytest.raises(RuntimeError, match="mutating directly with `.data` under vmap transform is not allowed"):
+        torch.vmap(set_data)(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("around", ["argument", "part", "fresh"])
+@pytest.mark.parametrize("transform", ["grad", "jvp", "jacfwd"])
+def test_parameters_made_inside_do_not_show_outside(torch: Any, transform: str, around: str) -> None:
+    def f(x: Any) -> Any:
+        data = {"argument": lambda: x, "part": lambda: x.detach(), "fresh": lambda: torch.ones(3)}[around]()
+        parameter = torch.nn.Parameter(data)
+        assert parameter.requires_grad and parameter.is_leaf
+        return parameter * x
+
+    x = torch.tensor([1.0, 2.0, 3.0])
+    if transform == "grad":
+        results = [torch.func.grad(lambda x: f(x).sum())(x)]
+    elif transform == "jvp":
+        results = list(torch.func.jvp(f, (x,), (torch.ones(3),)))
+    else:
+        results = [torch.func.jacfwd(f)(x).diagonal()]
+    assert not any(t.requires_grad for t in results)
+    assert results[-1].tolist() == ([1.0, 1.0, 1.0] if around == "fresh" else [1.0, 2.0, 3.0])
+
+
+def test_a_layer_in_forward_mode(torch: Any) -> None:
+    out, moved = torch.func.jvp(lambda x: torch.nn.Linear(3, 1)(x), (torch.ones(3),), (torch.ones(3),))
+    assert not out.requires_grad and not moved.requires_grad
+    layer = torch.nn.Linear(3, 1)
+    out, moved = torch.func.jvp(layer, (torch.ones(3),), (torch.ones(3),))
+    assert out.requires_grad and moved.requires_grad
