@@ -192,3 +192,24 @@ def test_cotangents_that_do_not_fit(torch):
     text = r"Expected pytree structure of cotangents .* cotangents: \(\*,\), primal output: \(\*, "
     with pytest.raises(RuntimeError, match=text):
         pull((torch.ones(3),))
+
+
+def test_functional_call_refuses_data_parallel(torch):
+    model = torch.nn.DataParallel(torch.nn.Linear(2, 2))
+    with pytest.raises(RuntimeError, match="The stateless API can't be used with nn.DataParallel module"):
+        torch.func.functional_call(model, {"module.weight": torch.ones(2, 2)}, torch.ones(3, 2))
+
+
+def test_elementwise_operands_of_a_map_that_need_aligning(torch):
+    """Examples of other ranks than the rest, numbers among them, and types that a number does not widen."""
+    a, b = torch.arange(6.0).reshape(2, 3), torch.tensor([10.0, 20.0])
+    wide, one = torch.ones(3, dtype=torch.float64), torch.tensor(2.0, dtype=torch.float64)
+    vmap = torch.vmap
+    assert vmap(torch.add)(a, b).tolist() == [[10, 11, 12], [23, 24, 25]]
+    assert vmap(torch.add, (0, None))(b, a).shape == (2, 2, 3)
+    assert vmap(torch.mul, (0, None))(a, one).dtype == torch.float32
+    assert vmap(torch.mul, (None, 0))(one, a).dtype == torch.float32
+    assert vmap(torch.mul, (None, 0))(wide, a).dtype == torch.float64
+    assert vmap(torch.mul, (0, None))(b, wide).tolist() == [[10.0] * 3, [20.0] * 3]
+    assert vmap(lambda x, y: x * y + x / 2)(a, a).tolist() == (a * a + a / 2).tolist()
+    assert vmap(vmap(torch.mul, (0, None)), (0, None))(a, b).shape == (2, 3, 2)

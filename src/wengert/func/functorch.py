@@ -43,6 +43,11 @@ class FunctionalModuleWithBuffers(Module):
         self.stateless_model = stateless_model
         self.param_names, self.buffer_names = tuple(param_names), tuple(buffer_names)
 
+    @classmethod
+    def _create_from(cls, model: Module, disable_autograd_tracking: bool = False) -> tuple[Any, ...]:
+        """``(function, parameters, buffers)`` of ``model``; the values detached if ``disable_autograd_tracking``."""
+        return _taken_apart(cls, model, disable_autograd_tracking)
+
     def forward(self, params: Sequence[Any], buffers: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """What the module makes of the arguments with this state."""
         state = dict(zip((*self.param_names, *self.buffer_names), (*params, *buffers)))
@@ -51,6 +56,11 @@ class FunctionalModuleWithBuffers(Module):
 
 class FunctionalModule(FunctionalModuleWithBuffers):
     """A module without its parameters: called with them and the arguments."""
+
+    @classmethod
+    def _create_from(cls, model: Module, disable_autograd_tracking: bool = False) -> tuple[Any, ...]:
+        """``(function, parameters)`` of ``model``; the values detached if ``disable_autograd_tracking``."""
+        return super()._create_from(model, disable_autograd_tracking)[:2]
 
     def forward(self, params: Sequence[Any], *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         """What the module makes of the arguments with these parameters."""

@@ -65,7 +65,7 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
         kind = type(v)
         if kind in PLAIN or kind in _SIMPLE or kind is Batched_:
             continue
-        if any(type(x) not in PLAIN for x in v) if kind is list or kind is tuple else hasattr(kind, "__torch_function__"):
+        if any(type(x) not in PLAIN and type(x) not in _SIMPLE for x in v) if kind is list or kind is tuple else hasattr(kind, "__torch_function__"):
             answer = overridden(op.name, args, {} if out is None else {"out": out}, public)
             if answer is not NotImplemented:
                 return answer

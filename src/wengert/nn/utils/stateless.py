@@ -106,6 +106,10 @@ def _functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
+    from ..parallel import DataParallel
+
+    if isinstance(module, DataParallel):
+        raise RuntimeError("The stateless API can't be used with nn.DataParallel module")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _reparametrize_module(module, parameters_and_buffers, tie_weights=tie_weights, strict=strict):
         return module(*args, **(kwargs or {}))

@@ -136,7 +136,32 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:
         args = tuple(settled(v, level) for v in args)
-    return _hidden(rule_of(op)(Call(op, args, level)), level)
+    rule = rule_of(op)
+    if rule is _elementwise and not (op.kwonly or op.variadic):
+        values = _alike(args, level, op.promote)
+        if values is not None:
+            return _hidden(function(op.name)(*values), level)
+    return _hidden(rule(Call(op, args, level)), level)
+
+
+def _alike(args: tuple[Any, ...], level: Level, promote: Any) -> list[Any] | None:
+    """The values of elementwise operands that need no aligning, which is most of them; None for others."""
+    ranks: set[int] = set()
+    others, row = [], []
+    for v in args:
+        if type(v) is Batched and v.level is level:
+            ranks.add(v._data.ndim)
+            v = v.value
+        elif hasattr(v, "_data"):
+            others.append(v._data.ndim)
+        row.append(v)
+    if len(ranks) != 1:
+        return None
+    (rank,) = ranks
+    for n in others:
+        if n > rank or (n == 0 and rank and promote):
+            return None
+    return row
 
 
 def _hidden(answer: Any, level: Level) -> Any:
@@ -154,10 +179,15 @@ def rule_of(op: Operator) -> Rule:
     """The operator's rule."""
     rule = _found.get(op.name)
     if rule is None:
-        from .rules import choose
+        from .rules import choose, pointwise
 
+        global _elementwise
+        _elementwise = pointwise
         rule = _found[op.name] = choose(op)
     return rule
+
+
+_elementwise: Any = None  # the rule of that name, once it is there
 
 
 # What PyTorch's vmap calls the write of a batch to a tensor without one: these have a rule of their own and go by one name,
