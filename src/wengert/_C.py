@@ -30,6 +30,7 @@ from .autograd.forward_ad import _is_fwd_grad_enabled
 from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from .autograd.function import Error, Function, delayed
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
+from .autograd.grad_mode import set_multithreading_enabled
 from .autograd.graph import Node, saved_tensors_hooks
 from .autograd.graph import increment_version as _increment_version
 from .graph.engine import keeps_graph
@@ -195,6 +196,11 @@ def _set_graph_exec_group(value: Any) -> None:
     group.set(value)
 
 
+def _set_multithreading_enabled(enabled: bool) -> None:
+    """What ``torch.autograd.set_multithreading_enabled`` does."""
+    set_multithreading_enabled(enabled)
+
+
 def _is_grad_layout_enforcement_enabled() -> bool:
     """What ``enforce_grad_layout_policy`` was last told."""
     return layout_enforced.get()
@@ -312,6 +318,7 @@ __all__ = [
     "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",
     "is_grad_enabled", "is_inference_mode_enabled",
     "_get_graph_exec_group", "_is_grad_layout_enforcement_enabled", "_set_grad_layout_enforcement_enabled", "_set_graph_exec_group",
+    "_set_multithreading_enabled",
 ]  # fmt: skip
 
 

@@ -310,3 +310,14 @@ def test_a_backward_that_begins_at_a_leaf_has_its_grad_dtype(torch, kept, given,
     x.backward(g)
     found = [x.grad, *torch.autograd.grad(x, x, g), *torch.autograd.grad(x, x, g, create_graph=True)]
     assert [t.dtype for t in found] == [getattr(torch, arrives)] * 3
+
+
+def test_a_gradient_whose_elements_share_memory_cannot_take_more(torch):
+    x = torch.ones(4, 3, requires_grad=True)
+    x.grad = torch.zeros(1, 3).expand(4, 3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        (x * 2).sum().backward()
+    assert x.grad.sum().item() == 0.0
+    x.grad = torch.zeros(3, 4).t()
+    (x * 2).sum().backward()
+    assert x.grad.sum().item() == 24.0 and x.grad.stride() == (1, 4)

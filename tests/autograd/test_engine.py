@@ -476,3 +476,49 @@ def test_budget_for_regions_of_compiled_models(torch):
             budget(value)
     with pytest.raises(RuntimeError, match="inside a torch.compile region"):
         budget(0.5)
+
+
+def test_the_engine_checks_what_it_is_given(torch):
+    engine, x = torch.autograd.Variable._execution_engine, leaf(torch, 1.0, 2.0)
+    y, one = (x * 2).sum(), torch.ones(())
+    with pytest.raises(RuntimeError, match="tensors argument is expected to be a tuple, but got Tensor"):
+        engine.run_backward(y, (one,), True, False, (x,))
+    with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
+        engine.run_backward((y,), (one, one), True, False, (x,))
+    with pytest.raises(RuntimeError, match="element 0 of gradients tuple is None, but the corresponding Tensor requires grad"):
+        engine.run_backward((y,), (None,), True, False, (x,))
+    assert engine.run_backward((y,), (one,), True, False, (x,), allow_unreachable=True, accumulate_grad=True) is None
+    assert torch.autograd._engine_run_backward((y,), (one,), True, False, (x,))[0].tolist() == [2.0, 2.0]
+
+
+def test_whether_backwards_may_use_threads_is_asked_for_each_thread(torch):
+    enabled, answers = core(torch)._is_multithreading_enabled, []
+    with torch.autograd.set_multithreading_enabled(False):
+        other = threading.Thread(target=lambda: answers.append(enabled()))
+        other.start()
+        other.join()
+        answers.append(enabled())
+    assert answers == [True, False] and enabled()
+    with pytest.raises(TypeError, match="must be bool"):
+        torch.autograd.set_multithreading_enabled("yes")
+
+
+def test_one_gradient_of_several_inputs_is_one_tensor(torch):
+    x, y = leaf(torch, 1.0), leaf(torch, 2.0)
+    a, b = torch.autograd.grad((x + y) * 2, (x, y))
+    assert a is b
+    a, b, c = torch.autograd.grad(x * y, (x, y, x))
+    assert a is c and a is not b
+
+
+def test_only_tensors_have_a_version_to_increment(torch):
+    increment = torch.autograd.graph.increment_version
+    x = torch.ones(1)
+    for wrong in (3, None, [3, x]):
+        with pytest.raises(RuntimeError, match="increment_version expect"):
+            increment(wrong)
+    assert x._version == 0
+    increment(iter([x, x]))
+    assert x._version == 2
+    with pytest.raises(TypeError, match="_register_hook_dict expected a variable"):
+        leaf(torch, 1.0).exp().grad_fn._register_hook_dict(3)

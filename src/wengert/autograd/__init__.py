@@ -37,6 +37,7 @@ _LAZY = {
     "_force_original_view_tracking": ("grad_mode", "_force_original_view_tracking"),
     "is_view_replay_enabled": ("grad_mode", "is_view_replay_enabled"),
     "_unsafe_preserve_version_counter": ("grad_mode", "_unsafe_preserve_version_counter"),
+    "_engine_run_backward": ("graph", "_engine_run_backward"),
 }  # fmt: skip
 _OF_THE_CORE = ("_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks")
 

@@ -48,9 +48,9 @@ class ImperativeEngine:
     ) -> Any:
         """``backward`` (with ``accumulate_grad``), or ``grad``: the form with every argument spelled out."""
         _check_arguments(tensors, grad_tensors, inputs)
-        if accumulate_grad:
+        if accumulate_grad or not inputs:
             backward(tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None)
-            return ()
+            return None
         return grad(tensors, inputs, grad_tensors, keep_graph, create_graph, allow_unused=allow_unreachable)
 
     @staticmethod

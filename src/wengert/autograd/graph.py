@@ -87,12 +87,13 @@ class Node(abc.ABC):
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Say that ``tensor`` (or each of several) was written to by other means: graphs that saved it will refuse to be walked."""
     try:
-        row = iter((tensor,) if isinstance(tensor, Tensor) else tensor)
+        row = tuple((tensor,) if isinstance(tensor, Tensor) else tensor)
     except TypeError:
         raise RuntimeError(f"increment_version expect a Iterable[Tensor] as input, not {type(tensor).__name__}") from None
     for t in row:
         if not isinstance(t, Tensor):
             raise RuntimeError(f"increment_version expects each element of the iterable to be a tensor, not {type(t).__name__}")
+    for t in row:
         if not t.is_inference():  # they have no version
             t._vc[0] += 1
 

@@ -204,10 +204,17 @@ def grad(
 def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> tuple[Any, ...]:
     """What was captured for the tensors ``wanted``, in their order."""
     result: list[Any] = []
+    several = len(places) > 1
+    known: dict[int, Any] = {}  # one array is one tensor, with one version, for however many inputs it is the gradient
     for i, (node, nr) in enumerate(places):
         g = captures[node][nr]
         if g is not None:
-            result.append(g if isinstance(g, Tensor_) else RAW.wrap(g))
+            if isinstance(g, Tensor_):
+                result.append(g)
+            elif not several:
+                result.append(RAW.wrap(g))
+            else:
+                result.append(known[id(g)] if id(g) in known else known.setdefault(id(g), RAW.wrap(g)))
         elif not allow_unused:
             raise RuntimeError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "

@@ -423,7 +423,9 @@ class AccumulateGrad(Node):
                 new._data, new._edge, new._meta, new._vc = g, None, None, new_version()
                 meta.grad = new
             elif old is not None:
-                if type(old._data) is np.ndarray and old._data.flags.writeable:
+                if type(old._data) is np.ndarray and (flags := old._data.flags).writeable:
+                    if not flags.forc:
+                        _refuse_overlap(old._data)
                     _add_in_place(old._data, g)
                     old._vc[0] += 1
                 elif type(old._data) is Lazy:
@@ -501,6 +503,13 @@ class AccumulateGrad(Node):
     def _laid(self, g: Any) -> Any:
         array = self.variable._data
         return g.new_empty_strided(array.shape, [s // array.itemsize for s in array.strides]).copy_(g)
+
+
+def _refuse_overlap(a: np.ndarray) -> None:
+    from .writes import OVERLAP, overlapping
+
+    if overlapping(a):
+        raise RuntimeError(OVERLAP)
 
 
 def _add_in_place(a: np.ndarray, g: Any) -> None:
