@@ -108,8 +108,8 @@ class device:
         if self.idx is not None and self.idx >= 0:
             raise RuntimeError("PyTorch was compiled without CUDA support")
 
-    def __exit__(self, *exc: object) -> bool:
-        return False
+    def __exit__(self, *exc: object) -> None:
+        pass
 
 
 class device_of(device):

@@ -33,13 +33,17 @@ def tan(input: Array):
     return K.tan(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * F.rsqrt(1 - input * input if F.raw else -input * input + 1)), kernel=K.arcsin, aliases=("arcsin",))
+def _steepness(F: Any, input: Any) -> Any:
+    return F.rsqrt(1 - input * input if F.raw else -input * input + 1)
+
+
+@operator(grad=dict(input=lambda F, g, input: g * _steepness(F, input)), kernel=K.arcsin, aliases=("arcsin",))
 def asin(input: Array):
     """Inverse of the sine; NaN outside [-1, 1]."""
     return K.arcsin(input)
 
 
-@operator(grad=dict(input=lambda F, g, input: g * -F.rsqrt(1 - input * input if F.raw else -input * input + 1)), kernel=K.arccos, aliases=("arccos",))
+@operator(grad=dict(input=lambda F, g, input: g * -_steepness(F, input)), kernel=K.arccos, aliases=("arccos",))
 def acos(input: Array):
     """Inverse of the cosine; NaN outside [-1, 1]."""
     return K.arccos(input)
