@@ -105,11 +105,12 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
     flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
     rows = F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1])) if flat else g
     if need_a:
-        ga = F.matmul(rows, turned(F, b))
+        ga = F.matmul(rows, mT(b) if F.raw else turned(F, b))
         if flat:
             ga = F.reshape(ga, input_shape)
     if need_b:
-        gb = F.matmul(turned(F, F.reshape(a, (rows.shape[0], input_shape[-1])) if flat else a), rows)
+        a = F.reshape(a, (rows.shape[0], input_shape[-1])) if flat else a
+        gb = F.matmul(mT(a) if F.raw else turned(F, a), rows)
     return ga, gb
 
 
