@@ -32,10 +32,11 @@ def _kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
 
 def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any) -> Any:
     """At a zero vector the gradient is zero, the subgradient that PyTorch takes; a second derivative does not exist there (NaN)."""
-    shape = tuple(input.shape)
     if F.raw:
-        g, norm = (F.reshape(x, _kept(shape, dim)) for x in (g, result))
+        shape = _kept(input.shape, dim)
+        g, norm = F.reshape(g, shape), F.reshape(result, shape)
     else:
+        shape = tuple(input.shape)
         g, norm = (restored(F, x, shape, dim, x.ndim == len(shape)) for x in (g, result))
     if ord == 0:
         return None
