@@ -222,3 +222,68 @@ def test_nodes_of_sparse_tensors_tell_how_they_were_made(torch):
     x = leaf(torch, 2, 3)
     assert x.to_sparse().grad_fn.name() == x.to_sparse_coo().grad_fn.name() == "ToSparseBackward1"
     assert x.to_sparse(1).grad_fn.name() == "ToSparseBackward0"
+
+
+# -- forward mode ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fwd(torch):
+    import importlib
+
+    return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+
+
+def test_the_tangent_of_a_write_to_one_place_twice_is_that_of_the_last(torch, fwd):
+    where = (torch.tensor([1, 1, 3]),)
+    for accumulate, tangent in ((False, [1, 20, 3, 30]), (True, [1, 32, 3, 34])):
+        with fwd.dual_level():
+            x = fwd.make_dual(torch.arange(4.0), torch.arange(4.0) + 1)
+            values = fwd.make_dual(torch.ones(3), torch.tensor([10.0, 20.0, 30.0]))
+            assert fwd.unpack_dual(x.index_put(where, values, accumulate)).tangent.tolist() == tangent
+            assert fwd.unpack_dual(x.clone().index_put_(where, values, accumulate)).tangent.tolist() == tangent
+    with fwd.dual_level():
+        y = fwd.make_dual(torch.zeros(2, 3), torch.ones(2, 3))
+        y[1:, [0, 0]] += 2
+        y[0, [1, 1]] = fwd.make_dual(torch.ones(2), torch.tensor([5.0, 6.0]))
+        assert fwd.unpack_dual(y).tangent.tolist() == [[1, 6, 1], [1, 1, 1]]
+
+
+def test_the_tangent_of_a_write_keeps_its_history(torch, fwd):
+    x, v = torch.arange(3.0, requires_grad=True), torch.ones(3, requires_grad=True)
+    with fwd.dual_level():
+        y = fwd.make_dual(x, torch.ones(3)).index_put((torch.tensor([0, 0, 2]),), v * v)
+        gx, gv = torch.autograd.grad(fwd.unpack_dual(y * y).tangent.sum(), [x, v], allow_unused=True)
+    assert gx.tolist() == [0, 2, 0] and (gv is None or gv.tolist() == [0, 0, 0])
+
+
+def test_what_make_dual_refuses_first(torch, fwd):
+    with fwd.dual_level():
+        dual = fwd.make_dual(torch.ones(2), torch.ones(2))
+        for tangent in (torch.ones(3), dual):
+            with pytest.raises(RuntimeError, match="Making a dual Tensor based on a Tensor that already has a forward gradient"):
+                fwd.make_dual(dual, tangent)
+        with pytest.raises(RuntimeError, match="Setting a forward grad that itself has a forward gradient"):
+            fwd.make_dual(torch.ones(3), dual)
+
+
+def test_tangents_of_outputs_that_are_no_tensors_are_not_looked_at(torch, fwd):
+    class Several(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3, x * 2, "s"
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t, t * 2, t
+
+    with fwd.dual_level():
+        number, y, text = Several.apply(fwd.make_dual(torch.ones(2), torch.ones(2)))
+        assert (number, text) == (3, "s") and fwd.unpack_dual(y).tangent.tolist() == [2, 2]
+
+
+def test_a_subscript_that_is_false_writes_nothing(torch):
+    x = leaf(torch, 2)
+    x[False] = 3.0
+    x.view(2)[False] = torch.ones(9)
+    assert x._version == 0 and x.tolist() == [-1, -0.75]

@@ -109,7 +109,7 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
         dtypes = tuple(o._data.dtype if isinstance(o, Tensor) else None for o in outputs)
         node.shape, node.dtype = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
     given = {id(args[i]): at for at, i in enumerate(places)}
-    if live or separate:
+    if live:
         _check_saved(node.to_save or ())
     results = _wire(cls, node if live else None, node, outputs, given, separate, m)
     if live:

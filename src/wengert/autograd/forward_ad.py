@@ -100,15 +100,15 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    if current.tangent(tensor) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+    if current.tangent(tangent) is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is "
             f"of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
         )
-    if current.tangent(tangent) is not None:
-        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
-    if current.tangent(tensor) is not None:
-        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
     return current.dual(tensor, tangent)
 
 

@@ -382,7 +382,7 @@ def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
 
 @operator(
     grad=dict(input=_put_input, values=lambda F, g, indices, values_shape: F.index(g, indices)),
-    promoted=("values",), inplace=True, layout="first",
+    promoted=("values",), inplace=True, layout="first", linear=True,
 )
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
     if values.dtype != input.dtype:

@@ -144,6 +144,8 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``self[key] = value``."""
+    if key is False:  # no element is meant
+        return
     if _write_plainly(self, key, value):
         return
     if type(key) is call.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
