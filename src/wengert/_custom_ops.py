@@ -176,7 +176,7 @@ class CustomOperator:
             return self.kernels["compositeimplicitautograd"](*args, **keyword_only)
         if m.dispatch:
             return fallen_back(lambda: self.run(args, keyword_only), self.qualname, flat, self.schema.mutable_returns)
-        return fallen_back(lambda: self._found(args)(*args, **keyword_only), self.qualname, flat, self.schema.mutable_returns)
+        return fallen_back(lambda: self._kernel(*args, **keyword_only), self.qualname, flat, self.schema.mutable_returns)
 
     def _found(self, args: tuple[Any, ...] = ()) -> Callable[..., Any]:
         if META_DEVICE and any(isinstance(t, Tensor) and t.is_meta for t in _flatten(args)[0]):
@@ -248,7 +248,10 @@ class CustomOperator:
     def _kernel(self, *args: Any, **keyword_only: Any) -> Any:
         run = self._found(args)
         if not self.closed:
-            return run(*args, **keyword_only)
+            answer = run(*args, **keyword_only)
+            if self.schema.returns == "Tensor" and not isinstance(answer, (Tensor, type(None))):
+                raise RuntimeError(f"Unable to cast {answer!s} to Tensor")
+            return answer
         with no_grad():
             answer = run(*args, **keyword_only)
         named = dict(zip((p.name for p in self.schema.parameters if not p.kwonly), args)) | keyword_only

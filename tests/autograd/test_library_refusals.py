@@ -162,6 +162,13 @@ def test_numbers_and_texts_are_told_apart(torch, library):
             of(torch, library).f(*args)
 
 
+def test_a_kernel_gives_a_tensor(torch, library):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", lambda x: 3, "CPU")
+    with pytest.raises(RuntimeError, match="Unable to cast 3 to Tensor"):
+        of(torch, library).f(torch.ones(2))
+
+
 def test_a_context_of_a_checkpoint_swallows_nothing(torch):
     checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
 

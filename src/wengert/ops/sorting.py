@@ -103,9 +103,11 @@ def topk(input: Array, k, dim=-1, largest=True, sorted=True):
 # -- distinct values ---------------------------------------------------------------------------------------------------
 
 
-def _undifferentiable(name: str) -> Any:
-    def rule(F: Any, g: Any) -> Any:
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+def _undifferentiable(name: str, along: str) -> Any:
+    """The rule of an operator that PyTorch calls ``along`` where it is given a dimension."""
+
+    def rule(F: Any, g: Any, dim: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name if dim is None else along}' is not implemented.")
 
     return rule
 
@@ -144,7 +146,7 @@ for _name, _node, _find in (
 
     def _declare(name: str, node: str, find: Any) -> None:
         @operator(
-            grad=dict(input=_undifferentiable("_unique2" if name == "unique" else name)),
+            grad=dict(input=_undifferentiable(*(("_unique2", "unique_dim") if name == "unique" else (name, name)))),
             outputs=("output", "inverse_indices", "counts"),
             nondifferentiable=("inverse_indices", "counts"),
             name=name,
