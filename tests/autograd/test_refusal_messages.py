@@ -264,6 +264,8 @@ def test_weights_of_targets_in_probabilities_have_a_gradient(torch):
     ("map2", lambda torch: torch.ones(2).map2_(torch.ones(2), torch.arange(2), max), TypeError,
      "map2_: expected torch.FloatTensor for argument 'y' (got torch.LongTensor)"),
     ("apply", lambda torch: torch.ones(2).to_sparse().apply_(abs), RuntimeError, "Cannot access data pointer of Tensor that doesn't have storage"),
+    *((name, lambda torch, name=name: getattr(torch.sparse_coo_tensor([[0, 0]], [1.0, 1.0], (2,)), name)(), RuntimeError,
+       f"{name} requires coalesced input") for name in ("sin_", "relu_", "sqrt_", "erfinv_")),
     ("set", lambda torch: torch.ones(2).set_(torch.ones(2, device="meta").untyped_storage()), RuntimeError,
      'Attempted to set the storage of a tensor on device "cpu" to a storage on different device "meta".'),
     ("asarray", lambda torch: torch.asarray(importlib.import_module("numpy").float32(3), copy=False), RuntimeError, "can't alias NumPy scalars."),

@@ -559,8 +559,15 @@ def _becomes(s: Any, new: Any) -> Any:
     return s
 
 
-def _in_place(run: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda s, *args: _becomes(s, run(s, *args))
+def _in_place(run: Callable[..., Any], coalesced: str = "") -> Callable[..., Any]:
+    """``coalesced``: the name of an operator that has to find each place once."""
+
+    def write(s: Any, *args: Any) -> Any:
+        if coalesced and not s.is_coalesced():
+            raise RuntimeError(f"{coalesced} requires coalesced input")
+        return _becomes(s, run(s, *args))
+
+    return write
 
 
 def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
@@ -636,6 +643,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
 OPERATORS |= {name: _on_values(name) for name in _KEEPS_ZERO}
-OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", *_KEEPS_ZERO) if not name.startswith("is")}
+OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", "square")}
+OPERATORS |= {f"{n}_": _in_place(OPERATORS[n], f"{n}_") for n in _KEEPS_ZERO if not n.startswith("is") and n not in ("square", "signbit")}
 
 from . import sparse_arrange  # noqa: E402, F401  adds to the table
