@@ -177,3 +177,43 @@ def test_the_public_names_of_the_package(torch):
     assert torch.autograd.is_multithreading_enabled.__doc__ and torch.autograd.is_view_replay_enabled.__doc__
     with pytest.raises(RuntimeError, match="cls isn't a typeinfo object"):
         torch.autograd._register_py_tensor_class_for_device("cpu", 3)
+
+
+def overriding(torch):
+    """A subclass that answers ``grad`` and ``backward`` itself, and what it was asked."""
+    calls = []
+
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func in (torch.autograd.grad, torch.autograd.backward):
+                calls.append((func.__name__, args, kwargs))
+                return tuple(range(len(args[1]))) if len(args) > 1 else None
+            return super().__torch_function__(func, types, args, kwargs)
+
+    return torch.ones(2).as_subclass(Asked).requires_grad_(), calls
+
+
+def test_overrides_are_asked_in_one_form(torch):
+    x, calls = overriding(torch)
+    y = x.sum()
+    assert torch.autograd.grad(y, x) == (0,)
+    assert torch.autograd.grad([y], {"a": x, "b": x}, None, True, materialize_grads=True) == {"a": 0, "b": 1}
+    rest = {"grad_outputs": None, "create_graph": False, "only_inputs": True, "is_grads_batched": False}
+    (_, args, kwargs), (_, more, options) = calls
+    assert [len(row) for row in args] == [1, 1] and args[0][0] is y and args[1][0] is x and type(args[0]) is type(args[1]) is tuple
+    assert kwargs == {**rest, "retain_graph": None, "allow_unused": False, "materialize_grads": False}
+    assert [len(row) for row in more] == [1, 2] and options == {**rest, "retain_graph": True, "allow_unused": True, "materialize_grads": True}
+
+
+def test_overrides_of_backward_are_asked_for_outputs_and_inputs(torch):
+    x, calls = overriding(torch)
+    plain = torch.ones(2, requires_grad=True)
+    torch.autograd.backward(x.sum())
+    torch.autograd.backward([plain.sum()], inputs={"a": x}, retain_graph=True)
+    (_, (outputs,), kwargs), (_, (others,), options) = calls
+    assert type(outputs) is tuple and kwargs == {"grad_tensors": None, "retain_graph": None, "create_graph": False, "inputs": None}
+    assert type(others) is tuple and type(others[0]) is torch.Tensor and options["inputs"][0] is x and options["retain_graph"] is True
+    assert plain.grad is None
+    torch.autograd.grad(plain.sum(), plain, x.detach()[0])  # gradients are not asked
+    assert len(calls) == 2

@@ -281,3 +281,43 @@ def test_the_rows_of_one_identity(torch):
         basis((torch.zeros(2), torch.zeros(1)), (2,))
     with pytest.raises(AssertionError, match="Expected at least one tensor"):
         basis((), ())
+
+
+def test_products_for_sparse_inputs(torch):
+    s = torch.eye(2).to_sparse().requires_grad_()
+    for create_graph in (False, True):
+        value, product = torch.autograd.functional.vjp(lambda x: x.to_dense().sum(), s, create_graph=create_graph)
+        assert value == 2 and value.requires_grad is create_graph
+        assert product.layout is s.layout and product.to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("name", ["vjp", "jvp", "vhp", "hvp"])
+def test_vectors_fit(torch, name):
+    call = getattr(torch.autograd.functional, name)
+    x, one = torch.ones(2), torch.ones(2)
+    for wrong in (torch.ones(3), (one, one), 3.0, [one], (one, 3)):
+        with pytest.raises((RuntimeError, TypeError)):
+            call(lambda x: x.pow(3).sum() if name != "vjp" else x.pow(3), x, wrong)
+    for wrong in (3, None, [x], (x, 3)):
+        with pytest.raises(TypeError, match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors"):
+            call(lambda *x: x[0].sum(), wrong)
+    with pytest.raises(TypeError, match=f"The outputs of the user-provided function given to {name} must be either"):
+        call(lambda x: 3, torch.ones(1))
+
+
+@pytest.mark.parametrize("name", ["jacobian", "hessian"])
+def test_inputs_are_tensors(torch, name):
+    call = getattr(torch.autograd.functional, name)
+    for wrong in (3, None, [torch.ones(1)], (torch.ones(1), 3)):
+        with pytest.raises(TypeError, match=f"The inputs given to {name} must be either a Tensor or a tuple of Tensors"):
+            call(lambda *x: x[0].sum(), wrong)
+
+
+@pytest.mark.parametrize("name", ["vhp", "hvp", "hessian"])
+def test_one_number_is_needed(torch, name):
+    call = getattr(torch.autograd.functional, name)
+    v = () if name == "hessian" else (torch.ones(2),)
+    with pytest.raises(RuntimeError, match=f"The Tensor returned by the function given to {name} should contain a single element"):
+        call(lambda x: x * 2, torch.ones(2), *v)
+    with pytest.raises(RuntimeError, match=f"The function given to {name} should return a single Tensor"):
+        call(lambda x: (x.sum(), x.sum()), torch.ones(2), *v)

@@ -664,3 +664,25 @@ def test_outputs_that_change_when_inputs_move(torch, change, words):
 def test_a_single_number(torch, fast):
     x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(torch.sin, x, fast_mode=fast) and torch.autograd.gradgradcheck(torch.sin, x, fast_mode=fast)
+
+
+@both_modes
+def test_outputs_of_whole_numbers_are_left_out(torch, fast):
+    x = torch.rand(2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: (x * 2, x.long(), x.detach() * 3), x, fast_mode=fast)
+
+
+def test_what_cannot_be_checked_together(torch):
+    x = torch.rand(2, dtype=torch.float64, requires_grad=True)
+    first, second = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    for check, more, words in (
+        (first, {"check_backward_ad": False}, "at least one of check_forward_ad or check_backward_ad"),
+        (first, {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True}, "requires check_backward_ad to be True"),
+        (first, {"check_batched_forward_grad": True}, "requires check_forward_ad to be True"),
+        (second, {"check_rev_over_rev": False}, "at least one of check_fwd_over_rev or check_rev_over_rev"),
+        (second, {"check_rev_over_rev": False, "check_fwd_over_rev": True}, "check_undefined_grad=True requires check_rev_over_rev"),
+        (second, {"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_undefined_grad": False, "check_batched_grad": True},
+         "check_batched_grad=True requires check_rev_over_rev"),
+    ):  # fmt: skip
+        with pytest.raises(AssertionError, match=words):
+            check(torch.sin, x, **more)

@@ -185,3 +185,54 @@ def test_allowing_mutation_as_a_decorator(torch):
     assert gradient.__name__ == "gradient" and gradient() == gradient() == [2.0, 2.0]
     with torch.autograd.graph.allow_mutation_on_saved_tensors() as context:
         assert type(context).__name__ == "_AllowMutationOnSavedContext"
+
+
+def test_the_abstract_node_has_no_answers(torch):
+    node = torch.autograd.graph.Node
+    assert sorted(node.__abstractmethods__) == [
+        "_input_metadata", "_register_hook_dict", "_sequence_nr", "metadata", "name", "next_functions", "register_hook", "register_prehook",
+    ]  # fmt: skip
+
+    class Own(node):
+        def name(self):
+            return super().name()
+
+        def metadata(self):
+            return super().metadata()
+
+        def _sequence_nr(self):
+            return super()._sequence_nr()
+
+        def _register_hook_dict(self, tensor):
+            return super()._register_hook_dict(tensor)
+
+        def register_hook(self, fn):
+            return super().register_hook(fn)
+
+        def register_prehook(self, fn):
+            return super().register_prehook(fn)
+
+        next_functions = property(lambda self: super().next_functions)
+        _input_metadata = property(lambda self: super()._input_metadata)
+
+    own = Own()
+    calls = [own.name, own.metadata, own._sequence_nr, lambda: own.next_functions, lambda: own._input_metadata]
+    calls += [lambda f=f: f(None) for f in (own._register_hook_dict, own.register_hook, own.register_prehook)]
+    for call in calls:
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_an_edge_keeps_the_graph_of_a_custom_function(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(1, requires_grad=True)
+    edge = torch.autograd.graph.get_gradient_edge(Double.apply(x))
+    assert torch.autograd.grad(edge, x)[0].tolist() == [2.0]

@@ -19,7 +19,8 @@ __all__ = [
     "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
 
-backward, grad = overridable(_backward.backward), overridable(_backward.grad)
+backward = overridable(_backward.backward, _backward.backward_as_asked)
+grad = overridable(_backward.grad, _backward.grad_as_asked)
 
 _LAZY = {
     "_functions": ("_functions", None), "forward_ad": ("forward_ad", None), "functional": ("functional", None),

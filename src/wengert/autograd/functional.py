@@ -14,6 +14,7 @@ from ..graph.modes import NO_REQUIRES_GRAD, enable_grad, is_grad_enabled, set_gr
 from ..tensor import Tensor, tangents
 from ..tensor.creation import zeros_like
 from ..tensor.functions import function
+from ..tensor.types import strided
 from . import grad
 
 if TYPE_CHECKING:
@@ -294,7 +295,7 @@ class _Call:
         self.func, self.name, self.create_graph, self.strict = func, name, create_graph, strict
         self.several_in, given = _row(inputs, "inputs", name)
         # New tensors in any case, so that the same ones used inside func from outside count as constants.
-        self.inputs = tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given)
+        self.inputs = tuple(_copy(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in given)
 
     def run(self) -> None:
         """Call the function."""
@@ -415,6 +416,11 @@ def _row(x: Any, what: str, name: str) -> tuple[bool, Tensors]:
 
 def _unpacked(row: Any, several: bool) -> Any:
     return row if several else row[0]
+
+
+def _copy(x: Tensor) -> Tensor:
+    """Another tensor with the history of ``x``."""
+    return x.view_as(x) if x.layout is strided else x.clone()
 
 
 def _zeros(row: Tensors) -> Tensors:

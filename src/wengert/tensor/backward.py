@@ -78,14 +78,7 @@ def backward(
     tensor(6.)
     """
     if grad_variables is not None:
-        import warnings
-
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=3)
-        if grad_tensors is not None:
-            raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
-            )
-        grad_tensors = grad_variables
+        grad_tensors = _renamed(grad_tensors, grad_variables)
     if tensor_module.transforms.get()[0]:
         from ..graph.modes import NO_BACKWARD
 
@@ -153,10 +146,7 @@ def grad(
             outputs, _inputs(inputs, "grad"), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
         )
         return dict(zip(inputs, row))
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
-    if allow_unused is None:
-        allow_unused = materialize_grads
+    allow_unused = _allowed(allow_unused, materialize_grads)
     if not only_inputs:
         import warnings
 
@@ -199,6 +189,54 @@ def grad(
     needed = reachable([e for e, _ in edges], set(captures))
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
     return _answer(wanted, places, captures, create_graph, allow_unused, materialize_grads)
+
+
+def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
+    """The argument of ``backward`` under its old name."""
+    import warnings
+
+    warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=4)
+    if grad_tensors is not None:
+        raise RuntimeError(
+            "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
+        )
+    return grad_variables
+
+
+def _allowed(allow_unused: bool | None, materialize_grads: bool) -> bool:
+    """Whether inputs may be unused."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    return materialize_grads if allow_unused is None else allow_unused
+
+
+def backward_as_asked(
+    tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False, grad_variables: Any = None,
+    inputs: Any = None,
+) -> Any:  # fmt: skip
+    """The one form in which those who override ``backward`` are asked: rows of tensors, everything else by name."""
+    if grad_variables is not None:
+        grad_tensors = _renamed(grad_tensors, grad_variables)
+    wanted = None if inputs is None else tuple(_inputs(inputs, "backward"))
+    if wanted == ():
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    named = {"grad_tensors": grad_tensors, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": wanted}
+    return (_row(tensors),), named, lambda answer: answer
+
+
+def grad_as_asked(
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
+    allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> Any:  # fmt: skip
+    """The one form in which those who override ``grad`` are asked; their answer for a dictionary of inputs becomes one."""
+    named = {
+        "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs,
+        "allow_unused": _allowed(allow_unused, materialize_grads), "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+    }  # fmt: skip
+    given = _row(outputs), tuple(_inputs(inputs, "grad"))
+    if not given[1]:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    return given, named, lambda answer: dict(zip(inputs, answer)) if type(inputs) is dict else answer
 
 
 def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> tuple[Any, ...]:

@@ -194,8 +194,11 @@ UNCONVERTED: set[Any] = {prop.__get__ for prop in (Tensor.grad, Tensor._grad, Te
 # -- functions ----------------------------------------------------------------------------------------------------------
 
 
-def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` for the public: arguments of types that it does not know are asked whether they override it."""
+def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """``f`` for the public: arguments of types that it does not know are asked whether they override it.
+
+    ``form``: gives, for the arguments of a call, the positional and named ones that are asked about, and what becomes of the answer.
+    """
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -203,7 +206,10 @@ def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
         if m.functions:
             from .function_modes import ask_mode
 
-            return ask_mode(call, args, kwargs, m)
+            if form is None:
+                return ask_mode(call, args, kwargs, m)
+            given, named, finish = form(*args, **kwargs)
+            return finish(ask_mode(call, given, named, m))
         for v in args:
             if type(v) not in KNOWN:
                 break
@@ -215,6 +221,14 @@ def overridable(f: Callable[..., Any]) -> Callable[..., Any]:
                     break
             else:
                 return f(*args, **kwargs)
+        if form is not None:
+            row = [tuple(v.values()) if type(v) is dict else v for v in (*args, *kwargs.values())]
+            if owners_of(row):
+                given, named, finish = form(*args, **kwargs)
+                owners = owners_of((*given, named.get("inputs")))
+                if owners:
+                    return finish(ask(call, owners, given, named))
+            return f(*args, **kwargs)
         owners = owners_of((*args, *kwargs.values()))
         return ask(call, owners, args, kwargs) if owners else f(*args, **kwargs)
 
