@@ -91,3 +91,20 @@ def test_the_first_leaf_of_a_node_comes_first(torch):
         watched(name, p)
     net(torch.ones(3, 2)).sum().backward()
     assert seen == ["2.bias", "2.weight", "1.weight", "1.bias", "0.bias", "0.weight"]
+
+
+def test_a_hook_that_raises_after_its_node_leaves_what_the_node_saved(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+
+    def fail(into, came):
+        raise ValueError("not now")
+
+    handle = y.grad_fn.register_hook(fail)
+    with pytest.raises(ValueError, match="not now"):
+        y.backward(torch.ones(2))
+    handle.remove()
+    y.backward(torch.ones(2))
+    assert x.grad.tolist() == [2.0, 4.0]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward(torch.ones(2))

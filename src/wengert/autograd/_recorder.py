@@ -92,6 +92,9 @@ class Recorder:
         from ..tensor.watched import unwatch_creation
 
         self.on = False
+        allocated = self._allocated()
+        if allocated != self._rest and not getattr(self._open, "stack", None):
+            self._between(allocated)
         self.end = perf_counter_ns()
         self._without = (None, None)  # the modes refer to this recorder
         observers = modes().observers

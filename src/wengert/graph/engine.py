@@ -273,10 +273,10 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                 grads = node.raw(g)
             else:
                 grads = node.recorded(g)
-            if not retain:
-                node.release()
             if hooks is not None and hooks.post:
                 grads = hooks.after(node, _conformed(node, grads, space), g, space)
+            if not retain:
+                node.release()
             if watch is not None:
                 watch.check(node, grads, raw)
 
