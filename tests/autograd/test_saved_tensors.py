@@ -886,3 +886,37 @@ def test_what_a_custom_function_keeps_can_be_unpacked_by_hand(torch):
     own, nothing, _ = doubled.grad_fn._raw_saved_tensors
     assert own.unpack() is x and own.data is x
     assert nothing.data is None and nothing.unpack() is None
+
+
+DROPPED = {
+    "dropout": (lambda F, x: F.dropout(x, 0.5), (2, 3, 4)),
+    "dropout in place": (lambda F, x: F.dropout(x * 1, 0.5, inplace=True), (2, 3, 4)),
+    "dropout1d": (lambda F, x: F.dropout1d(x, 0.5), (2, 3, 1)),
+    "alpha_dropout": (lambda F, x: F.alpha_dropout(x, 0.5, True), (2, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_hooks_see_what_was_dropped(torch, name):
+    f, shape = DROPPED[name]
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    torch.manual_seed(0)
+    plain = f(torch.nn.functional, x)
+    (expected,) = torch.autograd.grad(plain.sum(), x)
+    seen = []
+    torch.manual_seed(0)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append((tuple(t.shape), t.dtype)) or t, lambda t: t * 3):
+        y = f(torch.nn.functional, x)
+    assert seen == [(shape, torch.float32)]
+    assert torch.equal(y, plain)
+    torch.testing.assert_close(torch.autograd.grad(y.sum(), x)[0], expected * 3)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("preserve", [False, True])
+def test_a_checkpoint_draws_again_unless_it_keeps_the_random_numbers(torch, reentrant, preserve):
+    x = torch.ones(100, requires_grad=True)
+    checkpoint = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+    y = checkpoint(lambda x: torch.nn.functional.dropout(x, 0.5), x, use_reentrant=reentrant, preserve_rng_state=preserve)
+    y.sum().backward()
+    assert torch.equal(y != 0, x.grad != 0) is preserve

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.layouts import kept_strides
+from ..graph.modes import modes, no_grad
 from . import call
 from .errors import warn
 from .functions import function, inplace_function
@@ -51,8 +52,17 @@ def _nothing(input: Any, inplace: bool) -> Any:
 
 @by_map("mask")
 def _dropped(input: Any, p: float, inplace: bool) -> Any:
-    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return scale(input, _mask(input.shape, p, input), 1.0 / (1.0 - p))
+    return _scaled(input, _mask(input.shape, p, input), 1.0 / (1.0 - p), inplace)
+
+
+def _scaled(input: Any, mask: np.ndarray, scale: float, inplace: bool = False) -> Any:
+    """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see numbers in their place."""
+    m = modes()
+    if m.packing is not None and not (m.dispatch or m.levels or input.is_meta) and type(input) in call.PLAIN:
+        with no_grad():
+            noise = function("masked_scale")(input.new_ones(mask.shape), mask, scale)
+        return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)
+    return inplace_function("masked_scale")(input, mask, scale) if inplace else function("masked_scale")(input, mask, scale)
 
 
 def _feature_dropout(input: Any, p: float, training: bool, inplace: bool, dims: int) -> Any:
@@ -78,9 +88,7 @@ def _check_channels(input: Any) -> None:
 @by_map("channels")
 def _channels_dropped(input: Any, p: float, inplace: bool) -> Any:
     shape = (*input.shape[:2], *([1] * (input.ndim - 2)))
-    mask = _mask(shape, p, input)
-    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return scale(input, mask, 1.0 / (1.0 - p))
+    return _scaled(input, _mask(shape, p, input), 1.0 / (1.0 - p), inplace)
 
 
 def _feature(name: str, with_batch: int) -> None:
@@ -129,7 +137,7 @@ def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
     if input.is_meta:
         return function("masked_scale")(input, keep, a)
-    found = function("masked_scale")(input, keep, a) + type(input)._wrap(
+    found = _scaled(input, keep, a) + type(input)._wrap(
         (np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._data.dtype)
     )
     return input.copy_(found) if inplace else found
@@ -189,8 +197,7 @@ def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any
     if input.is_meta:
         return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
     slopes = default_generator.rrelu_slopes(input._data, lower, upper)
-    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return called(scale(input, slopes, 1.0), "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
+    return called(_scaled(input, slopes, 1.0, inplace), "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
 
 
 @overload("torch", "functional")
