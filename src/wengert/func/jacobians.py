@@ -220,6 +220,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     """A function that gives the Jacobian of ``func``: tangents along each element of the arguments, all in one forward pass.
 
     Shapes and structure are those of ``jacrev``, which is the quicker one unless the outputs are more than the arguments.
+    ``argnums=None``: for all of them, as a tuple.
 
     >>> import wengert as torch
     >>> torch.func.jacfwd(lambda x: x.cumprod(0))(torch.tensor([2.0, 3.0]))
@@ -229,7 +230,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
 
     def wrapper_fn(*args: Any) -> Any:
         _refuse_complex("jacfwd", "inputs", trees.leaves(args))
-        numbers = selected(argnums, args)
+        numbers = tuple(range(len(args))) if argnums is None else selected(argnums, args)
         argument = tuple(args[n] for n in numbers)
         inputs = trees.leaves(argument)
         sizes = [x.numel() for x in inputs]
@@ -254,7 +255,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
                 row.append(part.permute(order) if order else part)
                 at += n
             jacobian = trees.filled(argument, row)
-            table.append(jacobian if isinstance(argnums, tuple) else jacobian[0])
+            table.append(jacobian[0] if isinstance(argnums, int) else jacobian)
         answer = trees.filled(seen[0], table)
         return (answer, aux) if has_aux else answer
 
