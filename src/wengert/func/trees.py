@@ -16,7 +16,7 @@ def children(tree: Any) -> list[Any] | None:
     kind = type(tree)
     if kind is tuple or kind is list:
         return list(tree)
-    node = SUPPORTED_NODES.get(_get_node_type(tree))
+    node = SUPPORTED_NODES.get(_get_node_type(tree) if isinstance(tree, tuple) else kind)
     return None if node is None else list(node.flatten_fn(tree)[0])
 
 
