@@ -213,3 +213,18 @@ def test_elementwise_operands_of_a_map_that_need_aligning(torch):
     assert vmap(torch.mul, (0, None))(b, wide).tolist() == [[10.0] * 3, [20.0] * 3]
     assert vmap(lambda x, y: x * y + x / 2)(a, a).tolist() == (a * a + a / 2).tolist()
     assert vmap(vmap(torch.mul, (0, None)), (0, None))(a, b).shape == (2, 3, 2)
+
+
+def test_functionalize_is_a_transform(torch):
+    """Inside of it no leaf may be asked for gradients, and no backward may run."""
+    weight = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"You are attempting to call Tensor.requires_grad_\(\)"):
+        torch.func.functionalize(lambda x: x.requires_grad_())(torch.ones(3))
+    with pytest.raises(RuntimeError, match=r"backward\(\) called inside a functorch transform"):
+        torch.func.functionalize(lambda x: (x * weight).sum().backward())(torch.ones(3))
+    assert torch.func.functionalize(torch.func.grad(lambda x: (x * x).sum()))(torch.ones(3)).tolist() == [2, 2, 2]
+
+
+def test_item_of_a_mapped_tensor_by_the_function_of_the_class(torch):
+    with pytest.raises(RuntimeError, match=r"vmap: It looks like you're calling .item\(\) on a Tensor"):
+        torch.vmap(torch.Tensor.item)(torch.ones(3))

@@ -294,7 +294,8 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         )
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        with transforming():
+            return func(*args, **kwargs)
 
     return _named(wrapped, func)
 
