@@ -198,9 +198,16 @@ def _nll_name(node: Any) -> str | None:
     return "NllLoss2DBackward0" if len(to.shape if to.outputs == 1 else to.shape[nr]) > 2 else None
 
 
+def _same_width(wanted: Any, found: Any) -> None:
+    if wanted != found and wanted.itemsize > 2 < found.itemsize:
+        raise RuntimeError(f"expected scalar type {scalar_name(wanted)} but found {scalar_name(found)}")
+
+
 def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:
     """``(index with its class dimension, per-element weight, kept mask)`` of a target of class numbers."""
     classes = x.shape[1]
+    if weight is not None:
+        _same_width(x.dtype, weight.dtype)
     kept = target != ignore_index
     safe = np.where(kept, target, 0)
     if safe.size and (safe.min() < 0 or safe.max() >= classes):
@@ -385,7 +392,7 @@ def binary_cross_entropy(F, input, target, weight=None, size_average=None, reduc
 
         raise RuntimeError(f"Found dtype {scalar_name(F.dtype_of(target))} but expected {scalar_name(F.dtype_of(input))}")
     values = F.bce_elements(input, target)
-    return _reduce_with(F, values if weight is None else values * weight, reduction)
+    return _reduce_with(F, values if weight is None else F.cast(values * weight, F.dtype_of(input)), reduction)
 
 
 @operator(
@@ -410,7 +417,10 @@ def binary_cross_entropy_with_logits(F, input, target, weight=None, size_average
         values = F.bce_logit_elements(input, target)
     else:
         values = (1 - target) * input - (1 + (pos_weight - 1) * target) * F.logsigmoid(input)
-    return _reduce_with(F, values if weight is None else values * weight, reduction)
+    values = values if weight is None else values * weight
+    if weight is not None or pos_weight is not None or F.dtype_of(input) != F.dtype_of(target):  # all is written to what began as 1 - target
+        values = F.cast(values, F.dtype_of(target))
+    return _reduce_with(F, values, reduction)
 
 
 def into(found: Any, wanted: Any) -> None:
@@ -563,6 +573,8 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     if weight is not None and weight.shape[0] != input.shape[-1]:
         raise RuntimeError(f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}")
     _check_margins(input)
+    if weight is not None:
+        _same_width(F.dtype_of(input), F.dtype_of(weight))
     rows, index = _margin_parts(F, input, target)
     raw = shown(index if F.raw else index._data)
     if raw.shape != tuple(rows.shape[:1]):
