@@ -52,6 +52,8 @@ def make(spec, rng, dtype, view):
 
 
 def retyped(value, dtype, view):
+    if dtype is not None and isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return value.astype(np.float32)
     if not isinstance(value, torch.Tensor):
         return value
     a = value.detach().numpy()
