@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPERATORS: dict[str, CustomOperator] = {}
-_FOR_THE_TAPE = frozenset(("autograd", "autogradcpu", "compositeimplicitautograd"))
 
 
 class Namespace:
@@ -135,21 +134,11 @@ class CustomOperator:
 
             return mapped(self.mapped, True, args)
         if not self.closed:
-            self._check_writable(args, keyword_only)
             return self._open(args, keyword_only, flat)
         if modes().grad and any(isinstance(t, Tensor) and requires_grad(t) for t in flat):
             plan = _Plan(shape, keyword_only)
             return plan.returned(self.function.apply(plan, *flat))
         return self.run(args, keyword_only)
-
-    def _check_writable(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> None:
-        """Refuse to write to a leaf that requires a gradient, unless the operator has something of its own for the tape."""
-        if not self.schema.mutable_returns or below.get() or not self.kernels.keys().isdisjoint(_FOR_THE_TAPE):
-            return
-        m = modes()
-        for p, value in zip([p for p in self.schema.parameters if not p.kwonly], args):
-            if p.mutated and p.is_tensor and value is not None and m.grad and requires_grad(value) and value.is_leaf:
-                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
     def _below_autocast(self, args: tuple[Any, ...], keyword_only: dict[str, Any]) -> Any:
         """The call with its floating tensors in the type that was registered, and autocast off."""

@@ -89,7 +89,10 @@ def test_a_leaf_is_not_written_to(torch, library):
     library.impl("bump", lambda x: x.add_(1), "CPU")
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation."):
         of(torch, library).bump(torch.ones(2, requires_grad=True))
+    library.define("same(Tensor(a!) x) -> Tensor(a!)")
+    library.impl("same", lambda x: x, "CPU")  # says that it writes, and does not
     x = torch.ones(2, requires_grad=True)
+    assert of(torch, library).same(x) is x
     with torch.no_grad():
         of(torch, library).bump(x)
     assert x.tolist() == [2.0, 2.0]
