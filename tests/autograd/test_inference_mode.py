@@ -293,3 +293,64 @@ def test_what_is_detached_outside_may_be_written_to(torch, get):
         d.requires_grad_()
     with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
         c.add_(1)
+
+
+@pytest.mark.parametrize("write", [lambda x: x.sum(), lambda x: (x * x).sum(), lambda x: x.view(3, 1).exp().sum(), lambda x: (x * 2 + x).sum()])  # fmt: skip
+def test_gradients_computed_inside_are_inference_tensors(torch, write):
+    x, seen = torch.ones(3, requires_grad=True), []
+    x.register_hook(lambda g: seen.append(g.is_inference()))
+    again, out, other = write(x), write(x), write(x)
+    expected = torch.autograd.grad(write(x), x)[0]
+    seen.clear()
+    with torch.inference_mode():
+        (found,) = torch.autograd.grad(again, x)
+        out.backward()
+    assert state(found) == state(x.grad) == (True, False, True) and seen == [True, True]
+    assert torch.equal(found, expected) and torch.equal(x.grad, expected)
+    with pytest.raises(RuntimeError, match=WRITTEN):
+        other.backward()
+    out, held = write(x), x.grad
+    before = held.clone()
+    with torch.inference_mode():
+        out.backward()
+    assert x.grad is held and torch.equal(held, before + expected)
+
+
+def test_a_refused_accumulation_leaves_the_gradient_as_it_was():
+    import wengert as torch
+
+    x = torch.ones(3, requires_grad=True)
+    x.grad = inference(torch, shape=(3,))
+    with pytest.raises(RuntimeError, match=WRITTEN):
+        (2 * x).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_normal_gradient_is_added_to_inside(torch):
+    x = torch.ones(3, requires_grad=True)
+    held = x.grad = torch.ones(3)
+    out = (x * x).sum()
+    with torch.inference_mode():
+        out.backward()
+    assert x.grad is held and not held.is_inference() and held.tolist() == [3.0, 3.0, 3.0]
+
+
+def test_functions_run_backward_in_the_mode_of_the_backward(torch):
+    seen = []
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append((torch.is_inference_mode_enabled(), g.is_inference(), ctx.saved_tensors[0].is_inference()))
+            return g * 2
+
+    x = torch.ones(3, requires_grad=True)
+    out = Double.apply(x).sum()
+    with torch.inference_mode():
+        out.backward()
+    assert seen == [(True, True, False)] and x.grad.is_inference() and x.grad.tolist() == [2.0, 2.0, 2.0]

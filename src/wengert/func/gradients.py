@@ -15,7 +15,7 @@ from ..tensor import Tensor, batching
 from ..tensor.backward import grad as _grad
 from ..tensor.captured import Inside, pulling, sealed
 from ..tensor.creation import ones_like, zeros_like
-from ..tensor.meta import edge_of, new_version, requires_grad
+from ..tensor.meta import edge_of, normal_version, requires_grad
 from . import trees
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def unrecorded(t: Tensor) -> Tensor:
         return batching.wrapped(unrecorded(t.value), t.level)
     found = t.detach()
     if found.is_inference():
-        found._vc = new_version()
+        found._vc = normal_version()
     for level in modes().levels:
         tangent = level.tangent(t)
         if tangent is not None:

@@ -350,7 +350,7 @@ def _keeps_tensors(roots: Any) -> bool:
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool) -> None:
     before = modes()
     if before is not RECORD:
-        set_modes(before.with_(grad=create_graph, inference=False))
+        set_modes(before.with_(grad=create_graph))  # in inference mode gradients are inference tensors
     elif not create_graph:
         set_modes(SILENT)
     if META_DEVICE:

@@ -55,6 +55,14 @@ class Released(list):  # type: ignore[type-arg]
 
 def new_version() -> list[Any]:
     """The version counter of a new tensor. Where a function runs that is being differentiated, it tells by which derivative the tensor was made."""
+    m = modes()
+    if m.inference:
+        return INFERENCE_VERSION  # type: ignore[no-any-return]
+    return [0] if m.inside is None else [0, m.inside]
+
+
+def normal_version() -> list[Any]:
+    """The version counter of a new tensor that is no inference tensor, wherever it is made."""
     inside = modes().inside
     return [0] if inside is None else [0, inside]
 
@@ -423,7 +431,9 @@ class AccumulateGrad(Node):
                 new._data, new._edge, new._meta, new._vc = g, None, None, new_version()
                 meta.grad = new
             elif old is not None:
-                if type(old._data) is np.ndarray and (flags := old._data.flags).writeable:
+                if old._vc is INFERENCE_VERSION:
+                    meta.grad = _into_inference(old, g)
+                elif type(old._data) is np.ndarray and (flags := old._data.flags).writeable:
                     if not flags.forc:
                         _refuse_overlap(old._data)
                     _add_in_place(old._data, g)
@@ -503,6 +513,14 @@ class AccumulateGrad(Node):
     def _laid(self, g: Any) -> Any:
         array = self.variable._data
         return g.new_empty_strided(array.shape, [s // array.itemsize for s in array.strides]).copy_(g)
+
+
+def _into_inference(old: Tensor, g: Any) -> Any:
+    """``old``, an inference tensor, with ``g`` added: in place, which only inference mode allows."""
+    from .writes import check_normal
+
+    check_normal(old, modes())
+    return old.add_(RAW.wrap(g))
 
 
 def _refuse_overlap(a: np.ndarray) -> None:

@@ -15,7 +15,7 @@ from ..graph.engine import apart
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
 from .damage import Packed, check_versions, freed, is_result, modified
-from .meta import INFERENCE_VERSION, all_inference, edge_of, meta_of, new_version, requires_grad
+from .meta import INFERENCE_VERSION, all_inference, edge_of, meta_of, normal_version, requires_grad
 from .spaces import RAW, RECORDED
 
 if TYPE_CHECKING:
@@ -545,7 +545,7 @@ def stand_in(tensor: Any, edge: Any) -> Any:
     if leaf is not None and leaf._data is tensor._data:
         return leaf
     fresh = tensor.detach()
-    fresh._vc = new_version()  # writes to it are no writes to what the hook holds
+    fresh._vc = normal_version()  # writes to it are no writes to what the hook holds
     if leaf is None:
         fresh._edge = edge
     else:  # a leaf, whose gradients go where those of the saved one go

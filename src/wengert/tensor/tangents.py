@@ -24,7 +24,7 @@ from ..arrays.lazy import address, marks, seen
 from ..graph.modes import Modes, modes, set_modes
 from ..graph.node import Node
 from . import call
-from .meta import Meta, edge_of, meta_of, new_version, requires_grad
+from .meta import Meta, edge_of, meta_of, normal_version, requires_grad
 from .rewriting import CopySlices
 from .spaces import RAW, RECORDED
 from .storage import window as look
@@ -647,7 +647,7 @@ def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
     """The same memory and the same tangents, as a leaf of a graph of its own."""
     t = call.again(x)
     if not isinstance(t._vc, list):  # an inference tensor
-        t._vc = new_version()
+        t._vc = normal_version()
     if x._meta is not None and x._meta.tangents:
         meta_of(t).tangents = dict(x._meta.tangents)
     return t._require() if differentiated else t
