@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import weakref
 
 import pytest
@@ -200,3 +202,68 @@ def test_tensors_trade_places(torch):
     keep.append(weakref.ref(e))
     with pytest.raises(RuntimeError, match="Cannot swap t1 because it has weakref associated with it"):
         torch.utils.swap_tensors(e, torch.zeros(1))
+
+
+def test_copies_count_the_memory_that_was_put_in(torch):
+    a = torch.ones(4)
+    a.add_(1).add_(1)
+    leaf, weight = torch.ones(3, requires_grad=True), torch.nn.Parameter(torch.ones(3))
+    assert [copy.deepcopy(t)._version for t in (a, leaf, a[:2], a.int(), weight)] == [1, 1, 1, 1, 0]
+    assert [copy.copy(t)._version for t in (a, leaf, weight)] == [1, 1, 0]
+    assert pickle.loads(pickle.dumps(leaf))._version == 1
+    whole, part = copy.deepcopy([a, a[:2]])
+    whole.add_(1)
+    assert (whole._version, part._version) == (2, 1) and part.tolist() == [4.0, 4.0]
+    shared = copy.copy(a)
+    shared.add_(1)
+    assert (a._version, shared._version) == (2, 2) and a.tolist() == [4.0] * 4
+    assert copy.deepcopy(torch.ones(2, device="meta"))._version == 0
+
+
+def test_a_copy_can_be_written_to_before_it_is_used(torch):
+    x = copy.deepcopy(torch.ones(3, requires_grad=True))
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [2.0] * 3
+    y = x * x
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="is at version 2; expected version 1 instead"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("dtype, name", [("float32", r"torch\.FloatTensor"), ("float64", r"torch\.DoubleTensor"), ("float16", r"torch\.HalfTensor"),
+                                         ("bfloat16", "CPUBFloat16Type"), ("complex64", "CPUComplexFloatType"),
+                                         ("complex128", "CPUComplexDoubleType")])  # fmt: skip
+def test_types_in_messages(torch, dtype, name):
+    x = torch.ones(3, dtype=getattr(torch, dtype), requires_grad=True)
+    y = x.exp()
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match=rf"\[{name} \[3\]\], which is output 0 of Exp, is at version 1; expected version 0"):
+        y.sum().abs().backward()
+
+
+@pytest.mark.parametrize("dtype, name", [("bool", "CPUBoolType"), ("uint8", r"torch\.ByteTensor"), ("int64", r"torch\.LongTensor"),
+                                         ("uint16", "CPUUInt16Type")])  # fmt: skip
+def test_types_in_messages_of_functions(torch, dtype, name):
+    class Keep(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, kept):
+            ctx.save_for_backward(kept)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, ctx.saved_tensors and None
+
+    kept = torch.zeros(2, dtype=getattr(torch, dtype))
+    y = Keep.apply(torch.ones(3, requires_grad=True), kept)
+    kept.zero_()
+    with pytest.raises(RuntimeError, match=rf"\[{name} \[2\]\] is at version 1; expected version 0"):
+        y.sum().backward()
+
+
+def test_transposing_in_place_names_itself_where_it_is_refused(torch):
+    with pytest.raises(RuntimeError, match=r"^t_\(\) expects a tensor with <= 2 dimensions, but self is 3D"):
+        torch.ones(2, 2, 2).t_()
+    with pytest.raises(RuntimeError, match=r"^t\(\) expects a tensor with <= 2 dimensions, but self is 3D"):
+        torch.ones(2, 2, 2).t()

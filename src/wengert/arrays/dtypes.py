@@ -243,6 +243,15 @@ def scalar_name(d: np.dtype) -> str:
     return _spell(d)
 
 
+_TENSOR_NAMES = frozenset("Half Float Double Byte Char Short Int Long".split())
+
+
+def tensor_name(d: np.dtype) -> str:
+    """``torch.FloatTensor``, ``CPUComplexFloatType``: how PyTorch's engine names the tensors of a type."""
+    name = _spell(d)
+    return f"torch.{name}Tensor" if name in _TENSOR_NAMES else f"CPU{name}Type"
+
+
 def of_python(value: object) -> np.dtype | None:
     """The type that a Python (or NumPy) number brings to a promotion; None for anything else."""
     kind = type(value)

@@ -171,7 +171,7 @@ class SavedTensor(SavedBase):
             if found is not self.version and self.output is None and found.array() is self.array:
                 refuse_detached()
             return
-        from ..arrays.dtypes import scalar_name
+        from ..arrays.dtypes import tensor_name
 
         maker = None if self.edge is None else self.edge[0]() if self.weak else self.edge[0]
         if self.output is not None and node is not None:
@@ -183,7 +183,7 @@ class SavedTensor(SavedBase):
             origin = f", which is output {now[1]} of {now[0].operation()}," if now is not None and now[0].edges else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
-            f" [torch.{scalar_name(self.array.dtype)}Tensor {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"
+            f" [{tensor_name(self.array.dtype)} {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"
             f" {self.version} instead. Hint: it was kept for the backward of {'a checkpoint' if node is None else node.name()}. enable anomaly"
             " detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
         )

@@ -46,6 +46,8 @@ def rebuild_tensor(
         tensor: Any = rebuild_meta_tensor_no_storage(dt.by_name(dtype), size, stride, False)
     else:
         tensor = marked(from_parts(storage, offset, size, stride, dt.by_name(dtype)), marks)
+        if kind == "Tensor" and not tensor.is_inference():
+            tensor._vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
     cls = _KINDS[kind] if isinstance(kind, str) else kind
     if cls is not Tensor:
         tensor = Tensor._make_subclass(cls, tensor)

@@ -54,6 +54,8 @@ def _deep_copy_of(t: Tensor, array: Any, memo: dict[int, Any]) -> Any:
 
     new = object.__new__(type(t))
     new._data, new._edge, new._meta, new._vc = array, None, None, new_version()
+    if type(array) is np.ndarray and not new.is_inference():
+        new._vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
     memo[id(t)] = new
     if requires_grad(t):
         new._require(True)

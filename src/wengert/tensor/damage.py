@@ -6,7 +6,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..arrays.dtypes import scalar_name
+from ..arrays.dtypes import tensor_name
 from .meta import edge_of, requires_grad
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
         if found is not expected and not is_result(op, name) and found.array() is array:
             refuse_detached()
         return array
-    kind = f"torch.{scalar_name(array.dtype)}Tensor {list(array.shape)}"
+    kind = f"{tensor_name(array.dtype)} {list(array.shape)}"
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
     origin = ""
     now = history(array, edge, True) or edge if is_result(op, name) else history(array, edge)

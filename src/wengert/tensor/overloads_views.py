@@ -39,6 +39,8 @@ def _in_place(name: str) -> Any:
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:
         m = modes()
+        if name == "t" and self.ndim > 2:
+            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
         if m.inside is not None:
             m.inside.check(self, name + "_")
         if operators.mapping is not None and operators.mapping.holds_batched((self,)):
