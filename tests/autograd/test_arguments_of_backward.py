@@ -217,3 +217,20 @@ def test_overrides_of_backward_are_asked_for_outputs_and_inputs(torch):
     assert plain.grad is None
     torch.autograd.grad(plain.sum(), plain, x.detach()[0])  # gradients are not asked
     assert len(calls) == 2
+
+
+def test_a_gradient_that_nothing_is_done_with_is_the_one_that_was_given(torch):
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    g, wanted = torch.ones(2), torch.ones(2, requires_grad=True)
+    with_history = wanted * 2
+    for given in (g, wanted, with_history, torch.nn.Parameter(torch.ones(2))):
+        for out in (a, a.clone(), a + 1, a - b, a.clone().add_(1)):
+            (found,) = torch.autograd.grad(out, a, given)
+            assert found is given
+    assert all(found is g for found in torch.autograd.grad((a + b, b + 1), (a,), (g, g)))
+    y = a + b
+    assert all(found is wanted for found in torch.autograd.grad(y, (a, y, b), [wanted]))
+    for made in (torch.autograd.grad(a * 2, a, g)[0], torch.autograd.grad(a.view(2), a, g)[0]):
+        assert made is not g
+    a.clone().backward(g)
+    assert a.grad is not g and a.grad.data_ptr() != g.data_ptr()

@@ -162,7 +162,7 @@ def grad(
     if (m is RECORD or m is SILENT or m.quick) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
         if found is not None:
-            return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads)
+            return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads, grad_outputs)
     rows, grad_outputs = _row(outputs), _given(grad_outputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -188,7 +188,7 @@ def grad(
         captures.setdefault(place[0], {})[place[1]] = None
     needed = reachable([e for e, _ in edges], set(captures))
     _walk(edges, create_graph, create_graph if retain_graph is None else retain_graph, needed, captures, in_tensors)
-    return _answer(wanted, places, captures, create_graph, allow_unused, materialize_grads)
+    return _answer(wanted, places, captures, create_graph, allow_unused, materialize_grads, grad_outputs)
 
 
 def _renamed(grad_tensors: Any, grad_variables: Any) -> Any:
@@ -239,11 +239,17 @@ def grad_as_asked(
     return given, named, lambda answer: dict(zip(inputs, answer)) if type(inputs) is dict else answer
 
 
-def _answer(wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> tuple[Any, ...]:
-    """What was captured for the tensors ``wanted``, in their order."""
+def _answer(
+    wanted: Any, places: Any, captures: Any, create_graph: bool, allow_unused: bool, materialize: bool, given: Any = None
+) -> tuple[Any, ...]:
+    """What was captured for the tensors ``wanted``, in their order; a gradient ``given`` that nothing was done with is that tensor."""
     result: list[Any] = []
-    several = len(places) > 1
+    several = len(places) > 1 or given is not None
     known: dict[int, Any] = {}  # one array is one tensor, with one version, for however many inputs it is the gradient
+    if given is not None:
+        for t in (given,) if isinstance(given, Tensor_) else given:
+            if t is not None:
+                known.setdefault(id(t._data), t)
     for i, (node, nr) in enumerate(places):
         g = captures[node][nr]
         if g is not None:
