@@ -295,7 +295,8 @@ def test_what_is_detached_outside_may_be_written_to(torch, get):
         c.add_(1)
 
 
-@pytest.mark.parametrize("write", [lambda x: x.sum(), lambda x: (x * x).sum(), lambda x: x.view(3, 1).exp().sum(), lambda x: (x * 2 + x).sum()])  # fmt: skip
+@pytest.mark.parametrize("write", [lambda x: x.sum(), lambda x: (x * x).sum(), lambda x: x.view(3, 1).exp().sum(),
+                                   lambda x: (x * 2 + x).sum()])  # fmt: skip
 def test_gradients_computed_inside_are_inference_tensors(torch, write):
     x, seen = torch.ones(3, requires_grad=True), []
     x.register_hook(lambda g: seen.append(g.is_inference()))

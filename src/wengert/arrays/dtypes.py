@@ -243,7 +243,7 @@ def scalar_name(d: np.dtype) -> str:
     return _spell(d)
 
 
-_TENSOR_NAMES = frozenset("Half Float Double Byte Char Short Int Long".split())
+_TENSOR_NAMES = frozenset(["Half", "Float", "Double", "Byte", "Char", "Short", "Int", "Long"])
 
 
 def tensor_name(d: np.dtype) -> str:
