@@ -60,6 +60,8 @@ def sum_halves(x: Any, axis: Any, keepdims: Any = False) -> Any:
 
 def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Sum the axes that broadcasting ``shape`` to ``g.shape`` added or stretched."""
+    if type(g) is not np.ndarray and hasattr(type(g), "sum_to"):  # a sparse array
+        return g.sum_to(shape)
     extra = g.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1)
     if axes:

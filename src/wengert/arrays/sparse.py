@@ -1,7 +1,8 @@
 """Arrays that store only some places: coordinates and values (COO).
 
 ``Coo`` stands where an ndarray would: gradients of look-up tables are such arrays, and sparse tensors hold one. It adds
-to dense arrays (in place too) and to its like and takes factors; whatever would need every element is refused.
+to dense arrays (in place too) and to its like, takes factors, and goes through those gradient rules that only move places about
+(``T``, ``swapaxes``, ``transpose``, an integer as a key, ``np.concatenate``); what PyTorch refuses is refused in its words.
 """
 
 from __future__ import annotations
@@ -97,12 +98,98 @@ class Coo(Scattered):
     def join(self, other: Coo) -> Coo:
         """The sum of two sparse arrays."""
         self.fits(other)
-        both = Coo(np.concatenate([self.indices, other.indices], 1), np.concatenate([self.values, other.values]), self.shape)
+        values, more = self.values, other.values
+        if values.flags.c_contiguous and more.flags.c_contiguous and np.array_equal(self.indices, other.indices):
+            return Coo(self.indices, values + more, self.shape, self.coalesced and other.coalesced)
+        both = Coo(np.concatenate([self.indices, other.indices], 1), np.concatenate([values, more]), self.shape)
         return both.coalesce() if self.coalesced and other.coalesced else both
+
+    # -- the places moved about ----------------------------------------------------------------------------------------
+
+    @property
+    def T(self) -> Coo:
+        depth = len(self.indices)
+        if depth > 2 or depth < self.ndim:
+            raise RuntimeError(
+                f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {depth} sparse and {self.ndim - depth} dense dimensions"
+            )
+        return Coo(self.indices[::-1], self.values, self.shape[::-1])
+
+    def swapaxes(self, a: int, b: int) -> Coo:
+        a, b, depth = a % self.ndim, b % self.ndim, len(self.indices)
+        if a == b:
+            return self
+        if a >= depth or b >= depth:
+            raise RuntimeError(f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {depth}, d0: {a}, d1: {b}")
+        row = list(range(self.ndim))
+        row[a], row[b] = b, a
+        return self.transpose(tuple(row))
+
+    def transpose(self, row: tuple[int, ...]) -> Coo:
+        depth = len(self.indices)
+        if any(d >= depth for d in row[:depth]):
+            raise RuntimeError(
+                "permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only transpositions within "
+                "sparse and dense dimensions are supported."
+            )
+        values = self.values.transpose(0, *(d - depth + 1 for d in row[depth:]))
+        coalesced = self.coalesced and row[:depth] == tuple(range(depth))
+        return Coo(self.indices[list(row[:depth])], values, tuple(self.shape[d] for d in row), coalesced)
+
+    def reshape(self, *shape: Any) -> Coo:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
+
+    def __getitem__(self, key: Any) -> Any:
+        """One slice: ``a[i]``, ``a[:, i]`` and so on; dense where no sparse dimension is left."""
+        row = [k for k in (key if isinstance(key, tuple) else (key,)) if k is not Ellipsis]
+        d = len(row) - 1
+        if not row or not isinstance(row[d], (int, np.integer)) or any(not isinstance(k, slice) or k != slice(None) for k in row[:d]):
+            raise unsupported("as_strided")
+        n, depth = self.shape[d], len(self.indices)
+        if not -n <= row[d] < n:
+            raise IndexError(f"index {row[d]} is out of bounds for dimension {d} with size {n}")
+        at, shape = row[d] % n, self.shape[:d] + self.shape[d + 1 :]
+        if d >= depth:
+            return Coo(self.indices, self.values[(slice(None),) * (d - depth + 1) + (at,)], shape, self.coalesced)
+        here = self.indices[d] == at
+        if depth == 1:
+            return self.values[here].sum(0, dtype=self.dtype)
+        return Coo(np.delete(self.indices[:, here], d, 0), self.values[here], shape, self.coalesced)
+
+    def sum_to(self, shape: tuple[int, ...]) -> Any:
+        """The sum over what broadcasting ``shape`` to this array's has repeated: dense where no sparse dimension is left."""
+        extra, depth = self.ndim - len(shape), len(self.indices)
+        axes = [i for i in range(self.ndim) if i < extra or (shape[i - extra] == 1 != self.shape[i])]
+        if not axes:
+            return self
+        dense = tuple(a - depth + 1 for a in axes if a >= depth)
+        if all(a in axes for a in range(depth)):
+            return self.values.sum((0, *dense), dtype=self.dtype).reshape(shape)
+        if extra:  # the dimensions that were put before go by a view
+            raise unsupported("view")
+        indices, values = self.indices.copy(), self.values.sum(dense, dtype=self.dtype)
+        indices[[a for a in axes if a < depth]] = 0
+        wide = [shape[i] for i in range(depth)]
+        for a in axes:
+            if a >= depth:  # comes back as a sparse dimension if it is next to those, else among the values
+                if a == len(indices):
+                    indices = np.concatenate([indices, np.zeros_like(indices[:1])])
+                    wide.append(1)
+                else:
+                    values = np.expand_dims(values, a - len(indices) + 1)
+        once = Coo(indices, values, shape).coalesce()
+        once.coalesced = False
+        return once
 
     # -- arithmetic, as NumPy's operators and ufuncs ask for it ---------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        if ufunc is np.add and method == "reduce" and options.get("axis") is not None and not options.get("keepdims"):
+            axis = options["axis"]
+            axes = {a % self.ndim for a in (axis if isinstance(axis, tuple) else (axis,))}
+            if not axes.issuperset(range(len(self.indices))):
+                raise unsupported("view")
+            return self.sum_to(tuple(1 if a in axes else n for a, n in enumerate(self.shape))).squeeze(tuple(axes))
         run = _UFUNCS.get(ufunc.__name__)
         if run is None or method != "__call__" or (out is not None and ufunc.__name__ != "add"):
             raise unsupported(ufunc.__name__)
@@ -117,6 +204,8 @@ class Coo(Scattered):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.shape or function is np.ndim:
             return getattr(self, function.__name__)
+        if function is np.concatenate:
+            return _joined(*args, **kwargs)
         raise unsupported(function.__name__)
 
     def __add__(self, other: Any) -> Any:
@@ -156,6 +245,32 @@ def taken(a: Any, indices: np.ndarray) -> np.ndarray:
     return np.broadcast_to(a, (indices.shape[1], *a.shape)) if len(indices) == 0 else a[tuple(indices)]
 
 
+def _joined(arrays: Any, axis: int = 0) -> Coo:
+    """Sparse arrays one after another."""
+    first = arrays[0]
+    for i, a in enumerate(arrays):
+        if type(a) is not Coo:
+            if i == 0 or len(first.indices) <= axis % first.ndim:
+                raise unsupported("_values", "CPU")
+            raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {i}.")
+    d, depth = axis % first.ndim, len(first.indices)
+    n = sum(a.shape[d] for a in arrays)
+    indices, values, start = [], [], 0
+    for a in arrays:
+        at, rows = a.indices, a.values
+        if d < depth:
+            at = at.copy()
+            at[d] += start
+        else:
+            margin = [(0, 0)] * rows.ndim
+            margin[d - depth + 1] = (start, n - start - a.shape[d])
+            rows = np.pad(rows, margin)
+        indices.append(at)
+        values.append(rows)
+        start += a.shape[d]
+    return Coo(np.concatenate(indices, 1), np.concatenate(values), first.shape[:d] + (n,) + first.shape[d + 1 :])
+
+
 def _add(a: Any, b: Any) -> Any:
     if type(a) is Coo and type(b) is Coo:
         return a.join(b)
@@ -177,8 +292,10 @@ def _mul(a: Any, b: Any) -> Any:
 
 
 def _div(a: Any, b: Any) -> Any:
-    if type(a) is not Coo or np.ndim(b) != 0 or type(b) is Coo:
+    if type(a) is not Coo or type(b) is Coo:
         raise unsupported("div")
+    if np.ndim(b) != 0:
+        raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(np.shape(b))} for divisor)")
     return a.with_values(a.values / b)
 
 

@@ -38,10 +38,10 @@ class Window(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.window)
 
 
-def unsupported(name: str) -> NotImplementedError:
+def unsupported(name: str, backend: str = "SparseCPU") -> NotImplementedError:
     """The complaint about an operator that sparse arrays do not have."""
     return NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: the operator is not there for sparse tensors. "
+        f"Could not run 'aten::{name}' with arguments from the '{backend}' backend: the operator is not there for sparse tensors. "
         "Use Tensor.to_dense() first."
     )
 
@@ -68,7 +68,7 @@ class Scattered:
     itemsize = property(lambda self: self.values.itemsize)
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
+        if name.startswith("_"):  # no operator
             raise AttributeError(name)
         raise unsupported(name)
 

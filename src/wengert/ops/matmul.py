@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.dtypes import c_name, scalar_name
+from ..arrays.stand_ins import Scattered
 from .operator import family
 from .views import expand
 
@@ -32,7 +33,14 @@ def product(a: Any, b: Any) -> Any:
     if a.dtype.itemsize == 2 and a.dtype.kind in "fV":
         return K.cast(np.asarray(product(K.cast(a, np.dtype(np.float32)), K.cast(b, np.dtype(np.float32)))), a.dtype)
     if a.ndim == 2 and b.ndim == 2 and a.dtype.kind in "fc":
-        return K.dot(a, b)  # the same product, behind fewer questions
+        try:
+            return K.dot(a, b)  # the same product, behind fewer questions
+        except (TypeError, NotImplementedError):  # as the native one says it, and as NumPy does
+            if not (isinstance(a, Scattered) or isinstance(b, Scattered)):
+                raise
+            from .sparse import matrices
+
+            return matrices(a, b)
     if a.dtype.kind == "b":
         if not a.size or not b.size:
             return np.matmul(a, b)

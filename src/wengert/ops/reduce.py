@@ -13,6 +13,7 @@ from ..arrays import kernels as K
 from ..arrays.errors import warn
 from ..arrays.plain.folds import PRODUCT
 from ..arrays.reduce import add_up, fold, sum_halves, wide_type
+from ..arrays.stand_ins import Scattered
 from .operator import family
 from .views import dims_of
 
@@ -54,6 +55,8 @@ def count(size: tuple[int, ...], dim: Any) -> int:
 
 
 def _spread(input: Any, size: tuple[int, ...], dim: Any = None, keepdim: Any = False) -> np.ndarray:
+    if isinstance(input, Scattered):
+        raise RuntimeError("expand is unsupported for Sparse tensors")
     a = input if type(input) is np.ndarray else np.asarray(input)
     if not keepdim:
         a = a.reshape(kept(size, dim))

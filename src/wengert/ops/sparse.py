@@ -169,6 +169,15 @@ def sparse_product(values: Array, dense: Array, rows: Array, columns: Array, n):
     return out
 
 
+def matrices(a: Any, b: Any) -> np.ndarray:
+    """The product of two matrices of which one is sparse, as a dense one."""
+    if type(a) is not Coo:
+        return matrices(b.swapaxes(0, 1), a.T).T
+    if len(a.indices) != 2:
+        raise RuntimeError(f"addmm: matrices expected, got {len(a.indices)}D tensor")
+    return sparse_times.forward(a, b)  # type: ignore[attr-defined]
+
+
 def _look_up_gradient(F: Any, g: Any, at: Any, kept: Any, by_frequency: bool, weight_shape: Any) -> Any:
     if by_frequency:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")

@@ -18,6 +18,7 @@ from ..arrays.eight import real_of
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, plain
 from ..arrays.reduce import sum_to
+from ..arrays.stand_ins import Scattered
 from ..ops.operator import TABLE, Composite
 
 if TYPE_CHECKING:
@@ -100,10 +101,12 @@ class RawSpace:
         return g.shape != shape or g.dtype is not dtype
 
     @staticmethod
-    def conform(g: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    def conform(g: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         """Undo broadcasting and promotion."""
         if g.shape != shape:
             g = sum_to(g, shape)
+        if type(g) is not np.ndarray and isinstance(g, Scattered):
+            return g if g.dtype == dtype else g.with_values(RawSpace.conform(g.values, g.values.shape, dtype))
         if g.dtype != dtype:
             if g.dtype.kind in "cW" and dtype.kind not in "cW":
                 g = real_of(g)
