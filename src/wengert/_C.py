@@ -30,6 +30,7 @@ from .autograd.forward_ad import _is_fwd_grad_enabled
 from .autograd.forward_ad import _switch as _set_fwd_grad_enabled
 from .autograd.function import Error, Function, delayed
 from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
+from .autograd.grad_mode import is_view_replay_enabled as _is_view_replay_enabled
 from .autograd.grad_mode import set_multithreading_enabled
 from .autograd.graph import Node, saved_tensors_hooks
 from .autograd.graph import increment_version as _increment_version
@@ -315,6 +316,7 @@ __all__ = [
     "_EnableTorchFunction", "_FunctionBase", "_InferenceMode", "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
+    "_is_view_replay_enabled",
     "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",
     "is_grad_enabled", "is_inference_mode_enabled",
     "_get_graph_exec_group", "_is_grad_layout_enforcement_enabled", "_set_grad_layout_enforcement_enabled", "_set_graph_exec_group",

@@ -445,3 +445,23 @@ def test_gradients_for_places_of_which_one_leads_to_another(torch):
     total = parts[0] * 2 + (x * 5).sum()
     got = torch.autograd.grad(total, [parts[0], parts[1], x], allow_unused=True)
     assert [None if g is None else g.tolist() for g in got] == [2.0, None, [7.0, 5.0]]
+
+
+def test_an_edge_to_a_custom_function_has_a_token(torch):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    edge = torch.autograd.graph.get_gradient_edge
+    with torch.no_grad():
+        assert [edge(t).ownership_token for t in (x, torch.enable_grad()(lambda: x * 1)())] == [None, None]
+    y = Twice.apply(x)
+    token = edge(y).ownership_token
+    assert token.name() == "ViewBackward0" and token.next_functions == ((y.grad_fn, 0),)
+    assert torch.autograd.grad(edge(y), x, torch.ones(2))[0].tolist() == [2.0, 2.0]

@@ -12,7 +12,7 @@ from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import plain
 from ..graph import node as node_module
 from ..graph.engine import below, leads_to, reachable, run, taking_apart, wait_for_nodes, walking
-from ..graph.modes import RECORD, SILENT, modes, set_modes
+from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes
 from . import call
 from . import tensor as tensor_module
 from .meta import Nowhere, edge_of, requires_grad
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 class GradientEdge(NamedTuple):
     """A place on the tape, for ``backward`` and ``grad`` in place of a tensor: output ``output_nr`` of ``node``.
 
-    ``ownership_token``: whatever keeps the graph alive. Here the node does, so it is None.
+    ``ownership_token``: whatever keeps the graph alive where the node does not. Here it always does; as in PyTorch, there is one for a
+    custom function's node (the node of a view of the tensor).
     """
 
     node: Any
@@ -50,6 +51,9 @@ def get_gradient_edge(tensor: Tensor_) -> GradientEdge:
     node, nr = edge_of(tensor)  # type: ignore[misc]
     if type(node) is Nowhere:
         raise AssertionError("Expected gradient function to be set: this view of a tensor that requires a gradient was made unrecorded")
+    if node.written_by_user:
+        with enable_grad():
+            return GradientEdge(node, nr, tensor.view_as(tensor).grad_fn)
     return GradientEdge(node, nr)
 
 
