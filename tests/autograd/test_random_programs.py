@@ -287,3 +287,52 @@ def test_a_subscript_that_is_false_writes_nothing(torch):
     x[False] = 3.0
     x.view(2)[False] = torch.ones(9)
     assert x._version == 0 and x.tolist() == [-1, -0.75]
+
+
+# -- values of other types, gradients of NaN -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [[0, 1], [[0, 0]], ([0, 1], slice(None)), "tensor", "pair"])
+@pytest.mark.parametrize("value", [2.0, [2.0], 2])
+def test_what_is_put_at_places_must_be_of_the_type(torch, key, value):
+    x = torch.zeros(2, 3, dtype=torch.float64)
+    key = torch.tensor([0, 1]) if key == "tensor" else (torch.tensor([0]), torch.tensor([1])) if key == "pair" else key
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match, got Double for the destination"):
+            x[key] = torch.tensor(value)
+        assert x.sum() == 0 and x._version == 0
+        x[key] = 2  # a number takes the type
+    assert x.max() == 2
+
+
+def test_a_mask_is_filled_by_a_value_of_any_type(torch):
+    x = torch.zeros(2, 3, dtype=torch.float64)
+    x[torch.tensor([True, False])] = torch.tensor([2])
+    x[0] = torch.tensor([3, 4, 5])
+    assert x.tolist() == [[3, 4, 5], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(("f", "reached"), [
+    ("x.max()", [2]), ("x.min()", [0]), ("x.median()", [1]), ("x.nanmedian()", [1]), ("x.amax()", [0, 1, 2]), ("x.aminmax()[0]", [0, 1, 2]),
+    ("F.threshold(x, 2.0, 0.0)", [2]), ("F.hardshrink(x, 2.0)", [2]), ("F.softshrink(x, 2.0)", [2]), ("F.relu(x - 2)", [2]),
+])  # fmt: skip
+def test_how_far_a_gradient_of_nan_reaches(torch, f, reached):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = eval(f, {"x": x, "F": torch.nn.functional})
+    y.backward(torch.full_like(y, float("nan")))
+    assert [i for i, v in enumerate(x.grad.tolist()) if v != v] == reached
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 3, 4), (1,)])
+def test_probabilities_of_classes_are_floating(torch, shape):
+    with pytest.raises(RuntimeError, match="Expected floating point type for target with class probabilities, got Long"):
+        torch.nn.functional.cross_entropy(torch.ones(shape), torch.zeros(shape, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_complex_embeddings_have_no_gradient(torch, sparse):
+    weight = torch.ones(2, 2, dtype=torch.complex64)
+    assert torch.nn.functional.embedding(torch.tensor([0]), weight, sparse=sparse).shape == (1, 2)
+    with pytest.raises(RuntimeError, match="embedding does not support automatic differentiation for outputs with complex dtype."):
+        torch.nn.functional.embedding(torch.tensor([0]), weight.requires_grad_(), sparse=sparse)

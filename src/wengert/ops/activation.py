@@ -267,7 +267,7 @@ def hardswish(input: Array):
 
 
 def _shrink_grad(g: Any, x: Any, lambd: Any) -> Any:
-    return g * ~((x <= lambd) & (x >= -lambd))
+    return np.where((x <= lambd) & (x >= -lambd), g.dtype.type(0), g)
 
 
 def _shrinks(name: str) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def _out_of_range(d: Any, lambd: float) -> Exception:
 
 
 def _above(g: Any, x: Any, threshold: Any) -> Any:
-    return g * ~(x <= threshold)
+    return np.where(x <= threshold, g.dtype.type(0), g)
 
 
 @composite(raw=_above, node="ThresholdBackwardBackward0", **_hidden)

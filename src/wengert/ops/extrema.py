@@ -43,13 +43,23 @@ def ordered(name: str, d: Any) -> None:
 PICKED = dict(outputs=("values", "indices"), nondifferentiable=("indices",), places=())
 
 
-def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
-    """The gradient of an extreme value, in equal parts to all elements that have it."""
-    shape = input.shape
-    mask = input == restored(F, result, shape, dim, keepdim)
+def _holders(F: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
+    mask = input == restored(F, result, input.shape, dim, keepdim)
     if dim is None and (result != result).any():  # of everything: NaN is the result where there is one
         mask = mask | (input != input)
-    return restored(F, g, shape, dim, keepdim) / F.sum(mask, dim, True) * mask
+    return mask
+
+
+def shared(F: Any, g: Any, input: Any, result: Any, dim: Any, keepdim: Any) -> Any:
+    """The gradient of an extreme value, in equal parts to all elements that have it."""
+    mask = _holders(F, input, result, dim, keepdim)
+    return restored(F, g, input.shape, dim, keepdim) / F.sum(mask, dim, True) * mask
+
+
+def shared_by_all(F: Any, g: Any, input: Any, result: Any) -> Any:
+    """The same where the result is that of all elements: a gradient of NaN reaches no others."""
+    mask = _holders(F, input, result, None, False)
+    return F.where(mask, g / F.sum(mask), 0)
 
 
 def push_shared(F: Any, t: Any, input: Any, result: Any) -> Any:
@@ -93,9 +103,7 @@ def _extremes(name: str, full: str, ufunc: Any, place: Any) -> None:
         nonempty(name, input, dim)
         return _extreme(ufunc, input, dim, keepdim), place(_wide(input), dim, None, keepdims=keepdim)
 
-    back = lambda F, g, input, result: shared(F, g, input, result, None, False)  # noqa: E731
-
-    @operator(grad=dict(input=back), push=push_shared, name=f"{name}_all", node=full, places=())
+    @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all", node=full, places=())
     def extreme_all(input: Array):
         ordered(f"{name}_all", input.dtype)
         nonempty(name, input, None)

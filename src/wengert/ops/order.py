@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import kernels as K
 from ..arrays.reduce import sortable
-from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared
+from .extrema import PICKED, chosen_back, nonempty, ordered, push_shared, shared_by_all
 from .operator import family
 from .refusals import real
 from .views import axis
@@ -68,9 +68,7 @@ def _medians(name: str, skip_nan: bool) -> None:
     def median(input: Array, dim=-1, keepdim=False):
         return _ranked(name, input, dim, keepdim, lambda row, n: place(row, axis(dim, input.ndim)))
 
-    back = lambda F, g, input, result: shared(F, g, input, result, None, False)  # noqa: E731
-
-    @operator(grad=dict(input=back), push=push_shared, name=f"{name}_all", node=f"{name.capitalize()}Backward0", places=())
+    @operator(grad=dict(input=shared_by_all), push=push_shared, name=f"{name}_all", node=f"{name.capitalize()}Backward0", places=())
     def median_all(input: Array):
         ordered("median_cpu", input.dtype)
         if not input.size:

@@ -160,8 +160,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if advanced is not None:
         if not isinstance(value, Tensor):
             value = Tensor._wrap(np.asarray(number(value, self._data.dtype), self._data.dtype))
-        elif value._data.dtype != self._data.dtype:
-            value = function("cast")(value, self.dtype)
+        elif value._data.dtype != self._data.dtype and value.numel() == 1 and len(advanced[1]) == 1 and advanced[1][0]._data.dtype.kind == "b":
+            value = function("cast")(value, self.dtype)  # PyTorch fills by the mask; what is put at places it does not convert
         shape = _indexed_shape(target._data, advanced[0])
         while value._data.ndim > len(shape) and value._data.shape[0] == 1:
             value = value[0]

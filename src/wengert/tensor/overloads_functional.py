@@ -11,6 +11,7 @@ from ..ops.refusals import unsupported
 from . import call
 from .errors import warn
 from .functions import function, inplace_function
+from .meta import requires_grad
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
 from .record import called
@@ -244,7 +245,11 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
             return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if input._data.shape == target._data.shape and target._data.dtype.kind in "fV":
+    if input._data.shape == target._data.shape:
+        if target._data.dtype.kind not in "fV":
+            from ..arrays.dtypes import scalar_name
+
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target._data.dtype)}")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return function("cross_entropy_soft")(input, target, weight, reduction, label_smoothing)
@@ -410,6 +415,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{found} instead (while checking arguments for embedding)"
         )
+    if weight._data.dtype.kind == "c" and modes().grad and requires_grad(weight):
+        raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
     if sparse and not any(level.concerns((weight,)) for level in modes().levels):
