@@ -297,3 +297,12 @@ def test_records_of_memory(U):
     span.note = "anything"
     assert span.elapsed_us() == 3 and U.Kernel("a", 1, 2)._fields == ("name", "device", "duration")
     assert U.DeviceType.PrivateUse1.value == 20 and str(U.DeviceType.MTIA) == "DeviceType.MTIA"
+
+
+def test_time_of_its_own_is_not_negative_by_rounding():
+    import wengert
+
+    U = wengert.autograd.profiler_util
+    made = listed(event(U, 1, "a", 0.804, 4.48), event(U, 2, "b", 0.804, 3.201), event(U, 3, "c", 3.201, 4.48), U=U)
+    assert made[0].cpu_time_total - sum(e.cpu_time_total for e in made[0].cpu_children) < 0  # as floats
+    assert made[0].self_cpu_time_total == 0

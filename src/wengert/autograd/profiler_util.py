@@ -262,7 +262,7 @@ class FunctionEvent(FormattedTimesMixin):
         """Microseconds without those of the children."""
         if self.is_async or self.device_type is not DeviceType.CPU:
             return 0
-        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+        return round(self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children), 3)  # nanoseconds: no -1e-12
 
     @property
     def self_cpu_memory_usage(self) -> int:
