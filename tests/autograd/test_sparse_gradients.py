@@ -102,3 +102,20 @@ def test_a_sparse_gradient_is_cast_to_the_type_of_its_tensor(torch):
     y = torch.nn.functional.embedding(torch.tensor([0, 1, 0]), x + _numbers(torch, 4, 2), sparse=True)
     (y * _numbers(torch, 3, 2)).sum().backward()
     assert x.grad.is_sparse and x.grad.dtype == torch.float32
+
+
+def test_what_a_custom_function_raises_over_a_sparse_gradient_is_left(torch):
+    class Mine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            assert g.is_sparse
+            raise TypeError("of my own")
+
+    weight = torch.ones(3, 2, requires_grad=True)
+    rows = torch.nn.functional.embedding(torch.tensor([0, 2]), Mine.apply(weight), sparse=True)
+    with pytest.raises(TypeError, match="of my own"):
+        rows.sum().backward()

@@ -16,7 +16,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.flags import IGNORED, STATE
-from ..arrays.stand_ins import Scattered, unsupported
 from . import anomaly as anomaly_mode
 from . import node as graph_node
 from .modes import modes
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
 # they go, Python's recursion limit (which counts per thread) is not met.
 _DEPTH = 20
 _age = attrgetter("seq")
-
-# What PyTorch names when the gradient that comes to one of these is sparse, and cannot be.
-_REFUSED = {"SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided", "GatherBackward0": "scatter_add",
-            "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}  # fmt: skip
 
 # Nodes may be taken apart when somebody looks at them (``tensor.unfold``), but not below a walk. Whoever is about to walk waits
 # while there is something in ``taking_apart``; whoever wants to take apart puts it there, and then asks ``others_walk``.
@@ -312,9 +307,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
     except Exception as error:
         if not hasattr(node, "variable") and type(captures) is not _Inside:
             _settle(node, pending, space, needed, captures)
-        if type(error) is TypeError and isinstance(g, Scattered):  # the rule asked a sparse array for its elements
-            raise unsupported(_REFUSED.get(node.name(), node.name())) from error
-        if type(error) is ValueError and (better := node.in_words(error)) is not None:
+        if type(error) in (ValueError, TypeError) and (better := node.in_words(error, g)) is not None:
             raise better from error
         raise
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels
+from ..arrays.stand_ins import Scattered, unsupported
 from .handles import RemovableHandle
 
 if TYPE_CHECKING:
@@ -93,9 +94,14 @@ class Node(_Fields):
         """``raw`` where only the inputs marked in ``needs`` are wanted."""
         return self.raw(g)
 
-    def in_words(self, error: ValueError) -> Exception | None:
-        """What to raise instead of ``error``, which the rule raised; None to leave it."""
-        return None
+    def in_words(self, error: Exception, g: Any) -> Exception | None:
+        """What to raise instead of ``error``, which the rule raised over the gradient ``g``; None to leave it."""
+        sparse = type(error) is TypeError and isinstance(g, Scattered) and not self.written_by_user
+        return unsupported(self.sparse_name()) if sparse else None  # the rule asked a sparse array for its elements
+
+    def sparse_name(self) -> str:
+        """What refuses a sparse gradient here, as PyTorch names it."""
+        return self.name()
 
     def release(self) -> None:
         """Forget what was saved; a later use says so."""

@@ -38,6 +38,10 @@ FOLDED = frozenset(
 )
 
 
+_AT_SPARSE = {"SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided", "GatherBackward0": "scatter_add",
+              "IndexSelectBackward0": "index_add_", "CumsumBackward0": "flip"}  # fmt: skip
+
+
 class OpNode(Node):
     """The node of a declared operator.
 
@@ -48,10 +52,15 @@ class OpNode(Node):
     __slots__ = ()
     op: Operator
 
-    def in_words(self, error: ValueError) -> Exception | None:
+    def in_words(self, error: Exception, g: Any) -> Exception | None:
+        if type(error) is not ValueError:
+            return super().in_words(error, g)
         from .errors import explain_rule
 
         return explain_rule(self.name(), error)
+
+    def sparse_name(self) -> str:
+        return _AT_SPARSE.get(self.name(), self.name())
 
     # -- saved values ---------------------------------------------------------------------------------------------
 
