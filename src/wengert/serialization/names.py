@@ -43,7 +43,8 @@ def known() -> dict[str, Any]:
     from collections import Counter, OrderedDict, defaultdict
 
     from ..tensor import types
-    from ..tensor.tensor import Parameter, Tensor
+    from ..tensor.parameter import Parameter
+    from ..tensor.tensor import Tensor
     from ..torch_version import TorchVersion
     from . import rebuild
 

@@ -10,8 +10,9 @@ from typing import Any
 from .._homes import find
 from ..arrays import dtypes as dt
 from ..tensor import types
+from ..tensor.parameter import Parameter
 from ..tensor.storage import UntypedStorage
-from ..tensor.tensor import Parameter, Tensor
+from ..tensor.tensor import Tensor
 from ..tensor.typed_storage import TypedStorage
 from ..utils.hooks import warn_if_has_hooks
 from . import rebuild

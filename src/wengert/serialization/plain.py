@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
-from ..tensor.tensor import Parameter, Tensor
+from ..tensor.parameter import Parameter
+from ..tensor.tensor import Tensor
 from .rebuild import from_parts, marked, marks_of, rebuild_meta_tensor_no_storage, to_parts
 
 _KINDS = {"Tensor": Tensor, "Parameter": Parameter}

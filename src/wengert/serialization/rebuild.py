@@ -11,8 +11,9 @@ from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..tensor import types
 from ..tensor.captured import refuse_storage
+from ..tensor.parameter import Parameter
 from ..tensor.storage import UntypedStorage, look_at, window
-from ..tensor.tensor import Parameter, Tensor, wrap
+from ..tensor.tensor import Tensor, wrap
 from ..tensor.typed_storage import TypedStorage
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import dtype
 
-from ..tensor.tensor import Parameter, Tensor
+from ..tensor.parameter import Parameter
+from ..tensor.tensor import Tensor
 from .names import BLOCKED, allowed_by_user, known
 
 if TYPE_CHECKING:

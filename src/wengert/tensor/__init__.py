@@ -20,8 +20,9 @@ from ..arrays.dtypes import (
     uint32,
     uint64,
 )
+from .parameter import Parameter
 from .surface import PLACES, assemble
-from .tensor import Parameter, Tensor, wrap
+from .tensor import Tensor, wrap
 from .types import Size, device
 
 assemble()

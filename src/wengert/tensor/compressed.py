@@ -19,6 +19,7 @@ from . import sparse as S
 from .creation import as_tensor
 from .functions import FUNCTIONS
 from .meta import new_version, requires_grad
+from .sparse_inplace import becomes
 from .tensor import Tensor, wrap
 from .types import LAYOUTS, shape_of
 
@@ -341,7 +342,7 @@ def _on(name: str) -> Callable[..., Any]:
     return run
 
 
-_KEEPING: dict[str, Callable[..., Any]] = {name: _on(name) for name in (*S._LINEAR, *S._KEEPS_ZERO, "clone")}
+_KEEPING: dict[str, Callable[..., Any]] = {name: _on(name) for name in (*S._LINEAR, *S.KEEPS_ZERO, "clone")}
 _KEEPING["clone"] = lambda values, memory_format=None: values.clone()
 
 
@@ -395,7 +396,7 @@ def _sum(c: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
 def _copy(a: Any, b: Any, *_: Any) -> Any:
     if not (isinstance(b, CompressedTensor) and a._data.like(b._data)):
         raise RuntimeError("copy of sparse compressed tensors having different patterns or layouts is not supported")
-    return S._becomes(a, compressed_made(elements(b).clone(), a._data))
+    return becomes(a, compressed_made(elements(b).clone(), a._data))
 
 
 def zeros_like(c: Any) -> Any:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ..graph.modes import change, modes, set_modes
 from . import call as _call
 from .call import KNOWN, PLAIN
+from .parameter import Parameter
 from .structseq import rebuilt
-from .tensor import Parameter, Tensor, members
+from .tensor import Tensor, members
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,13 +19,12 @@ from ..ops import sparse as declared
 from .call import convert, dispatching, positional
 from .creation import as_tensor
 from .errors import broadcast_message
-from .functions import FUNCTIONS, function, inplace_function
+from .functions import FUNCTIONS, function
 from .meta import INFERENCE_VERSION, new_version, requires_grad
 from .record import record
 from .spaces import RAW
 from .tensor import Tensor, wrap
 from .types import shape_of, sparse_coo, strided
-from .writes import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -542,71 +541,7 @@ def _sum(s: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
     return total(s, dim, keepdim, dtype)
 
 
-# -- in place -----------------------------------------------------------------------------------------------------------
-
-
-def _becomes(s: Any, new: Any) -> Any:
-    """Give ``s`` the array and the history of ``new``."""
-    if modes().grad and s._edge is None and requires_grad(s):
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if new._data.dtype != s._data.dtype:
-        if not dt.can_cast(new._data.dtype, s._data.dtype):
-            found_, wanted = dt.scalar_name(new._data.dtype), dt.scalar_name(s._data.dtype)
-            raise RuntimeError(f"result type {found_} can't be cast to the desired output type {wanted}")
-        new = new.to(s.dtype)
-    s._data, s._edge = new._data, new._edge
-    s._vc[0] += 1
-    return s
-
-
-def _in_place(run: Callable[..., Any], coalesced: str = "") -> Callable[..., Any]:
-    """``coalesced``: the name of an operator that has to find each place once."""
-
-    def write(s: Any, *args: Any) -> Any:
-        if coalesced and not s.is_coalesced():
-            raise RuntimeError(f"{coalesced} requires coalesced input")
-        return _becomes(s, run(s, *args))
-
-    return write
-
-
-def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
-    if _is_sparse(a):
-        return _becomes(a, _add(a, b, alpha))
-    _same_size(a, b)
-    m = modes()
-    if m.grad and (requires_grad(a) or requires_grad(b)):
-        return inplace_function("add")(a, b.to_dense(), alpha=alpha)
-    check_writable(a, False, m)
-    if not dt.can_cast(b._data.dtype, a._data.dtype):
-        raise RuntimeError(
-            f"result type {dt.scalar_name(b._data.dtype)} can't be cast to the desired output type {dt.scalar_name(a._data.dtype)}"
-        )
-    b._data.astype(a._data.dtype).add_to(a._data, None if alpha == 1 else alpha)
-    a._vc[0] += 1
-    return a
-
-
-def _sub_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
-    return _add_in_place(a, b, -alpha)
-
-
-def _mul_in_place(a: Any, b: Any) -> Any:
-    return _becomes(a, _mul(a, b)) if _is_sparse(a) else inplace_function("mul")(a, b.to_dense())
-
-
-def _zero_in_place(s: Any) -> Any:
-    a = s._data
-    return _becomes(s, SparseTensor._wrap(Coo(a.indices[:, :0], a.values[:0], a.shape, True)))
-
-
-def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
-    if _is_sparse(a) and _is_sparse(b):
-        return _becomes(a, like(b, entries(b).clone()))
-    names = [f"torch.{'sparse.' if _is_sparse(x) else ''}{dt.scalar_name(x._data.dtype)}Tensor" for x in (a, b)]
-    raise RuntimeError(
-        f"copy_() between dense and sparse Tensors is not implemented! Found self type = {names[0]} and src type = {names[1]}"
-    )
+# -- the table ----------------------------------------------------------------------------------------------------------
 
 
 def _on_values(name: str, linear: bool = False) -> Callable[..., Any]:
@@ -629,7 +564,7 @@ def _pow(s: Any, exponent: Any) -> Any:
 
 
 _LINEAR = ("neg", "cast", "conj")
-_KEEPS_ZERO = (
+KEEPS_ZERO = (
     "abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "sign", "sgn", "floor", "ceil",
     "round", "trunc", "relu", "erf", "isnan", "isinf", "square", "nan_to_num", "signbit", "isneginf", "isposinf", "deg2rad", "rad2deg", "frac",
     "erfinv",
@@ -637,13 +572,10 @@ _KEEPS_ZERO = (
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm, "mv": _mm, "t": _t,
-    "transpose": _transpose, "permute": _permute, "add_": _add_in_place, "sub_": _sub_in_place,
-    "mul_": _mul_in_place, "div_": _in_place(_div), "zero_": _zero_in_place, "copy_": _copy_in_place, "sum": _sum, "sum_dim": _sum,
+    "transpose": _transpose, "permute": _permute, "sum": _sum, "sum_dim": _sum,
 }  # fmt: skip
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
-OPERATORS |= {name: _on_values(name) for name in _KEEPS_ZERO}
-OPERATORS |= {f"{name}_": _in_place(OPERATORS[name]) for name in ("neg", "square")}
-OPERATORS |= {f"{n}_": _in_place(OPERATORS[n], f"{n}_") for n in _KEEPS_ZERO if not n.startswith("is") and n not in ("square", "signbit")}
+OPERATORS |= {name: _on_values(name) for name in KEEPS_ZERO}
 
-from . import sparse_arrange  # noqa: E402, F401  adds to the table
+from . import sparse_arrange, sparse_inplace  # noqa: E402, F401  add to the table

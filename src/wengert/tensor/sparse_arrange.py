@@ -8,7 +8,8 @@ import numpy as np
 
 from ..arrays.sparse import Coo
 from .functions import function
-from .sparse import OPERATORS, SparseTensor, _becomes, _mm, _permute, _pow, entries, made, unsupported
+from .sparse import OPERATORS, SparseTensor, _mm, _permute, _pow, entries, made, unsupported
+from .sparse_inplace import becomes
 from .tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) ->
     a = s._data
     if clear or not a.indices.shape[1]:
         nothing = np.empty((0, *size[sparse_dim:]), a.dtype)
-        return _becomes(s, SparseTensor._wrap(Coo(np.empty((sparse_dim, 0), np.int64), nothing, size, True)))
+        return becomes(s, SparseTensor._wrap(Coo(np.empty((sparse_dim, 0), np.int64), nothing, size, True)))
     for kind, have, wanted in (("sparse", s.sparse_dim(), sparse_dim), ("dense", s.dense_dim(), dense_dim)):
         if have != wanted:
             raise RuntimeError(
@@ -188,7 +189,7 @@ def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) ->
             )
     values = np.zeros((a.indices.shape[1], *size[depth:]), a.dtype)
     values[tuple(slice(n) for n in a.values.shape)] = a.values
-    return _becomes(s, SparseTensor._wrap(Coo(a.indices, values, size, a.coalesced)))
+    return becomes(s, SparseTensor._wrap(Coo(a.indices, values, size, a.coalesced)))
 
 
 def _sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
@@ -23,6 +21,8 @@ from .types import CPU, Size, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import numpy as np
 
     from ..graph.handles import RemovableHandle
     from ..graph.node import Node
@@ -88,7 +88,7 @@ class Tensor(Exchange):
         _refuse_python(cls, data)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
-        return _parametric(t, data) if require_grad else t
+        return parametric(t, data) if require_grad else t
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor as an instance of ``cls``, with the same history."""
@@ -532,7 +532,9 @@ def _c_name(d: np.dtype) -> str:
 
 
 InputMetadata.device = CPU
-def _parametric(t: Any, data: Tensor) -> Any:
+
+
+def parametric(t: Any, data: Tensor) -> Any:
     """``t``, a new leaf around ``data`` that asks for a gradient."""
     if t._data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -572,55 +574,6 @@ Tensor.__module__ = "torch"
 call.Tensor_ = Tensor
 call.PLAIN.add(Tensor)
 call.KNOWN.add(Tensor)
-
-
-class _ParameterMeta(type):
-    """``isinstance(x, Parameter)`` also holds for tensor subclasses that say they are parameters."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        if type.__instancecheck__(cls, instance):
-            return True
-        return cls is Parameter and isinstance(instance, Tensor) and instance.__dict__.get("_is_param", False)
-
-
-class Parameter(Tensor, metaclass=_ParameterMeta):
-    """A tensor that is a module's to learn: it requires a gradient, and modules register it when it is assigned."""
-
-    __slots__ = ()
-
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
-        if data is None:
-            data = Tensor._wrap(np.empty(0, dt.default_float()))
-        if type(data) not in (Tensor, Parameter):
-            if not isinstance(data, Tensor):
-                raise TypeError(f"cannot assign '{type(data).__name__}' object to parameter: torch.Tensor expected")
-            t = data.detach()
-            if type(t) is not type(data):
-                raise RuntimeError(
-                    f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance of the "
-                    f"same type, but return type {type(t).__name__} was found instead. To use the type as a Parameter, please correct the "
-                    "detach() semantics defined by its __torch_dispatch__() implementation."
-                )
-            t.__dict__["_is_param"] = True
-            return _parametric(t, data) if requires_grad else t._require(False)
-        t = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
-        return _parametric(t, data) if requires_grad else t
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if id(self) in memo:
-            return memo[id(self)]
-        new = type(self)(self.data.clone() if modes().functions else Tensor._wrap(self._data.copy()), requires_grad(self))
-        memo[id(self)] = new
-        return new
-
-    def __repr__(self) -> str:  # type: ignore[override]
-        return "Parameter containing:\n" + Tensor.__repr__(self)
-
-
-Parameter.__module__ = "torch.nn.parameter"
-call.PLAIN.add(Parameter)
-call.KNOWN.add(Parameter)
 
 
 read_only(Tensor)

@@ -19,9 +19,10 @@ from .conversion import METHODS
 from .dispatch import ask, aten, check_result, dispatching, prim
 from .meta import meta_of
 from .overrides import Overriding, disabled
+from .parameter import Parameter
 from .record import PACKED, Packed, call_pack_hook, record, unchanged
 from .refusals import check_class
-from .tensor import Parameter, Tensor
+from .tensor import Tensor
 from .types import Size
 from .watched import watch_forever
 
