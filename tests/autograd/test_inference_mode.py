@@ -355,3 +355,76 @@ def test_functions_run_backward_in_the_mode_of_the_backward(torch):
     with torch.inference_mode():
         out.backward()
     assert seen == [(True, True, False)] and x.grad.is_inference() and x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_data_of_an_inference_tensor(torch):
+    x = torch.ones(3, requires_grad=True)
+    x.data = inference(torch, shape=(3,)) * 2
+    assert not x.is_inference()  # what normal mode made of an inference tensor is none
+    x.data = inference(torch, shape=(3,))
+    assert state(x) == (True, True, True) and x._version == 0
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+    with torch.no_grad():
+        x.mul_(2)
+    assert x._version == 1
+    with torch.inference_mode():
+        x.mul_(2)
+    assert x._version == 1  # what is done there is not counted
+    for view in (x.view(-1), x[0], x[None]):
+        assert state(view) == (True, False, True)
+        with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
+            view._version
+        with pytest.raises(RuntimeError, match=WRITTEN):
+            view.mul_(2)
+    assert state(x.detach()) == (True, False, True) and x.detach()._version == 0
+    with pytest.raises(RuntimeError, match="Setting requires_grad=True on inference tensor outside InferenceMode is not allowed"):
+        x.requires_grad_()
+    x.data = torch.ones(3)
+    assert state(x) == (False, True, True) and x[0]._is_view()
+
+
+def test_parameters_given_data_in_inference_mode(torch):
+    weight = torch.nn.Parameter(torch.ones(2))
+    with torch.inference_mode():
+        weight.data = weight.data * 3
+    assert state(weight) == (True, True, True)
+    with torch.no_grad():
+        weight.add_(1)
+    (weight * 2).sum().backward()
+    assert weight.tolist() == [4, 4] and weight.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["unsafe_split", "unsafe_chunk"])
+def test_parts_that_are_views_in_inference_mode_only(torch, name):
+    part = getattr(torch, name)
+    x = torch.ones(4, requires_grad=True)
+    with torch.inference_mode():
+        first, second = part(x, 2)
+    assert first._base is x and state(first) == (False, True, True) and first.data_ptr() == x.data_ptr()
+    with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal mode"):
+        first.mul_(2)
+    y = torch.ones(4)
+    with torch.inference_mode():
+        first, second = part(y, 2)
+    first.mul_(2)
+    assert y.tolist() == [2, 2, 1, 1] and (first._version, second._version, y._version) == (1, 0, 0)
+    first, second = part(y, 2)
+    assert not first._is_view()
+    assert state(part(inference(torch, shape=(4,)), 2)[0]) == (True, False, True)
+
+
+def test_the_same_bytes_in_another_type(torch):
+    made_inside = inference(torch, shape=(4,))
+    for kind in (torch.int32, torch.int64, torch.float32):
+        seen = made_inside.view(kind)
+        assert state(seen) == (False, False, True) and seen._version == 0
+        seen.mul_(2)
+        assert seen._version == 1
+    x = torch.ones(4, requires_grad=True)
+    with torch.inference_mode():
+        for kind in (torch.int32, torch.float64, torch.float32):
+            assert state(x.view(kind)) == (True, False, True)
+    y = torch.ones(4)
+    y.view(torch.int32).mul_(2)
+    assert y._version == 1

@@ -49,7 +49,11 @@ class Lazy(Window):
         """What stands in memory for these numbers, and the other way round."""
         if self.conjugated:
             numbers = np.conjugate(numbers)
-        return np.negative(numbers) if self.negated else numbers
+        if not self.negated:
+            return numbers
+        if self.window.dtype.kind == "b":
+            raise NotImplementedError('"neg_cpu" not implemented for \'Bool\'')
+        return np.negative(numbers)
 
     def resolved(self) -> np.ndarray:
         """The numbers, as an array of its own."""

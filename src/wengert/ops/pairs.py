@@ -51,6 +51,8 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value=1):
     """``input + value * tensor1 * tensor2``, broadcast."""
     if not input.dtype == tensor1.dtype == tensor2.dtype:
         input, tensor1, tensor2 = together(input, tensor1, tensor2)
+    if input.dtype.kind == "b":
+        raise NotImplementedError('"addcmul_cpu_out" not implemented for \'Bool\'')
     product = tensor1 * tensor2
     return np.add(input, product if value == 1 else product * number(value, product.dtype))
 

@@ -416,8 +416,6 @@ def conj(input: Array):
 @operator(grad=dict(input=lambda F, g: F.neg(g)), view=True, lazy=True, places=())
 def neg_view(input: Array):
     """The negative, seen in the same memory."""
-    if input.dtype.kind == "b":
-        raise NotImplementedError('"neg_cpu" not implemented for \'Bool\'')
     return lazy.negative(input)
 
 

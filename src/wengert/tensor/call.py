@@ -20,7 +20,7 @@ from ..arrays.lazy import Lazy, plain, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
 from .errors import explain
-from .meta import INFERENCE_VERSION, Meta, View
+from .meta import INFERENCE_VERSION, Meta, Released, View, normal_version
 from .outs import DECIDING
 from .record import PACKED, pack_inputs, packed_result, record
 from .structseq import FIELDS, structseq
@@ -41,6 +41,7 @@ Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
 mapping: Any = None  # and what is done with them: the module ``batching.dispatch``
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}  # and PLAIN: never override anything
 prepare: Any = None  # of the module ``overrides``: what is done to a new subclass of Tensor
+PARTS = frozenset(("unsafe_split", "unsafe_split_with_sizes"))
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
 
 
@@ -154,8 +155,10 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if looking:
             assert source is not None
             attach_view(t, source, op, (i, *args[1:]) if many else args[1:], m, "multi" if many else None)
+        elif many and op.name in PARTS:
+            attach_part(t, inputs[op.params[0]], op, (i, *args[1:]), m)
         results.append(t)
-    if m.grad and op.wrt:
+    if m.grad and op.wrt and not (source is not None and type(source._vc) is Released):
         if many:
             live = tuple(results)
         else:
@@ -234,7 +237,8 @@ def is_type(shape: Any) -> bool:
 def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
     """The same bytes in another type: memory and version are shared, but no gradient passes, and it is no view to the tape."""
     found = fresh(forward(op, raw), m)
-    found._vc = t._vc
+    if not m.inference and not t.is_inference():
+        found._vc = t._vc
     return found
 
 
@@ -283,6 +287,8 @@ def fresh(a: np.ndarray, m: Modes) -> Tensor:
 def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes, creation: str | None = None) -> None:
     """Make ``t`` a view of ``source``: one version counter, and the steps from the base."""
     counter = source._vc
+    if type(counter) is Released:
+        counter = INFERENCE_VERSION
     t._vc = counter
     if counter is INFERENCE_VERSION:
         return
@@ -298,6 +304,16 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
         creation = creation if creation not in (None, "multi") else "no_grad"
     meta = t._meta = Meta()
     meta.view = View(base, steps, counter[0], creation)
+
+
+def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes) -> None:
+    """``t`` shares memory with ``source`` but counts its own writes: no view, but in inference mode, where PyTorch makes it of those."""
+    if source.is_inference():
+        t._vc = INFERENCE_VERSION
+    elif m.inference:
+        attach_view(t, source, op, args, m)
+        t._vc = normal_version()
+        t._meta.view.version = 0  # type: ignore[union-attr]
 
 
 def looks_at(a: np.ndarray, source: np.ndarray) -> bool:

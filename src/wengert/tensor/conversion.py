@@ -16,6 +16,7 @@ from .dispatch import dispatching
 from .functions import function, inplace_function
 from .meta import requires_grad
 from .record import called, undifferentiable
+from .rewriting import rebase
 from .shapes import NO_DATA
 from .spaces import RECORDED
 from .tensor import Tensor
@@ -249,15 +250,14 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         item = self._data.itemsize
         shape = (storage.nbytes() // item,) if size is None else tuple(size)
         array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride), self.dtype)
-    self._data = array
     bump(self)
-    meta = self._meta
-    if meta is not None:
-        meta.accumulator = None  # which knows the old shape
     if recording:
-        self._edge = (undifferentiable("set_", self), 0)
-        if meta is not None:
-            meta.view, meta.requires_grad = None, False
+        node = undifferentiable("set_", self)
+        node.shape = array.shape
+        rebase(self, node)
+    self._data = array
+    if self._meta is not None:
+        self._meta.accumulator = None  # which knows the old shape
     return self
 
 

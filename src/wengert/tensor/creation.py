@@ -177,7 +177,18 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor. This "
             "type of warning will be suppressed for the rest of this program."
         )
+    if isinstance(array.base, np.ndarray) and type(array) is np.ndarray and array.flags.writeable:
+        array = np.ndarray(array.shape, array.dtype, np.asarray(_Memory(array)), 0, array.strides)
     return finish(np.asarray(array))
+
+
+class _Memory:
+    """The bytes that an array spans, without what it is a part of: a tensor on them begins at their start."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        span = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) + array.itemsize if array.size else 0
+        self.__array_interface__ = {"data": array.__array_interface__["data"], "shape": (span,), "typestr": "|u1", "version": 3}
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

@@ -21,7 +21,7 @@ from .functions import function, inplace_function
 from .meta import requires_grad
 from .overrides import ask, owners_of
 from .tensor import Tensor
-from .writes import OVERLAP, overlapping
+from .writes import OVERLAP, check_history, overlapping
 
 _NO_MASK = (
     "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask. "
@@ -162,6 +162,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
             value = Tensor._wrap(np.asarray(number(value, self._data.dtype), self._data.dtype))
         elif value._data.dtype != self._data.dtype and value.numel() == 1 and len(advanced[1]) == 1 and advanced[1][0]._data.dtype.kind == "b":
             value = function("cast")(value, self.dtype)  # PyTorch fills by the mask; what is put at places it does not convert
+        if modes().grad and (requires_grad(target) or requires_grad(value)):
+            check_history(target)
         shape = _indexed_shape(target._data, advanced[0])
         while value._data.ndim > len(shape) and value._data.shape[0] == 1:
             value = value[0]

@@ -48,7 +48,10 @@ INFERENCE_VERSION: Any = _Unversioned()
 
 
 class Released(list):  # type: ignore[type-arg]
-    """The version counter of what was detached from an inference tensor outside of inference mode: it may be written to."""
+    """The version counter of an inference tensor that may be written to outside of inference mode.
+
+    Such is what was detached from one there, and a normal tensor that was given the data of one. Its views are inference tensors.
+    """
 
     __slots__ = ()
 
@@ -116,7 +119,7 @@ class View:
             return None
         if seen.dtype == whole.dtype and memory_owner(seen) is memory_owner(whole) and marks(seen) == marks(whole):
             return seen.shape, seen.strides, address(seen) - address(whole)
-        if whole is not self.window:
+        if whole is not self.window and memory_owner(whole) is not memory_owner(self.window):
             raise RuntimeError(
                 "the base of this view was given other memory (by .data = or the like), or other sizes in place, after the view was made, and "
                 "was then written to: where the view lies in it cannot be recorded. Take the view again, or use the out-of-place form."

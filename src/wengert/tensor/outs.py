@@ -91,10 +91,13 @@ _WHAT = {"geqrf": "a", "linalg_eig": "eigenvalues", "linalg_eigvals": "eigenvalu
 DECIDING = frozenset(("sum", "sum_dim", "prod", "prod_dim", "cumsum", "cumprod"))
 
 # Operators whose result may not lie in the memory of an argument, not even in the very same place.
-_APART = frozenset((
+APART = frozenset((
     "gather", "take", "index_select", "masked_select", "kthvalue", "cat", "scatter", "scatter_add", "index_add", "index_copy", "mode",
-    "bernoulli", "index_put", "put", "index_reduce", "scatter_reduce",
+    "bernoulli", "index_put", "put", "index_total", "index_pick", "scatter_total", "scatter_pick",
 ))  # fmt: skip
+
+# And those whose result may, but not in a part of it, beside the elementwise ones.
+_WHOLLY = frozenset(("masked_fill", "masked_fill_tensor"))
 
 _PARTLY = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the "
@@ -125,8 +128,8 @@ def check_memory(op: Any, target: np.ndarray, inputs: list[np.ndarray], size: in
 
     ``size``: the bytes that the target will have, where it is yet to grow.
     """
-    apart = op.name in _APART
-    if apart or getattr(op, "pointwise", False):
+    apart = op.name in APART
+    if apart or getattr(op, "pointwise", False) or op.name in _WHOLLY:
         for a in inputs:
             if (apart and a is target) or _overlap(a, target, max(size, target.nbytes), apart):
                 raise RuntimeError(_PARTLY)

@@ -39,8 +39,6 @@ def _in_place(name: str) -> Any:
 
     def become(self: Any, *args: Any, **kwargs: Any) -> Any:
         m = modes()
-        if name == "t" and self.ndim > 2:
-            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
         if m.inside is not None:
             m.inside.check(self, name + "_")
         if operators.mapping is not None and operators.mapping.holds_batched((self,)):
@@ -52,6 +50,8 @@ def _in_place(name: str) -> Any:
         recording = m.grad and requires_grad(self)
         check_normal(self, m)
         check_writable(self, recording, m, shared=True)
+        if name == "t" and self.ndim > 2:
+            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
         tangents = [(level, t) for level, t in ((level, level.tangent(self)) for level in m.levels) if t is not None]
         view = meta.view if meta is not None else None
         if recording or view is not None:
@@ -111,10 +111,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     m = modes()
     if m.inside is not None:
         m.inside.check(self, "resize_")
-    if self.is_inference():
-        if m.grad:
-            check_normal(self, m)
-    elif requires_grad(self):
+    if not m.inference and requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
     if self._meta is not None and self._meta.tangents:
         raise RuntimeError("cannot resize variables that has a forward grad")
@@ -131,6 +128,7 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
     strides = list(format_strides(shape, memory_format)) if kind else [prod(shape[i + 1 :]) for i in range(len(shape))]
     if shape == self._data.shape and (kind is None or is_in_format(self._data, memory_format)):
         return self
+    check_normal(self, m)
     bump(self)
     try:
         self._data = self.detach().as_strided(shape, strides)._data

@@ -425,6 +425,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
     s = _stream(generator)
     if isinstance(p, Tensor) and not self.is_meta:
+        if self._data.dtype.kind == "c" and self._data.size:
+            raise NotImplementedError(f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._data.dtype)}\'')
         probabilities = np.broadcast_to(p._data, self._data.shape)
         found = s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype)
         return inplace_function("assign")(self, found, "BernoulliBackward1")

@@ -297,6 +297,8 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)  # nothing lazy
     for p in floats[1:]:
         same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
+    if op.view:
+        same += f" and type({op.params[0]}._vc) is list"
     add(f"        if (m is RECORD or m is SILENT) and {same}:")
     raw = [f"_{p}" if p in tensors else p for p in op.params]
     keyword = op.params[-op.kwonly :] if op.kwonly else ()

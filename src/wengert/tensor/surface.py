@@ -148,7 +148,7 @@ def _number_over(divided: Any) -> Any:
 
 def _reverse(self: Any) -> Any:
     """The tensor with its dimensions reversed."""
-    if self._data.ndim > 2:
+    if self._data.ndim not in (0, 2):
         warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a future "
             "release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions "
@@ -166,7 +166,7 @@ def _zero_dimensional(self: Any, name: str, advice: str) -> None:
 def _matrix(self: Any, name: str = "mT") -> Any:
     _zero_dimensional(self, "mT", "This function is the identity in these cases.")
     if not self._data.ndim:
-        return function("alias")(self)
+        return self
     if self._data.ndim < 2:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
     return function("transpose")(self, -2, -1)

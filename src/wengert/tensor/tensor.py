@@ -133,6 +133,8 @@ class Tensor(Exchange):
 
     def _require(self, requires_grad: bool = True) -> Any:
         """``requires_grad_`` for our own use, which may also come from within ``torch.func``."""
+        if requires_grad and type(self._vc) is not list and self.is_inference() and not modes().inference and self._data.dtype.kind in "fcVW":
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if self._edge is not None:
             if requires_grad:
                 return self
@@ -143,10 +145,6 @@ class Tensor(Exchange):
         if requires_grad:
             if self._data.dtype.kind not in "fcVW":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-            if self.is_inference() and not modes().inference:
-                raise RuntimeError(
-                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-                )
         elif self._meta is None:
             return self
         meta_of(self).requires_grad = bool(requires_grad)
@@ -280,6 +278,8 @@ class Tensor(Exchange):
             )
         if new._data.dtype != self._data.dtype and self._meta is not None:
             self._meta.accumulator = None  # what was recorded before leads to the leaf that it was
+        if self._vc is not INFERENCE_VERSION and new.is_inference() is not (type(self._vc) is Released):
+            self._vc = [*self._vc] if type(self._vc) is Released else Released(self._vc)
         old, self._data = self._data, new._data
         if old is not self._data:
             replaced(self, old)
@@ -427,8 +427,8 @@ class Tensor(Exchange):
             return detached(self, m)
         t = object.__new__(Tensor)
         t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
-        if t._vc is INFERENCE_VERSION and not m.inference:
-            t._vc = Released([0])
+        if type(t._vc) is not list:
+            t._vc = INFERENCE_VERSION if m.inference else Released([0])
         if m is not RECORD and m.inside is not None:
             m.inside.follow(t, self)
         return t

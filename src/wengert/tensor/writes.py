@@ -69,7 +69,7 @@ def refuse_recorded(op: Any, targets: Any, inputs: dict[str, Any], m: Modes) -> 
 
 def bump(t: Tensor) -> None:
     """Count one more write to the tensor's memory."""
-    if t._vc is not INFERENCE_VERSION:
+    if type(t._vc) is list or (t._vc is not INFERENCE_VERSION and not modes().inference):
         t._vc[0] += 1
 
 
@@ -117,14 +117,15 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     a = target._data
     if op.name in _ADVISED and overlapping(a):
         warn(
-            f"Use of {op.name}_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
-            f"applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
+            f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+            f"operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
         )
-    for p, v in inputs.items():
-        if type(v) is not list and p != op.params[0] and v._vc is target._vc and op.name != "fill":  # its one number is read first
-            from .outs import check_memory
+    beside = [v._data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._vc is target._vc]
+    if beside and op.name != "fill":  # whose one number is read first
+        from .outs import APART, check_memory
 
-            check_memory(op, a, [v._data])
+        if op.name not in APART:
+            check_memory(op, a, beside)
     if recording:
         edge_of(target)  # a stale view that must not be written to is refused here, before the forward
     own = call.dispatching(args)
@@ -136,10 +137,10 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
             raise explain(op, raw, e) from e
         except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
-            if op.promote:
-                check_cast(raw[op.params[0]].dtype, a.dtype)
             if op.scalars:
                 check_shape(np.broadcast_shapes(*(np.shape(raw[p]) for p in op.promoted)), a.shape)
+            if op.promote:
+                check_cast(raw[op.params[0]].dtype, a.dtype)
             raise
     if op.aux:
         for name, value in zip(op.aux, y[1:]):
@@ -147,8 +148,10 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         y = y[0]
     if y is not a and type(y) is not Ghost:
         y = np.asarray(y)
-    check_cast(y.dtype, a.dtype)
     check_shape(y.shape, a.shape)
+    check_cast(y.dtype, a.dtype, c_named=op.name in _CLAMPS)
+    if beside and op.name in APART:  # which look at their arguments first
+        check_memory(op, a, beside)
     node = None
     if recording:
         raw["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
@@ -198,10 +201,11 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     return target
 
 
-def check_cast(result: np.dtype, target: np.dtype) -> None:
-    """Refuse to write what would lose its kind: fractions into integers, say."""
+def check_cast(result: np.dtype, target: np.dtype, c_named: bool = False) -> None:
+    """Refuse to write what would lose its kind: fractions into integers, say. ``c_named``: PyTorch names the target as C++ does."""
     if not dt.can_cast(result, target):
-        raise RuntimeError(f"result type {dt.scalar_name(result)} can't be cast to the desired output type {dt.scalar_name(target)}")
+        wanted = dt.c_name(target) if c_named else dt.scalar_name(target)
+        raise RuntimeError(f"result type {dt.scalar_name(result)} can't be cast to the desired output type {wanted}")
 
 
 def check_shape(result: tuple[int, ...], target: tuple[int, ...]) -> None:
@@ -215,13 +219,14 @@ OVERLAP = (
     "clone() the tensor before performing the operation."
 )
 # Writes that may go to an expanded tensor: where places share memory, all of them are meant.
-_IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "index_fill", "index_put", "tril", "triu"))
+_IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_put", "tril", "triu"))
 
 # Writes that PyTorch's tape does not see at all, and those that cut the history under a name of their own.
 _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
 _COMPARING = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
 
-_ADVISED = {"index_put": "[indices] = tensor", "index_fill": "[mask] = scalar", "masked_fill": "[mask] = scalar"}
+_CLAMPS = frozenset(("clamp", "clamp_max", "clamp_min"))
+_ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(("index_fill", "masked_fill", "masked_fill_tensor"), "[mask] = scalar")}
 
 
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
@@ -253,18 +258,26 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
             raise RuntimeError(
                 "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."
             )
+    if recording:
+        check_history(t)
+    if not shared and overlapping(t._data):
+        raise RuntimeError(OVERLAP)
+    check_normal(t, m)
+
+
+def check_history(t: Tensor) -> None:
+    """Refuse a write that would be recorded to what has no history to go on from: a leaf, a view of one, a view that was not recorded."""
     meta = t._meta
-    view = meta.view if meta is not None and recording else None
+    if meta is None:
+        return
+    view = meta.view
     if view is not None:
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, t))
         if view.base._edge is None and requires_grad(t):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if recording and t._edge is None and meta is not None and meta.requires_grad:
+    if t._edge is None and meta.requires_grad:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if not shared and overlapping(t._data):
-        raise RuntimeError(OVERLAP)
-    check_normal(t, m)
 
 
 def check_normal(t: Tensor, m: Modes) -> None:

@@ -1,0 +1,125 @@
+"""What PyTorch asks first of a write that it refuses, and writes that it allows although places share memory."""
+
+from __future__ import annotations
+
+import pytest
+
+LEAF = "a leaf Variable that requires grad is being used in an in-place operation"
+SHARED = "some elements of the input tensor and the written-to tensor refer to a single memory location"
+
+
+def test_a_leaf_before_the_key(torch):
+    x = torch.ones(3, requires_grad=True)
+    for key, value in (([[0, 0]], x), ([5], 1), (torch.tensor([0, 9]), torch.ones(3))):
+        with pytest.raises(RuntimeError, match=LEAF):
+            x[key] = value
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+        x[:2][[7]] = 1
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        x[5] = 1
+    with pytest.raises(RuntimeError, match=LEAF):
+        torch.ones(2, 2, 2, requires_grad=True).t_()
+
+
+def test_the_shape_before_the_type(torch):
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        torch.ones(4, 1).add_(torch.ones(2, dtype=torch.complex64))
+    with pytest.raises(RuntimeError, match="result type ComplexFloat can't be cast to the desired output type Float"):
+        torch.ones(4, 1).add_(torch.ones(1, dtype=torch.complex64))
+
+
+def test_limits_name_types_as_c_does(torch):
+    for x, limit, names in (
+        (torch.ones(2, dtype=torch.bool), 1, ("Long", "bool")), (torch.ones(2, dtype=torch.int64), 1.5, ("Float", "long int")),
+        (torch.ones(2, dtype=torch.int32), 1.5, ("Float", "int")),
+    ):  # fmt: skip
+        for name in ("clamp_", "clamp_min_", "clamp_max_"):
+            with pytest.raises(RuntimeError, match=f"result type {names[0]} can't be cast to the desired output type {names[1]}$"):
+                getattr(x, name)(limit)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_memory_shared_with_an_argument(torch):
+    for kind in ("amax", "sum"):
+        x = torch.arange(3.0)
+        with pytest.raises(RuntimeError, match=SHARED):
+            x.scatter_reduce_(0, torch.tensor([0, 1, 2]), x, kind)
+    with pytest.raises(RuntimeError, match=SHARED):
+        x.index_reduce_(0, torch.tensor([0, 1, 2]), x, "amax")
+    with pytest.raises(RuntimeError, match=SHARED):
+        x.scatter_(0, torch.tensor([0, 1, 2]), x, reduce="add")
+    with pytest.raises(RuntimeError, match="to be no larger size than src"):  # sizes are looked at first
+        x.scatter_(0, torch.tensor([0, 1, 2]), x[1:])
+    mask = torch.tensor([True, False, True])
+    with pytest.raises(RuntimeError, match=SHARED):
+        mask[:2].masked_fill_(mask[1:], True)
+    assert mask.masked_fill_(mask, False).tolist() == [False, False, False]
+
+
+@pytest.mark.filterwarnings("ignore:Use of masked_fill_ on expanded tensors")
+def test_one_value_for_all_places_that_share_memory(torch):
+    x = torch.arange(3.0)
+    x.expand(2, 3).masked_fill_(torch.tensor([True, False, True]), torch.tensor(7.0))
+    assert x.tolist() == [7, 1, 7]
+
+
+def test_types_without_a_kernel(torch):
+    flags, numbers = torch.ones(2, dtype=torch.bool), torch.ones(2, dtype=torch.complex128)
+    with pytest.raises(NotImplementedError, match="\"addcmul_cpu_out\" not implemented for 'Bool'"):
+        torch.addcmul(flags, flags, flags)
+    for x in (flags, numbers):
+        with pytest.raises(NotImplementedError, match='"threshold_cpu" not implemented for'):
+            torch.nn.functional.threshold(x, 0.1, 0.0)
+    with pytest.raises(NotImplementedError, match="\"bernoulli_tensor_cpu_self_\" not implemented for 'ComplexDouble'"):
+        numbers.bernoulli_(torch.full((2,), 0.5))
+    seen = flags._neg_view()  # which nobody has computed yet
+    assert seen.is_neg()
+    with pytest.raises(NotImplementedError, match="\"neg_cpu\" not implemented for 'Bool'"):
+        seen.clone()
+
+
+def test_resizing_to_the_same_size(torch):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        x.resize_(2)
+    with torch.inference_mode():
+        y = torch.ones(2)
+        assert x.resize_(2) is x
+    assert y.resize_(2) is y
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode is not allowed"):
+        y.resize_(1)
+
+
+def test_another_memory_for_a_view(torch):
+    base = torch.ones(3, 3, requires_grad=True).clone()
+    row = base[0]
+    row.set_(torch.zeros(3))
+    assert row._base is base and base.grad_fn.name() == "torch::autograd::CopySlices"
+    with pytest.raises(RuntimeError, match="derivative for .*set_ is not implemented"):
+        base.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_size_of_a_base_changes_under_a_view_of_another_type(torch):
+    x = torch.ones(1, 2, dtype=torch.complex128, requires_grad=True)
+    real = x.real
+    with torch.no_grad():
+        x.squeeze_(0)
+    assert not real.is_leaf
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_turned_without_dimensions(torch):
+    x = torch.tensor(2.0, requires_grad=True)
+    assert x.mT is x and x.mH is x and x.H is x
+    assert x.T is not x and x.T.grad_fn.name() == "PermuteBackward0"
+
+
+def test_arrays_begin_where_they_begin(torch):
+    part = torch.arange(6.0).view(2, 3)[1].numpy()
+    x = torch.from_numpy(part)
+    assert x.storage_offset() == 0 and x.untyped_storage().nbytes() == 12
+    x.mul_(2)
+    assert part.tolist() == [6, 8, 10]
+    strided = torch.from_numpy(torch.arange(6.0).view(2, 3).numpy()[:, 1:])
+    assert (strided.storage_offset(), strided.stride()) == (0, (3, 1)) and strided.tolist() == [[1, 2], [4, 5]]
