@@ -47,7 +47,7 @@ LIMITS = {
     "pooling": Limits(dtypes=(*FLOATS, *HALVES)),
     "vision": Limits(dtypes=(*FLOATS, *HALVES)),
     "quantize": Limits(special=False),  # an infinite number of steps is cast to an integer, which C++ leaves open
-    **dict.fromkeys(("fft", "matmul", "einsum", "norm", "loss", "scan"), _SUMS),
+    **dict.fromkeys(("fft", "matmul", "einsum", "norm", "likelihood", "loss", "scan"), _SUMS),
 }
 
 

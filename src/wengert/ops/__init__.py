@@ -7,8 +7,8 @@ from typing import Any
 
 FAMILIES = (
     "views", "matmul", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce",
-    "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided", "pad", "loss", "norm",
-    "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum",
+    "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided", "pad", "likelihood", "loss",
+    "norm", "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum",
     "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize",
 )
 
