@@ -70,10 +70,12 @@ def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple[Any, 
     """
     given = tuple(grads)
     if is_grads_batched:
+        from ..tensor.backward_mapped import unfit
+
         for i, (out, g) in enumerate(zip(outputs, given)):
             if g is not None and g.shape[1:] != _calculate_shape(out, g[0], False)[0]:
                 wanted, found = _calculate_shape(out, g, True)
-                raise _backward.unfit(i, found, wanted)
+                raise unfit(i, found, wanted)
         return given
     ones = _backward.seeds(outputs, given)
     return tuple(one if g is None else g for one, g in zip(ones, given))

@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 FAMILIES = (
-    "views", "matmul", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce",
+    "views", "matmul", "addmm", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce",
     "extrema", "scan", "order", "sorting", "gather", "indexed", "segments", "shape", "arrange", "strided", "pad", "likelihood", "loss",
     "norm", "embedding", "conv", "attention", "special", "pooling", "vision", "powers", "linalg_norms", "einsum",
     "linalg_solve", "linalg_spectral", "linalg_functions", "linalg", "fft", "quantize",

@@ -96,7 +96,7 @@ def backward(
     targets = None if inputs is None else _inputs(inputs, "backward")
     if targets is not None and len(targets) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    tensors, grad_tensors = _row(tensors), _given(grad_tensors)
+    tensors, grad_tensors = as_row(tensors), _given(grad_tensors)
     in_tensors = _in_tensors(create_graph, None, tensors) or _dispatches(grad_tensors)
     edges = _roots(tensors, _seeds(tensors, grad_tensors, in_tensors))
     if create_graph:
@@ -167,7 +167,7 @@ def grad(
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
         if found is not None:
             return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads, grad_outputs)
-    rows, grad_outputs = _row(outputs), _given(grad_outputs)
+    rows, grad_outputs = as_row(outputs), _given(grad_outputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     for t in (*rows, *wanted):
@@ -179,9 +179,13 @@ def grad(
                 only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
             )  # fmt: skip
     if call.Batched_ is not None and any(type(t) is call.Batched_ for t in (*rows, *wanted)):
-        return _mapped(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        from .backward_mapped import inside_maps
+
+        return inside_maps(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if is_grads_batched:
-        return _batched(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+        from .backward_mapped import of_several
+
+        return of_several(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs, rows)
     edges = _roots(rows, _seeds(rows, grad_outputs, in_tensors))
     places = []
@@ -225,7 +229,7 @@ def backward_as_asked(
     if wanted == ():
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     named = {"grad_tensors": grad_tensors, "retain_graph": retain_graph, "create_graph": create_graph, "inputs": wanted}
-    return (_row(tensors),), named, lambda answer: answer
+    return (as_row(tensors),), named, lambda answer: answer
 
 
 def grad_as_asked(
@@ -237,7 +241,7 @@ def grad_as_asked(
         "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs,
         "allow_unused": _allowed(allow_unused, materialize_grads), "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
     }  # fmt: skip
-    given = _row(outputs), tuple(_inputs(inputs, "grad"))
+    given = as_row(outputs), tuple(_inputs(inputs, "grad"))
     if not given[1]:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     return given, named, lambda answer: dict(zip(inputs, answer)) if type(inputs) is dict else answer
@@ -269,52 +273,11 @@ def _answer(
                 "desired behavior."
             )
         else:
-            result.append(_zeros(wanted[i], create_graph) if materialize else None)
+            result.append(no_gradient(wanted[i], create_graph) if materialize else None)
     return tuple(result)
 
 
-def _batched(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: bool, allow_unused: bool, materialize: bool) -> Any:
-    """One walk for several vectors: they go through as a map's batch, and every gradient comes out with theirs."""
-    from .batching import Level, expanded, wrapped
-
-    vectors = _row(vectors) if vectors is not None else [None] * len(rows)
-    if len(vectors) != len(rows):
-        raise RuntimeError(f"got {len(rows)} tensors and {len(vectors)} gradients")
-    for v in vectors:
-        if v is None:  # the 1 that stands for it has no dimension to map over
-            raise ValueError(
-                "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
-                "in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True every output needs its batch of gradients."
-            )
-        if not v._data.ndim:
-            raise IndexError("invalid index of a 0-dim tensor: with is_grads_batched=True the first dimension of a gradient counts the batch")
-    counts = [v.shape[0] for v in vectors]
-    if not counts or min(counts) != max(counts):
-        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {counts} for the mapped dimension")
-    count = counts[0]
-    for i, (t, v) in enumerate(zip(rows, vectors)):
-        if v._data.shape[1:] != _place_of(t)[0]:
-            if isinstance(t, GradientEdge):
-                raise RuntimeError("Batched grads are not supported with GradientEdge: the sizes differ, and cannot be told apart")
-            raise unfit(i, v._data.shape[1:], _place_of(t)[0])
-    with Level(count, "different") as level:
-        given = [wrapped(v, level) for v in vectors]
-        found = grad(rows, wanted, given, retain, create_graph, True, allow_unused)
-        found = tuple(None if g is None else expanded(g, level) for g in found)
-    return tuple(_zeros(t, create_graph) if g is None and materialize else g for t, g in zip(wanted, found))
-
-
-def unfit(i: int, found: Any, wanted: Any) -> RuntimeError:
-    """What to raise about a batch of gradients that does not have the shape of its output."""
-    return RuntimeError(
-        "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
-        "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
-        f"grad_output[{i}] has a shape of {_show(found)} and output[{i}] has a shape of {_show(wanted)}. If you only "
-        "want some tensors in `grad_output` to be considered batched, consider using vmap."
-    )
-
-
-def _zeros(t: Any, create_graph: bool) -> Tensor_:
+def no_gradient(t: Any, create_graph: bool) -> Tensor_:
     """The gradient of an input that nothing depends on."""
     if isinstance(t, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
@@ -324,7 +287,7 @@ def _zeros(t: Any, create_graph: bool) -> Tensor_:
     return zeros._require() if create_graph else zeros
 
 
-def _place_of(t: Any) -> tuple[Any, Any]:
+def place_of(t: Any) -> tuple[Any, Any]:
     """Shape and type of a tensor, or of the output that a ``GradientEdge`` names."""
     if not isinstance(t, GradientEdge):
         return t._data.shape, t._data.dtype
@@ -371,25 +334,6 @@ def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: A
         set_modes(before)
         if META_DEVICE:
             without_numbers.set(False)
-
-
-def _mapped(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_graph: bool, allow_unused: Any, materialize_grads: bool) -> Any:
-    """The gradients inside of maps: those of the tensors below, for each example its own."""
-    from . import batching
-
-    levels: list[Any] = []
-    for t in (*rows, *wanted):
-        levels += [x for x in batching.decomposed(t)[1] if x not in levels]
-    below = [[batching.lowered(t, levels) for t in row] for row in (rows, wanted)]
-    given = [None] * len(rows) if vectors is None else _row(vectors)
-    seeds = [_ones_like(r) if v is None and not o._data.ndim else v if v is None else batching.lowered(v, levels)
-             for r, o, v in zip(below[0], rows, given)]
-    found = grad(below[0], below[1], seeds, retain_graph, create_graph, True, allow_unused, False, materialize_grads)
-    return tuple(None if g is None else batching.raised(g, levels) for g in found)
-
-
-def _ones_like(t: Any) -> Any:
-    return Tensor_._wrap(np.ones(t._data.shape, t._data.dtype))
 
 
 def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
@@ -460,7 +404,8 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
     return places, captures
 
 
-def _row(x: Any) -> Any:
+def as_row(x: Any) -> Any:
+    """A tensor, an edge or several of them, as a sequence."""
     if isinstance(x, (Tensor_, GradientEdge)):
         return (x,)
     return (x,) if hasattr(type(x), "__torch_function__") else tuple(x)
@@ -472,7 +417,7 @@ def _inputs(x: Any, name: str) -> Any:
         return tuple(x.values())
     if not isinstance(x, (Tensor_, tuple, list)) and hasattr(x, "keys") and hasattr(x, "__getitem__"):
         raise TypeError(f"`inputs` argument to `{name}()` must be a dict, not {type(x).__name__}. Other Mapping types are not supported.")
-    return _row(x)
+    return as_row(x)
 
 
 def _given(vectors: Any) -> Any:
@@ -518,7 +463,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
         edge = isinstance(t, GradientEdge)
         if not edge and not isinstance(t, Tensor_):
             raise AssertionError(f"Expected output to be a torch.Tensor, but got {type(t).__name__}")
-        shape, dtype = _place_of(t)
+        shape, dtype = place_of(t)
         if g is None:
             if not edge and not requires_grad(t):
                 seeds.append(None)
@@ -545,7 +490,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
                 nested = ("nested", "not nested") if hasattr(shape, "ragged") else ("not nested", "nested")
                 raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {nested[0]}. While Other is {nested[1]}.")
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {_show(g._data.shape)} and output[{i}] has a shape of {_show(shape)}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {show(g._data.shape)} and output[{i}] has a shape of {show(shape)}."
             )
         if (g._data.dtype.kind == "c") != (dtype.kind == "c"):
             raise RuntimeError(
@@ -564,7 +509,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
 
 def seeds(outputs: Any, grads: Any) -> list[Any]:
     """The gradients to begin with, as tensors."""
-    return _seeds(_row(outputs), grads, True)
+    return _seeds(as_row(outputs), grads, True)
 
 
 def _kept(t: Any, dtype: Any) -> Any:
@@ -573,7 +518,8 @@ def _kept(t: Any, dtype: Any) -> Any:
     return t._meta.grad_dtype if leaf else dtype
 
 
-def _show(shape: tuple[int, ...]) -> str:
+def show(shape: tuple[int, ...]) -> str:
+    """A shape as PyTorch's messages have it."""
     return str(shape) if hasattr(shape, "ragged") else f"torch.Size([{', '.join(map(str, shape))}])"
 
 
