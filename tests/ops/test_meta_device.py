@@ -12,7 +12,7 @@ from .test_declared import SAMPLES, arguments
 # What it gives, or whether it gives anything, depends on numbers; and what is made of no tensor.
 NUMBERS = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere", "equal", "allclose", "repeat_interleave", "bincount", "unique_dim",
            "repeat_interleave_each", "histogram", "histogramdd", "cov", "gaussian_nll_loss", "tensor_split", "segment_reduce", "masked_scatter",
-           "index_fill_tensor", "fft_fftfreq", "fft_rfftfreq"}  # fmt: skip
+           "index_fill_tensor", "fft_fftfreq", "fft_rfftfreq", "combinations"}  # fmt: skip
 EMPTY = {("linalg_det", 2)}  # whose gradient asks whether there is a zero among no numbers
 NAMES = sorted(n for n in SAMPLES if SAMPLES[n] and n not in NUMBERS)
 

@@ -27,20 +27,13 @@ SAMPLES = 4
 # Operator -> why its graph has another shape.
 _ONE = "one node with us, for speed and memory"
 _STEPS = "made of other steps"
-_LEAF = "PyTorch leaves a node where nothing happens"
 OTHER_SHAPE = {
     **dict.fromkeys(
         ("nn.functional.cross_entropy", "nn.functional.linear_cross_entropy",
          "nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none", "nn.functional.l1_loss",
          "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "nn.functional.multi_head_attention_forward",
-         "nn.functional.bilinear", "special.ndtr", "nn.functional.pad/circular"), _ONE),
-    **dict.fromkeys(
-        ("combinations", "cov", "einsum", "gradient", "inner", "linalg.cond", "linalg.matrix_power",
-         "masked.mean", "native_group_norm",
-         "nn.functional.instance_norm", "norm/nuc", "linalg.svdvals", "quantile", "nanquantile", "stft", "tensordot", "diff",
-         "float", "half", "bfloat16"), _STEPS),
-    **dict.fromkeys(("masked.prod", "nn.functional.batch_norm"), _LEAF),
-    "round/decimals_0": "the name goes by the number of decimals, not by whether it was given",
+         "nn.functional.pad/circular"), _ONE),
+    **dict.fromkeys(("einsum", "native_group_norm"), _STEPS),
 }  # fmt: skip
 
 # Node and attribute -> why it differs: a name that one of both lacks, or another value.

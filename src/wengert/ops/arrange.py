@@ -189,8 +189,10 @@ def combinations(F, input, r=2, with_replacement=False):
     if r == 0:
         return F.constant(np.empty(0, F.dtype_of(input)))
     pick = combinations_with_replacement if with_replacement else _combinations
-    places = np.array(list(pick(range(input.shape[0]), r)), np.int64).reshape(-1, r)
-    return F.stack([F.index_select(input, 0, F.constant(np.ascontiguousarray(places[:, i]))) for i in range(r)], 1)
+    mask = np.zeros((input.shape[0],) * r, bool)
+    for places in pick(range(input.shape[0]), r):
+        mask[places] = True
+    return F.stack([F.masked_select(x, F.constant(mask)) for x in F.meshgrid(*[input] * r, indexing="ij")], 1)
 
 
 # -- reordering --------------------------------------------------------------------------------------------------------

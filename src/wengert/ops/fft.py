@@ -360,10 +360,12 @@ def stft(
             )
         return_complex = True
     hop, length = _framing(n_fft, hop_length, win_length, window)
-    x = input if input.ndim == 2 else F.unsqueeze(input, 0)
+    x = input
     if center:
-        x = F.squeeze(F.pad(F.unsqueeze(x, 0), (n_fft // 2, n_fft // 2), pad_mode), 0)
-    elif align_to_window:
+        x = F.pad(F.view(x, (1,) * (3 - x.ndim) + tuple(x.shape)), (n_fft // 2, n_fft // 2), pad_mode)
+        x = F.view(x, tuple(x.shape[3 - input.ndim :]))
+    x = x if input.ndim == 2 else F.unsqueeze(x, 0)
+    if not center and align_to_window:
         side = (n_fft - length) // 2
         x = F.constant_pad_nd(x, (side, side))
     if not 0 < n_fft <= x.shape[-1]:
@@ -372,15 +374,17 @@ def stft(
     if onesided and both:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     frames = F.unfold(x, -1, n_fft, hop)
+    steps = {"size": tuple(frames.shape), "stride": (x.shape[-1], hop, 1), "storage_offset": None}
+    frames = F.named(frames, "AsStridedBackward0", **steps)  # PyTorch looks at the memory
     window = _window(F, window, n_fft, length, input)
     if window is not None:
         frames = frames * window
     scale = 1 if normalized else 0
     y = F.transform(_floating(F, frames, True), (2,), scale, True) if both else F.transform_real(frames, (2,), scale, bool(onesided))
-    y = F.transpose(y, 1, 2)
+    y = F.named(F.transpose(y, 1, 2), "TransposeBackward1")
     if input.ndim == 1:
-        y = F.squeeze(y, 0)
-    return y if return_complex else F.view_as_real(F.clone(y))
+        y = F.named(F.squeeze(y, 0), "SqueezeBackward4")
+    return y if return_complex else F.view_as_real(y)
 
 
 @legacy(by_example=True)

@@ -231,26 +231,24 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
     if w is not None and F.every(total == 0):
         raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = (F.sum(x, 1) if w is None else F.sum(x * w, 1)) / total
-    scale: Any
-    if w is None:
-        scale = max(n - correction, 0)
-    elif aweights is None or correction == 0:
-        scale = F.clamp(total - correction, 0)
-    else:
-        squares = F.sum(w * aweights) if fweights is not None else F.sum(aweights * aweights)
-        scale = F.clamp(total - correction * squares / total, 0)
+    scale: Any = total
+    if w is not None and aweights is not None and correction != 0:
+        scale = total - correction * F.sum(w * aweights) / total
+    elif correction != 0:
+        scale = total - correction
     if scale <= 0 if w is None else F.every(scale <= 0):
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
+        scale = 0 if w is None else F.named(F.clamp(scale, 0), "ZeroBackward0")
     x = x - F.unsqueeze(mean, 1)
     right = x if w is None else x * w
-    right = F.t(F.conj(right) if F.is_complex(right) else right)
+    right = F.t(right)
+    right = F.conj(right) if F.is_complex(right) else right
     if F.dtype_of(x) != F.dtype_of(right):
         x = F.cast(x, F.dtype_of(right))
     c = F.matmul(x, right)
     if F.is_complex(c) and c.shape[0] == 1:  # a variance is real
         c = F.complex(F.real(c), F.constant(np.zeros((1, 1), F.dtype_of(F.real(c)))))
-    c = c / scale if w is not None or scale else c * float("inf")
-    return F.squeeze(c)
+    return F.squeeze(c / (scale if w is not None else F.constant(np.asarray(scale))))
 
 
 @legacy

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import linalg as kernels
 from ..arrays.layouts import lay
 from .linalg_solve import check_matrix, check_sides, check_square, mH
-from .linalg_spectral import eigh, linalg_svdvals, svd, untied
+from .linalg_spectral import eigh, singular_values, svd
 from .matmul import mT
 from .operator import family
 
@@ -180,7 +180,7 @@ def rank_within(A: Array, atol: Array | None, rtol: Array | None, hermitian):
     if not A.size:
         return np.zeros(A.shape[:-2], np.int64)
     atol, rtol = tolerance(A, atol, rtol)
-    s = np.abs(eigh(A, "L", False)) if hermitian else linalg_svdvals.forward(A)
+    s = np.abs(eigh(A, "L", False)) if hermitian else singular_values.forward(A)
     limit = np.maximum(atol, rtol * s.max(-1))
     return (s > limit[..., None]).sum(-1)
 
@@ -215,16 +215,18 @@ def linalg_matrix_power(F, A, n):
         raise TypeError(f"matrix_power(): argument 'n' (position 2) must be int, not {type(n).__name__}")
     check_sides("linalg.matrix_power", A)
     if n == 0:
-        return untied(F, A) + F.constant(np.eye(A.shape[-1], dtype=F.dtype_of(A)))
+        return F.copy(F.clone(A), F.constant(np.broadcast_to(np.eye(A.shape[-1], dtype=F.dtype_of(A)), tuple(A.shape))))
     if n < 0:
         A, n = F.linalg_inv(A), -n
+    if n <= 3:
+        return F.clone(A) if n == 1 else F.matmul(A, A) if n == 2 else F.matmul(F.matmul(A, A), A)
     out = None
     while True:
         if n & 1:
             out = A if out is None else F.matmul(out, A)
         n >>= 1
         if not n:
-            return F.clone(out) if out is A else out
+            return out
         A = F.matmul(A, A)
 
 

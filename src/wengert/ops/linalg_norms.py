@@ -328,6 +328,25 @@ def pdist(F, input, p=2.0):
     return _length(F, gap, p)
 
 
+def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any) -> Any:
+    """As the product is linear in each, a gradient is such a product too: what was summed is what the incoming gradient lacks."""
+    return (
+        F.trilinear(g, i2, i3, sumdim, expand2, expand3, expand1) if needs[0] else None,
+        F.trilinear(i1, g, i3, expand1, sumdim, expand3, expand2) if needs[1] else None,
+        F.trilinear(i1, i2, g, expand1, expand2, sumdim, expand3) if needs[2] else None,
+    )
+
+
+@operator(grad=_trilinear_back, wrt=("i1", "i2", "i3"), keeps={"i1": ("i2", "i3"), "i2": ("i1", "i3"), "i3": ("i1", "i2")}, places=(),
+          linear="each", opmath=True, layout="rows")  # fmt: skip
+def trilinear(i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim):
+    """The product of three tensors, each of which broadcasts along the dimensions ``expand``, summed over ``sumdim``."""
+    rank = i1.ndim + len(expand1)
+    present = [[d for d in range(rank) if d not in gone] for gone in (expand1, expand2, expand3)]
+    kept = [d for d in range(rank) if d not in sumdim]
+    return np.einsum(i1, present[0], i2, present[1], i3, present[2], kept, optimize=["einsum_path", (0, 1), (0, 1)])
+
+
 @composite(places=("torch", "functional"))
 def bilinear(F, input1, input2, weight, bias=None):
     """``y[k] = input1 @ weight[k] @ input2 + bias[k]``.
@@ -352,6 +371,6 @@ def bilinear(F, input1, input2, weight, bias=None):
     out, n, m = weight.shape
     if not n or not m:
         raise RuntimeError("cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified dimension size -1 can be any value")
-    left = F.matmul(input1, F.reshape(F.permute(weight, (1, 0, 2)), (n, out * m)))
-    y = F.squeeze(F.matmul(F.reshape(left, (*input1.shape[:-1], out, m)), F.unsqueeze(input2, -1)), -1)
+    y = F.trilinear(F.reshape(input1, (-1, n)), weight, F.reshape(input2, (-1, m)), (1, 3), (0,), (1, 2), (2, 3))
+    y = F.reshape(y, (*input1.shape[:-1], out))
     return y if bias is None else y + bias

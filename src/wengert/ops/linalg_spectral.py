@@ -138,14 +138,20 @@ def _svdvals_back(F: Any, g: Any, A: Any) -> Any:
     return F.matmul(U * F.unsqueeze(g, -2), Vh)
 
 
-@operator(grad=dict(A=_svdvals_back), wirtinger=True, node="LinalgSvdBackward0")
-def linalg_svdvals(A: Array, *, driver=None):
-    """The singular values in descending order, ``(..., m, n) -> (..., min(m, n))``."""
+@operator(grad=dict(A=_svdvals_back), wirtinger=True, node="LinalgSvdBackward0", places=())
+def singular_values(A: Array):
+    """Those of ``linalg_svdvals``, where nobody asks for a derivative."""
     check_matrix("linalg.svd", A)
-    _no_driver(driver)
     if np.isfinite(A).all():
         return np.linalg.svd(A, compute_uv=False)
     return svd(A, False)[1]
+
+
+@composite
+def linalg_svdvals(F, A, *, driver=None):
+    """The singular values in descending order, ``(..., m, n) -> (..., min(m, n))``."""
+    _no_driver(driver)
+    return F.linalg_svd(A, False)[1] if F.followed(A) else F.singular_values(A)
 
 
 # -- eigenvalues ------------------------------------------------------------------------------------------------------

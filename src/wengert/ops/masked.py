@@ -107,6 +107,8 @@ def _reduction(name: str, reduce: Any, text: str) -> None:
         if dtype is None and name in ("sum", "prod") and _whole(F, input):
             dtype = dt.I64
         dims = axes(dim, input.ndim)
+        if name == "prod" and not input.ndim and dim not in (None, (), []):
+            dims = (0,)
         return reduce(F, _cast(F, filled(F, name, input, mask), dtype), dims, bool(keepdim))
 
     define.__doc__ = f"""The {text} of the elements where ``mask`` is true, over ``dim`` (an int or several; everything by default).
@@ -155,8 +157,6 @@ def masked_mean(F, input, dim=None, *, keepdim=False, dtype=None, mask=None):
             f"Got: torch.{dt.of(F.dtype_of(input)).name}"
         )
     x, dims, keepdim = _cast(F, input, dtype), axes(dim, input.ndim), bool(keepdim)
-    if mask is None:
-        return F.mean_dim(x, dims, keepdim)
     return F.sum_dim(filled(F, "sum", x, mask), dims, keepdim) / _count(F, x, mask, dims, keepdim)
 
 

@@ -271,16 +271,7 @@ def inner(F, input, other):
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}"
         )
-    rows = F.matmul(F.reshape(input, (-1, input.shape[-1])) if input.shape[-1] else F.zeros((_rows(input), 0), F.dtype_of(input)),
-                    mT(F.reshape(other, (-1, other.shape[-1])) if other.shape[-1] else F.zeros((_rows(other), 0), F.dtype_of(other))))
-    return F.reshape(rows, (*input.shape[:-1], *other.shape[:-1]))
-
-
-def _rows(x: Any) -> int:
-    n = 1
-    for k in x.shape[:-1]:
-        n *= k
-    return n
+    return F.tensordot(input, other, ([-1], [-1]))
 
 
 def _outer_check(input: Any, vec2: Any) -> None:
@@ -418,7 +409,9 @@ def tensordot(F, a, b, dims=2):
         raise RuntimeError("both inputs should have same dtype")
     for i, j in zip(left, right):  # a dimension of size 1 against a longer one: sum the longer
         if a.shape[i] != b.shape[j]:
-            a, b = (a, F.cast(F.sum(b, j, True), d)) if a.shape[i] == 1 else (F.cast(F.sum(a, i, True), d), b)
+            longer = F.sum(b if a.shape[i] == 1 else a, j if a.shape[i] == 1 else i, True)
+            longer = longer if F.dtype_of(longer) == d else F.cast(longer, d)
+            a, b = (a, longer) if a.shape[i] == 1 else (longer, b)
     free_a, free_b = [i for i in range(a.ndim) if i not in left], [j for j in range(b.ndim) if j not in right]
     k = 1
     for i in left:
@@ -426,14 +419,12 @@ def tensordot(F, a, b, dims=2):
     shape = (*[a.shape[i] for i in free_a], *[b.shape[j] for j in free_b])
     a, b = F.permute(a, (*free_a, *left)), F.permute(b, (*right, *free_b))
     n, m = _size(a, range(len(free_a))), _size(b, range(len(right), b.ndim))
-    rows, columns = F.reshape(a, (n, k)), F.reshape(b, (k, m))
-    if d.kind == "b" and n == m == 1:  # a product of vectors: masks have none, except where one has no memory of its own
+    if n == m == 1:  # a product of vectors
         if all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in (a, b)):
-            from .refusals import unsupported
-
-            raise unsupported("dot", d)
-        return F.reshape(F.cast(F.sum(rows * mT(columns)), d), shape)
-    return F.reshape(F.matmul(rows, columns), shape)
+            return F.reshape(F.dot(F.flatten(a), F.flatten(b)), shape)
+        found = F.sum(F.squeeze(a) * F.squeeze(b))
+        return F.reshape(found if F.dtype_of(found) == d else F.cast(found, d), shape)
+    return F.reshape(F.matmul(F.reshape(a, (n, k)), F.reshape(b, (k, m))), shape)
 
 
 def _size(x: Any, dims: Any) -> int:

@@ -138,9 +138,16 @@ def _checked(F: Any, name: str, input: Any, q: Any, interpolation: str) -> Any:
 def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, interpolation: str) -> Any:
     q = _checked(F, name, input, q, interpolation)
     ndim, single = input.ndim, not q.ndim
-    flat = dim is None or not ndim
     d = 0 if dim is None else axis(dim, ndim)
-    x, _ = F.sort(F.reshape(input, (-1,)) if flat else F.transpose(input, d, -1), -1)
+    reduced = [] if dim is None or not ndim else [n for i, n in enumerate(input.shape) if i != d]
+    if keepdim:
+        reduced = [1] * ndim if dim is None else [1 if i == d else n for i, n in enumerate(input.shape)]
+    if dim is None:
+        rows = F.flatten(input)
+    else:
+        rows = input if d == ndim - 1 else F.transpose(F.unsqueeze(input, -1), d, -1)
+    x = F.sort(rows, -1)[0]
+    x = F.view(x, (*reduced, x.shape[-1] if x.ndim else 1))
     numbers, n, kind = F.sum(x == x, -1, True), x.shape[-1], F.dtype_of(x)
     if name == "nanquantile":
         rank = F.reshape(q, (-1,)) * F.cast(numbers - F.cast(numbers > 0, np.dtype(np.int64)), kind)
@@ -151,16 +158,12 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
     below = F.cast(rank, np.dtype(np.int64))
     values = F.gather(x, -1, below)
     if interpolation in ("linear", "midpoint"):
-        weight = rank - F.cast(below, kind) if interpolation == "linear" else 0.5
+        weight = rank - F.cast(below, kind) if interpolation == "linear" else F.constant(np.full(tuple(rank.shape), 0.5, kind))
         above = F.gather(x, -1, F.cast(F.ceil(rank), np.dtype(np.int64)))
-        values = F.lerp(values, above, weight) if interpolation == "midpoint" else F.lerp_tensor(values, above, weight)
-    if flat:
-        out = F.reshape(values, (-1,) + (1,) * (ndim if keepdim else 0))
-    else:
-        out = F.permute(values, (ndim - 1, *range(ndim - 1)))
-        out = F.transpose(F.unsqueeze(out, -1), d + 1, -1)
-        out = out if keepdim else F.squeeze(out, d + 1)
-    return F.squeeze(out, 0) if single else out
+        values = F.lerp_tensor(values, above, weight)
+    if not single:
+        values = F.named(F.transpose(F.named(F.unsqueeze(values, 0), "UnsqueezeBackward1"), 0, -1), "TransposeBackward1")
+    return F.named(F.squeeze(values, -1), "SqueezeBackward4")
 
 
 @composite

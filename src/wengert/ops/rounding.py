@@ -49,13 +49,19 @@ def trunc(input: Array):
 
 
 def _round_name(node: Any) -> str | None:
-    return "RoundBackward1" if node.remembered("decimals") else None
+    return None if node.remembered("decimals") is None else "RoundBackward1"
 
 
-@operator(grad=_FLAT, inplace=True, places=("torch", "Tensor", "special"), naming=_round_name, shows=("decimals",))
-def round(input: Array, *, decimals=0):
+@operator(grad=_FLAT, inplace=True, naming=_round_name, shows=("decimals",))
+def round(input: Array, *, decimals=None):
     """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
     return _to_decimals(input, decimals) if decimals else _rounded("round", np.rint, input)
+
+
+@composite(places=("special",))
+def special_round(F, input, *, decimals=0):
+    """``torch.round``."""
+    return F.round(input, decimals=decimals)
 
 
 def _to_decimals(input: Any, decimals: int) -> Any:

@@ -208,7 +208,7 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
                 )
     parts = [x for x in (prepend, input, append) if x is not None]
     if n == 0:
-        return F.clone(input)
+        return F.copy(F.zeros(tuple(input.shape), F.dtype_of(input)), input)
     x = F.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[dim])):
         later, earlier = _ends(F, x, dim)
@@ -269,37 +269,42 @@ def cumulative_trapezoid(F, y, x=None, *, dx=1, dim=-1):
     return F.cumsum(strips, d) / 2
 
 
-def _between(F: Any, x: Any, d: int, start: int, stop: int) -> Any:
-    """``x[start:stop]`` along ``d``; ``stop`` counts from the end."""
-    return F.narrow(x, d, start, x.shape[d] - start - stop)
-
-
 def _slope(F: Any, x: Any, d: int, gap: Any, edge_order: int) -> Any:
     """Central differences inside, one-sided ones of ``edge_order`` at the ends; ``gap``: one number, or one a step."""
-    even = not hasattr(gap, "shape")
+    size = x.shape[d] - 2
 
     def at(i: int) -> Any:
         return F.narrow(x, d, i % x.shape[d], 1)
 
-    def step(i: int) -> Any:
-        return gap if even else F.narrow(gap, d, i % gap.shape[d], 1)
-
-    def end(first: int, way: int) -> Any:
-        """The slope at ``first``, looking along ``way``."""
-        near = step(first)
+    if not hasattr(gap, "shape"):
         if edge_order == 1:
-            return (at(first + way) - at(first) if way > 0 else at(first) - at(first + way)) / near
-        far = step(first + way)
-        a, b, c = -(2 * near + far) / (near * (near + far)), (near + far) / (near * far), -near / (far * (near + far))
-        return (a * at(first) + b * at(first + way) + c * at(first + 2 * way)) * way
+            first, last = (at(1) - at(0)) / gap, (at(-1) - at(-2)) / gap
+        else:
+            first, last = (-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / gap, (0.5 * at(-3) - 2 * at(-2) + 1.5 * at(-1)) / gap
+        middle = (F.narrow(x, d, 2, size) - F.narrow(x, d, 0, size)) / gap / 2
+        return F.cat([first, middle, last], d)
+    gap = F.diff(gap)
+    n = gap.shape[0]
+    left, right = F.narrow(gap, 0, 0, n - 1), F.narrow(gap, 0, 1, n - 1)
+    a, b, c = -right / (left * (left + right)), (right - left) / (left * right), left / (right * (left + right))
+    a, b, c = (F.reshape(factor, (1,) * d + (-1,) + (1,) * (x.ndim - d - 1)) for factor in (a, b, c))
+    middle = a * F.narrow(x, d, 0, size) + b * F.narrow(x, d, 1, size) + c * F.narrow(x, d, 2, size)
 
-    before, here, after = _between(F, x, d, 0, 2), _between(F, x, d, 1, 1), _between(F, x, d, 2, 0)
-    if even:
-        middle = (after - before) / (2 * gap)
+    def step(i: int) -> Any:
+        return F.select(gap, 0, i % n)
+
+    if edge_order == 1:
+        first, last = (at(1) - at(0)) / step(0), (at(-1) - at(-2)) / step(-1)
     else:
-        left, right = _between(F, gap, d, 0, 1), _between(F, gap, d, 1, 0)
-        middle = -right / (left * (left + right)) * before + (right - left) / (left * right) * here + left / (right * (left + right)) * after
-    return F.cat([end(0, 1), middle, end(-1, -1)], d)
+        a = -(2.0 * step(0) + step(1)) / (step(0) * (step(0) + step(1)))
+        b = (step(0) + step(1)) / (step(0) * step(1))
+        c = -step(0) / (step(1) * (step(0) + step(1)))
+        first = a * at(0) + b * at(1) + c * at(2)
+        a = step(-1) / (step(-2) * (step(-1) + step(-2)))
+        b = -(step(-1) + step(-2)) / (step(-1) * step(-2))
+        c = (2 * step(-1) + step(-2)) / (step(-1) * (step(-1) + step(-2)))
+        last = a * at(-3) + b * at(-2) + c * at(-1)
+    return F.cat([first, middle, last], d)
 
 
 @composite(places=("torch",))
@@ -352,6 +357,6 @@ def gradient(F, input, *, spacing=None, dim=None, edge_order=1):
                 raise RuntimeError(
                     f"torch.gradient expected each element of spacing to have one dimension, but got an element with {gap.ndim} dimensions!"
                 )
-            gap = F.reshape(F.diff(gap), (1,) * d + (-1,) + (1,) * (n - d - 1)) if gap.ndim else gap.item()
+            gap = gap if gap.ndim else gap.item()
         slopes.append(_slope(F, x, d, gap, edge_order))
     return tuple(slopes)

@@ -25,7 +25,7 @@ function, _ = family("torch", "special", pointwise=True, promote="float")
 special, special_composite = family("special", pointwise=True, promote="float")
 
 PI = 3.141592653589793
-SQRT_PI, SQRT_2PI = 1.772453850905516, 2.5066282746310002
+SQRT_PI, SQRT_2PI, SQRT_HALF = 1.772453850905516, 2.5066282746310002, 0.7071067811865476
 
 
 # -- error functions and the normal distribution ---------------------------------------------------------------------
@@ -60,10 +60,10 @@ def special_erfcx(input: Array):
     return K.erfcx(real("erfcx_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input: g * (F.exp(input * input * -0.5) / SQRT_2PI)), node="MulBackward1")
-def special_ndtr(input: Array):
+@special_composite
+def special_ndtr(F, input):
     """Distribution function of the standard normal distribution."""
-    return K.ndtr(real("ndtr_cpu", input))
+    return (1 + F.erf(input * SQRT_HALF)) * 0.5
 
 
 @special(grad=dict(input=lambda F, g, result: g * SQRT_2PI * F.exp(F.square(result) / 2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -294,7 +295,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     from ..ops.norm import Fixed, check_types
 
     if input.ndim < 2:  # nothing to tell channels from samples by: only an empty input gets through
-        return input * 1
+        return input.clone()
     if training:
         size = input.numel() // input.shape[1] if input.shape[1] else 0
         if size == 1:
@@ -365,31 +366,23 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
                   use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:  # fmt: skip
     """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
     n, c = input.shape[:2]
-    if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    size = 1
-    for k in input.shape[2:]:
-        size *= k
-    if size == 1:
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
-    rows = input.reshape(1, n * c, *input.shape[2:])
     looked_at = [None if r is None or r._opaque or type(r) is call.Batched_ else r._data for r in (running_mean, running_var)]
     means = [
         None if r is None else r.repeat(n) if a is None else type(input)._wrap(np.tile(a, n))
         for r, a in zip((running_mean, running_var), looked_at)
     ]
-    out = batch_norm(rows, *means, None, None, True, momentum, eps).reshape(input.shape)
+    scales = [None if p is None else p.repeat(n) for p in (weight, bias)]
+    out = batch_norm(input.reshape(1, n * c, *input.shape[2:]), *means, *scales, use_input_stats, momentum, eps).reshape(input.shape)
     for running, repeated, a in zip((running_mean, running_var), means, looked_at):
-        if running is not None and repeated is not None:
+        if running is not None and repeated is not None and use_input_stats:
             if a is None:
                 running.copy_(repeated.reshape(n, c).mean(0))
                 continue
             a[...] = repeated._data.reshape(n, c).mean(0)
             running._vc[0] += 1
-    shape = (1, -1) + (1,) * (input.ndim - 2)
-    if weight is not None:
-        out = out * weight.reshape(shape)
-    return out if bias is None else out + bias.reshape(shape)
+    return out
 
 
 # -- embeddings -------------------------------------------------------------------------------------------------------

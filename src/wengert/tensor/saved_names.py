@@ -105,6 +105,7 @@ TABLE = {
     "fractional_windows": "kernel_size=kernel* output_size=size* result1=indices",
     "avg_pool_windows:AdaptiveAvgPool2DBackward0": "",
     "avg_pool_windows:AdaptiveAvgPool3DBackward0": "",
+    "unfold:AsStridedBackward0": "",
     "as_strided_scatter": "size* storage_offset stride*",
     "slice_scatter": "dim end start step",
     "diagonal_scatter": "dim1 dim2 offset",

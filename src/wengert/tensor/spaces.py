@@ -164,6 +164,14 @@ class RawSpace:
         return array
 
     @staticmethod
+    def named(x: Any, name: str, **facts: Any) -> Any:
+        return x
+
+    @staticmethod
+    def followed(x: Any) -> bool:
+        return False
+
+    @staticmethod
     def is_complex(x: Any) -> bool:
         return x.dtype.kind in "cW"
 
@@ -269,6 +277,22 @@ class RecordedSpace:
     @staticmethod
     def constant(array: Any) -> Any:
         return RAW.wrap(np.asarray(array))
+
+    @staticmethod
+    def named(x: Any, name: str, **facts: Any) -> Any:
+        """``x``, just made by an operator that PyTorch calls in another form, whose node is called ``name`` and shows ``facts``."""
+        from .record import called, told
+
+        return told(called(x, name), **facts) if facts else called(x, name)
+
+    @staticmethod
+    def followed(x: Any) -> bool:
+        """Whether somebody may ask for a derivative by ``x``: then what its gradient needs is better computed at once."""
+        from ..graph.modes import modes
+        from .meta import requires_grad
+
+        m = modes()
+        return bool(m.levels) or (m.grad and requires_grad(x))
 
     @staticmethod
     def is_complex(x: Any) -> bool:

@@ -202,6 +202,15 @@ def conv_weight(call: Call) -> Any:
     return _parted(call.run(input=x, grad=g, shape=(b * shape[0], *shape[1:]), groups=call["groups"] * b), 0, b)
 
 
+def trilinear(call: Call) -> Any:
+    """The batch is one more dimension: those that lack it broadcast along it."""
+    expand = {}
+    for p in ("1", "2", "3"):
+        here = tuple(d + 1 for d in call[f"expand{p}"])
+        expand[f"expand{p}"] = here if f"i{p}" in call.batched else (0, *here)
+    return call.run(sumdim=tuple(d + 1 for d in call["sumdim"]), **expand)
+
+
 RULES: dict[str, Rule] = {
     "matmul": _product_of("input", "other"), "mm": _product_of("input", "mat2"), "bmm": _product_of("input", "mat2"),
     "mv": _product_of("input", "vec"), "dot": _product_of("input", "tensor"),
@@ -210,5 +219,6 @@ RULES: dict[str, Rule] = {
         ("linalg_solve", "linalg_solve_ex", "linalg_solve_triangular", "cholesky_solve", "lu_unpack", "linalg_ldl_solve"), stacked
     ),
     **dict.fromkeys(("pinv_within", "rank_within"), stacked), "attention": attention, "linalg_cross": cross, "euclidean_cdist": attention,
+    "trilinear": trilinear,
     "convolution_forward": convolution, "conv_input": conv_input, "conv_weight": conv_weight,
 }  # fmt: skip

@@ -15,6 +15,7 @@ SAMPLES = {
     "igammac": [call(C([0.5, 2.0, 3.0]), P(3)), call(C(1.5), P(2, 3)), call(C([1.5]), P(0))],
     "special_zeta": [call(C([1.5, 2.0, 3.0]), P(3)), call(2.0, P(2, 3)), call(2.0, P(0))],
     "special_entr": unary(P),
+    "special_ndtr": [*unary(), call(A(3))],
     "logit": [call(A()), call(A(1)), call(A(0)), call(A(3), 0.05), call(P(3), eps=0.2)],
     "special_expit": unary(),
     "special_gammaln": unary(P),
