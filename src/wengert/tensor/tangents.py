@@ -14,22 +14,19 @@ the transpose (at kinks, or for tangents of factorised matrices that are not sym
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.lazy import address, marks, seen
 from ..graph.modes import Modes, modes, set_modes
-from ..graph.node import Node
 from . import call
-from .meta import Meta, edge_of, meta_of, normal_version, requires_grad
+from .carried import Tangents, batching, zeros
+from .meta import meta_of, normal_version, requires_grad
 from .rewriting import CopySlices
 from .spaces import RAW, RECORDED
-from .storage import window as look
 from .structseq import rebuilt
-from .writes import inplace, overlapping
+from .writes import inplace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,13 +36,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-class Level:
+class Level(Tangents):
     """One forward differentiation in progress."""
 
-    __slots__ = ("__weakref__", "holders")
-
-    def __init__(self) -> None:
-        self.holders: list[weakref.ref[Meta]] = []
+    __slots__ = ()
 
     def __enter__(self) -> Level:
         m = modes()
@@ -56,129 +50,6 @@ class Level:
         m = modes()
         set_modes(m.with_(levels=tuple(x for x in m.levels if x is not self)))
         self.close()
-
-    def close(self) -> None:
-        """Let go of every tangent of this level."""
-        for holder in self.holders:
-            meta = holder()
-            if meta is not None and meta.tangents is not None:
-                meta.tangents.pop(self, None)
-        self.holders.clear()
-
-    # -- tangents of tensors --------------------------------------------------------------------------------------
-
-    def tangent(self, t: Any) -> Tensor | None:
-        """The tangent that ``t`` carries at this level, or None."""
-        if type(t) is call.Batched_:  # the value carries it
-            found = self.tangent(t.value)
-            return None if found is None else batching().raised(found, [t.level])
-        meta = getattr(t, "_meta", None)
-        if meta is None:
-            return None
-        if meta.tangents is not None and self in meta.tangents:
-            return meta.tangents[self]
-        view = meta.view
-        if view is None:
-            return None
-        base = self.tangent(view.base)  # which got one after the view was made
-        if base is None:
-            return None
-        found = base if _same_window(t, view.base) else _outside(self, view.replay, base)
-        self.attach(t, found)
-        return found
-
-    def attach(self, t: Tensor, tangent: Tensor | None) -> None:
-        """Make ``t`` carry ``tangent``; None: none, whatever its base carries."""
-        meta = meta_of(t)
-        if meta.tangents is None:
-            meta.tangents = {}
-        meta.tangents[self] = tangent
-        self.holders.append(weakref.ref(meta))
-
-    def forget(self, t: Tensor) -> None:
-        """Let ``t`` carry nothing at this level."""
-        if self.tangent(t) is not None:
-            self.attach(t, None)
-
-    def dual(self, t: Any, tangent: Tensor, repeated: bool = False) -> Tensor:
-        """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other.
-
-        ``repeated``: ``t`` is the same for every example of a map, and its tangent may be laid out as it likes.
-        """
-        if type(t) is call.Batched_:
-            b = batching()
-            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._data)), t.level)
-        result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
-        if not modes().inference:
-            if repeated:
-                alike = True
-            elif type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
-                alike = tangent.stride() == t.stride()
-            else:
-                alike = _alike(t._data, tangent._data)
-            self.attach(result, tangent if alike else _laid_out_as(t, tangent))
-        return result
-
-    def primal(self, t: Any) -> Tensor:
-        """The tensor without its tangent at this level: the same memory and history."""
-        if type(t) is call.Batched_:
-            return batching().wrapped(self.primal(t.value), t.level)
-        found = call.again(t)
-        found._vc, found._edge = t._vc, edge_of(t)
-        others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
-        if others:
-            meta_of(found).tangents = others
-        return found
-
-    def shown(self, t: Any) -> Tensor:
-        """The tensor without its tangent as the user gets it: a view, for which the tangent of its base does not count."""
-        if type(t) is call.Batched_ or type(t) in call.DISPATCHING:
-            return self.primal(t)
-        found = _outside(self, RECORDED.view, t, t.shape)
-        if found._edge is not None:
-            _as_identity(found._edge[0])
-        if self.tangent(found) is not None:
-            self.attach(found, None)
-        return found
-
-    def overwrite(self, t: Tensor, new: Tensor | None) -> None:
-        """The tangent of ``t`` after an in-place write: in the memory of the one it had, which views of it see."""
-        old = self.tangent(t)
-        if new is None:
-            if old is not None:
-                _unchecked(old.zero_)
-            return
-        if type(new) is call.Batched_ and type(t) is not call.Batched_:
-            old = self._varying(t, new)
-        if old is None:
-            view = t._meta.view if t._meta is not None else None
-            if view is None or (t._meta.tangents is not None and self in t._meta.tangents):  # type: ignore[union-attr]
-                self.attach(t, new)
-                return
-            whole = _zeros(view.base)
-            self.attach(view.base, whole)
-            old = self.tangent(t)
-        _unchecked(old.copy_, new)  # type: ignore[union-attr]
-
-    def _varying(self, t: Tensor, new: Any) -> Tensor | None:
-        """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can be written there."""
-        b = batching()
-        levels = b.decomposed(new)[1]
-        view = t._meta.view if t._meta is not None else None
-        root = t if view is None else view.base
-        own = self.tangent(t)
-        if own is not None and all(x in b.decomposed(own)[1] for x in levels):
-            return own
-        whole = self.tangent(root)
-        if whole is None:
-            whole = _zeros(root)
-        if any(x not in b.decomposed(whole)[1] for x in levels):
-            self.attach(root, b.raised(b.lowered(whole, levels).clone(), levels))
-            if view is not None and t._meta is not None and t._meta.tangents is not None:
-                t._meta.tangents.pop(self, None)
-        return self.tangent(t)
-
-    # -- operators ------------------------------------------------------------------------------------------------
 
     def concerns(self, args: Iterable[Any]) -> bool:
         """Whether some argument carries a tangent of this level."""
@@ -318,7 +189,7 @@ class Level:
     @staticmethod
     def _zeros_for(x: Any) -> Tensor | None:
         """The tangent, for ``jvp``, of an argument that carries none; None for what cannot carry any."""
-        return _zeros(x) if hasattr(x, "_data") and x._data.dtype.kind in "fcVW" else None
+        return zeros(x) if hasattr(x, "_data") and x._data.dtype.kind in "fcVW" else None
 
     def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """A linear operator's tangent: the operator of the tangents."""
@@ -342,7 +213,7 @@ class Level:
         if x is None:
             return None
         tangent = self.tangent(x)
-        return _zeros(x) if tangent is None else tangent
+        return zeros(x) if tangent is None else tangent
 
     def _with_node(self, op: Operator, args: Any, tensors: list[Any], tangents: list[Any]) -> tuple[Any, OpNode | None]:
         """The answer, and a node that remembers what the rule needs for every argument with a tangent."""
@@ -435,7 +306,7 @@ class Level:
         finally:
             set_modes(m)
         if not pairs:
-            return [_zeros(o) for o in outputs]
+            return [zeros(o) for o in outputs]
         rows = grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, materialize_grads=True)
         return list(rows)
 
@@ -458,91 +329,10 @@ class Level:
                         node.__dict__.setdefault("tangents", {}).setdefault((name, j), {})[self] = t
 
 
-_identities: dict[type, type] = {}
-
-
-def _as_identity(node: Any) -> None:
-    """Give the node of a dual tensor's primal the name that PyTorch has for it."""
-    kind = type(node)
-    if kind not in _identities:
-        body = {"__slots__": (), "__module__": "builtins", "shown": Node.shown, "name": lambda self: "torch::autograd::Identity"}
-        _identities[kind] = type("CppFunction", (kind,), body)
-    node.__class__ = _identities[kind]
-
-
-def batching() -> Any:
-    """What is known about batched tensors, loaded only where there are some."""
-    from . import batching
-
-    return batching
-
-
 def _history(t: Tensor) -> Any:
     """The edge that a write to ``t`` replaces: its own, or that of its base."""
     view = t._meta.view if t._meta is not None else None
     return t._edge if view is None else view.base._edge
-
-
-def _zeros(t: Any) -> Any:
-    """A tangent of zeros for ``t``."""
-    if type(t) in call.DISPATCHING:
-        from .creation import zeros_like
-
-        return zeros_like(t)
-    return RAW.wrap(np.zeros_like(t._data))
-
-
-def _outside(level: Level, f: Any, *args: Any) -> Any:
-    """``f(*args)`` where only the levels outside ``level`` are seen."""
-    m = modes()
-    set_modes(m.outside(level) if level in m.levels else m)
-    try:
-        return f(*args)
-    finally:
-        set_modes(m)
-
-
-def _unchecked(write: Any, *args: Any) -> None:
-    """A write to a tangent, which is allowed wherever that to its tensor is."""
-    m = modes()
-    set_modes(m.with_(inside=None))
-    try:
-        write(*args)
-    finally:
-        set_modes(m)
-
-
-def _same_window(t: Tensor, base: Tensor) -> bool:
-    """Whether a view shows all of its base as it is: then they share the tangent too."""
-    a, b = t._data, base._data
-    return a.shape == b.shape and a.dtype == b.dtype and address(a) == address(b) and a.strides == b.strides and marks(a) == marks(b)
-
-
-def _alike(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays of one shape look at memory of one size in the same way: then every view of ``a`` is one of ``b``."""
-    if marks(a) != marks(b):
-        return False
-    if not a.size or (a.base is None and b.base is None and a.flags.c_contiguous and b.flags.c_contiguous):
-        return True
-    (one, offset, steps), (other, start, strides) = look(a), look(b)
-    same = offset == start and all(s == t for s, t, n in zip(steps, strides, a.shape) if n != 1)
-    return same and one.nbytes() // a.itemsize == other.nbytes() // b.itemsize
-
-
-def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
-    """The tangent in memory of its own that is laid out as that of ``t``."""
-    if type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
-        order = sorted(range(t.dim()), key=t.stride, reverse=True)
-        return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
-    storage, offset, strides = look(t._data)
-    whole = RAW.wrap(np.zeros(storage.nbytes() // t._data.itemsize, tangent._data.dtype))
-    part = whole.as_strided(t._data.shape, strides, offset)
-    if any(marks(t._data)):
-        seen_so = RAW.wrap(seen(part._data, *marks(t._data)))
-        seen_so._vc = part._vc
-        part = seen_so
-    part.copy_(tangent)
-    return part
 
 
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
