@@ -280,3 +280,52 @@ def test_only_the_offset_of_a_batch_carries_a_tangent(torch, fwad, training):
     for create_graph in (True, False):
         b = torch.zeros(3, requires_grad=True)
         assert torch.autograd.grad(normalised(b).sum(), b, create_graph=create_graph)[0].tolist() == [4.0] * 3
+
+
+def test_levels_that_are_not_there(torch):
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="Trying to create a dual Tensor for forward AD but no level exists"):
+        fwad.make_dual(x, x)
+    with pytest.raises(RuntimeError, match="Trying to access a forward AD level with an invalid index"):
+        fwad.make_dual(x, x, level=0)
+    with pytest.raises(RuntimeError, match="Invalid level given to _make_dual"):
+        fwad.make_dual(x, x, level=5)
+
+
+@pytest.mark.parametrize("change", ["unsqueeze_(0)", "t_()", "transpose_(0, 1)", "as_strided_((2,), (1,))", "squeeze_()"])
+def test_views_in_place_change_the_tangent_itself(torch, change):
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    with fwad.dual_level():
+        x, tangent = torch.ones(2, 3, requires_grad=True), torch.ones(2, 3, requires_grad=True)
+        given = tangent * 2
+        dual = fwad.make_dual(x * 2, given)
+        with torch.no_grad():
+            eval(f"dual.{change}")
+        assert fwad.unpack_dual(dual).tangent is given
+        assert given._version == 1 and given.shape == dual.shape and given.grad_fn is not None
+
+
+def test_a_tangent_of_another_layout_is_copied(torch):
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    with fwad.dual_level():
+        for base in (torch.arange(4.0)[2:], torch.ones(2, 2).t()):
+            found = fwad.unpack_dual(fwad.make_dual(base, torch.ones(base.shape))).tangent
+            assert not found._is_view() and found._version == 1
+            assert found.stride() == base.stride() and found.storage_offset() == base.storage_offset()
+
+
+def test_out_is_refused_last(torch):
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    wanted = torch.ones(2, requires_grad=True)
+    with fwad.dual_level():
+        dual = fwad.make_dual(torch.ones(2), torch.ones(2))
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with mul_out"):
+            torch.mul(dual, 2, out=torch.ones(2))
+        for out in (torch.ones(2), wanted, dual):
+            with pytest.raises(RuntimeError, match=r"mul\(\): functions with out=... arguments don't support automatic differentiation"):
+                torch.mul(dual, wanted, out=out)
+        with pytest.raises(RuntimeError, match="The size of tensor a"):
+            torch.add(dual, torch.ones(3), out=torch.ones(2))
+    with pytest.raises(RuntimeError, match=r"add\(\): functions with out=... arguments don't support automatic differentiation"):
+        torch.add(wanted, torch.ones(3), out=torch.ones(2))

@@ -64,8 +64,8 @@ def _generated(cls: Any) -> Any:
     return found
 
 
-def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tuple[Any, ...]]:
-    """``(what the user gets, the context, what forward returned)``, where no transformation is concerned."""
+def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tuple[Any, Any, tuple[Any, ...]]:
+    """``(what the user gets, the context, what forward returned)``, where no transformation is concerned; ``push`` gives it tangents."""
     m = modes()
     plain = cls._backward_cls if not transforms.get()[1] else _generated(cls)
     node = Node.__new__(plain)
@@ -111,7 +111,11 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     given = {id(args[i]): at for at, i in enumerate(places)}
     if live:
         _check_saved(node.to_save or ())
+    if node.non_differentiable is not None or node.dirty_tensors is not None:
+        _check_marked(node)
     results = _wire(cls, node if live else None, node, outputs, given, separate, m)
+    if push is not None:
+        push(node, args, results, outputs)
     if live:
         if not node._materialize_non_diff_grads:
             plain = {id(t) for t in node.non_differentiable or ()}
@@ -121,6 +125,9 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...]) -> tuple[Any, Any, tupl
     return (results if several else results[0]), node, outputs
 
 
+_NO_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to ctx.mark_dirty()."
+)
 _MARKS = (tuple, type(None))
 
 
@@ -203,6 +210,16 @@ def _check_saved(tensors: tuple[Any, ...]) -> None:
             raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
 
 
+def _check_marked(node: Any) -> None:
+    """Refuse marks on what is no tensor."""
+    for t in node.non_differentiable or ():
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"mark_non_differentiable only accepts variable arguments, but got {type(t).__name__}")
+    for i, t in enumerate(node.dirty_tensors or ()):
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"mark_dirty can only accept variables, but argument {i} is of type {type(t).__name__}")
+
+
 def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[int], given: Any, live: Any, m: Any) -> None:
     """Refuse what cannot be recorded of the in-place changes that ``forward`` has made."""
     shown = {id(o) for o in outputs}
@@ -215,16 +232,13 @@ def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[i
         if live is None or id(t) in plain or t._data.dtype.kind not in "fcVW":
             continue
         if t._edge is None and requires_grad(t):
-            if t._is_view():
+            if t._is_view() and id(t) in given:
                 check_writable(t, True, m)
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if id(t) not in given:
-            warnings.warn(
-                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to "
-                f"ctx.mark_dirty(). (In {cls.__name__}.forward)",
-                UserWarning,
-                stacklevel=5,
-            )
+            if t._is_view():
+                raise RuntimeError(_NO_INPUT)
+            warnings.warn(f"{_NO_INPUT} (In {cls.__name__}.forward)", UserWarning, stacklevel=5)
         if t._is_view():
             if len(outputs) > 1:
                 raise RuntimeError(
@@ -284,7 +298,7 @@ def _save(node: Any, m: Any) -> None:
 
 
 def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with_context: bool) -> tuple[Any, ...]:
-    """All arguments by position, for gradients are counted so; defaults of ``forward`` stand for what was not given."""
+    """All arguments by position, for gradients are counted so."""
     signature = inspect.signature(forward)
     if not with_context:
         bound = signature.bind(*args, **kwargs)
@@ -292,21 +306,16 @@ def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with
         if bound.kwargs:
             raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'")
         return bound.args
-    names = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    names = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][1:]
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        if name in names[: len(args)]:
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
     row = list(args)
-    left = dict(kwargs)
-    unknown = next((name for name in left if all(p.name != name for p in names)), None)
-    if unknown is not None:
-        raise TypeError(f"forward() got an unexpected keyword argument '{unknown}'")
-    for p in names[len(args) :]:
-        if not left:
-            break
-        if p.name in left:
-            row.append(left.pop(p.name))
-        elif p.default is not p.empty:
-            row.append(p.default)
-        else:
-            raise TypeError(f"forward() missing 1 required positional argument: '{p.name}'")
-    if left:
-        raise TypeError(f"forward() got multiple values for argument '{next(iter(left))}'")
+    last = max((names.index(name) for name in kwargs), default=-1)
+    for i in range(len(args), last + 1):
+        if names[i] not in kwargs:  # whether it has a default or not
+            raise TypeError(f"forward() missing required argument: '{names[i]}' (position {i})")
+        row.append(kwargs[names[i]])
     return tuple(row)

@@ -247,6 +247,14 @@ class Vmapped(Function):
 def _generated(cls: Any, in_dims: Any, level: Level, operands: Any) -> Any:
     """The operation on the values."""
     plan = _Plan(cls, in_dims, level)
-    row = _row(Vmapped.apply(plan, *operands))
+    row = _row(_class_of(cls).apply(plan, *operands))
     results = [wrapped(o, level) if b else o for o, b in zip(row, plan.outputs)]
     return tuple(results) if plan.several else results[0]
+
+
+def _class_of(cls: Any) -> Any:
+    """The Function on whole batches that is called for ``cls``, by a name of its own."""
+    found = cls.__dict__.get("_vmapped_cls")
+    if found is None:
+        found = cls._vmapped_cls = type(f"Vmapped{cls.__name__}", (Vmapped,), {"__module__": Vmapped.__module__})
+    return found

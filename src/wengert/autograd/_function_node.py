@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.engine import check_shape
 from ..graph.modes import modes
 from ..graph.node import Node
 from ..tensor.damage import FREED as HOW
@@ -54,9 +55,6 @@ class FunctionCtx:
 
     def mark_dirty(self, *args: Tensor) -> None:
         """Say which inputs ``forward`` has changed in place. They must all be returned."""
-        for t in args:
-            if not isinstance(t, Tensor):
-                raise RuntimeError(f"mark_dirty can only accept variables, but argument {args.index(t)} is of type {type(t).__name__}")
         self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
@@ -70,9 +68,6 @@ class FunctionCtx:
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
         """Say which outputs have no gradient."""
-        for t in args:
-            if not isinstance(t, Tensor):
-                raise RuntimeError(f"mark_non_differentiable only accepts variable arguments, but got {type(t).__name__}")
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -304,6 +299,9 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
             )
         return cls.vjp if vjp else cls.backward
 
+    def __call__(self, *grads: Any) -> Any:
+        raise TypeError(f"'{type(self).__name__}' object is not callable")
+
     def release(self) -> None:
         self.saved = None
 
@@ -352,18 +350,21 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
                 )
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(x).__name__})")
-        for i, edge in zip(self._places, self.edges):
-            if row[i] is not None and edge is not None:
-                _fits(row[i], edge)
+        for at, (i, edge) in enumerate(zip(self._places, self.edges)):
+            if row[i] is not None and edge is not None:  # also where nobody asks for it
+                _fits(row[i], edge, self, at)
         return tuple(None if row[i] is None else space.unwrap(row[i]) for i in self._places)
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
 
 
-def _fits(x: Tensor, edge: Any) -> None:
-    """Refuse a complex (or integer) gradient of a real tensor, and the other way round; floating types are converted."""
+def _fits(x: Tensor, edge: Any, giver: Node, at: int) -> None:
+    """Refuse a gradient of another shape, a complex (or integer) one of a real tensor, and the other way round; floating types are converted."""
     node, nr = edge
+    shape = node.shape if node.outputs == 1 else node.shape[nr]
+    if tuple(x.shape) != shape:
+        check_shape(tuple(x.shape), shape, giver, at)
     wanted = node.dtype if node.outputs == 1 else node.dtype[nr]
     given = x.dtype
     if not given.is_floating_point and given.is_complex != (wanted.kind == "c"):

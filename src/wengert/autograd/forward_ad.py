@@ -93,10 +93,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     ``ValueError`` for types that have no derivatives.
     """
     current = _current()
-    if current is None or (level is not None and level < 0):
+    if (level is None and current is None) or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     if level not in (None, 0):
         raise RuntimeError("Invalid level given to _make_dual")
+    if current is None:
+        raise RuntimeError(
+            "Trying to access a forward AD level with an invalid index. This index was either not created or is already deleted."
+        )
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
@@ -126,8 +130,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if level not in (None, 0) and current is not None and current.tangent(tensor) is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
     m = modes()
-    if current is None or m.inference or current not in m.levels:
+    if current is None or current not in m.levels:
         return UnpackedDualTensor(tensor, None)
+    if m.inference:
+        return UnpackedDualTensor(tensor.view_as(tensor), None)
     return UnpackedDualTensor(current.shown(tensor), current.tangent(tensor))
 
 

@@ -349,12 +349,18 @@ def _conform(space: Any, g: Any, shape: tuple[int, ...], dtype: Any, node: Node,
     Without a ``dtype`` (a leaf that takes gradients of any) it stays what it is.
     """
     given = tuple(g.shape)
-    if given != shape and not _expands(shape, given):
+    if given != shape:
+        check_shape(given, shape, node, i)
+    return space.conform(g, shape, space.dtype_of(g) if dtype is None else dtype)
+
+
+def check_shape(given: tuple[int, ...], shape: tuple[int, ...], node: Node, i: int) -> None:
+    """Refuse a gradient, the ``i``-th that ``node`` gave, whose shape is not that of its tensor broadcast."""
+    if not _expands(shape, given):
         raise RuntimeError(
             f"Function {node.name()} returned an invalid gradient at index {i} - got {list(given)} but expected shape "
             f"compatible with {list(shape)}"
         )
-    return space.conform(g, shape, space.dtype_of(g) if dtype is None else dtype)
 
 
 def _conformed(node: Node, grads: Any, space: Any) -> tuple[Any, ...]:

@@ -104,12 +104,14 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             if answer is not NotImplemented:
                 return answer
     early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
-    if out is not None and (m.dispatch or own or dispatching((out,))):
-        from .dispatch import dispatched_into
+    if out is not None:
         from .writes import refuse_recorded
 
         refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), inputs, m)
-        return dispatched_into(op, args, out, m)
+        if m.dispatch or own or dispatching((out,)):
+            from .dispatch import dispatched_into
+
+            return dispatched_into(op, args, out, m)
     if m.dispatch or own:
         from .dispatch import dispatched
 

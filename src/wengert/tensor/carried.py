@@ -229,5 +229,6 @@ def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
         seen_so = RAW.wrap(seen(part._data, *marks(t._data)))
         seen_so._vc = part._vc
         part = seen_so
-    part.copy_(tangent)
-    return part
+    found = RAW.wrap(part._data)  # no view
+    found.copy_(tangent)
+    return found

@@ -71,7 +71,7 @@ def _in_place(name: str) -> Any:
             self._data = op(self.detach(), *args, **kwargs)._data
             bump(self)
         for level, tangent in tangents:
-            level.attach(self, op(tangent, *args, **kwargs))
+            level.attach(self, become(tangent, *args, **kwargs))
         return self
 
     become.__name__ = become.__qualname__ = name + "_"

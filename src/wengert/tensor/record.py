@@ -553,8 +553,9 @@ def stand_in(tensor: Any, edge: Any) -> Any:
     leaf = None if edge is None else getattr(edge[0], "variable", None)
     if leaf is not None and leaf._data is tensor._data:
         return leaf
-    fresh = tensor.detach()
-    fresh._vc = normal_version()  # writes to it are no writes to what the hook holds
+    fresh = tensor.detach()  # a write to it counts as one to what the hook holds
+    if fresh._vc is INFERENCE_VERSION:
+        fresh._vc = normal_version()
     if leaf is None:
         fresh._edge = edge
     else:  # a leaf, whose gradients go where those of the saved one go

@@ -60,6 +60,15 @@ class Level(Tangents):
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
         """The operator called on ``args``; this level is out of sight already."""
         if out is not None:
+            from .writes import refuse_recorded
+
+            m = modes()
+            refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), call.convert(op, args)[0], m)
+            set_modes(m.with_(grad=False))
+            try:
+                call.compute(op, args, None, modes())  # what is wrong with the arguments themselves is said first
+            finally:
+                set_modes(m)
             raise NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
         tensors = _wrt(op, args)
         tangents = [self.tangent(x) for x in tensors]
@@ -147,18 +156,21 @@ class Level(Tangents):
         return found
 
     def custom(self, run: Any, cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
-        """A custom Function: its ``jvp`` gives the tangents."""
+        """A custom Function: its ``jvp`` gives the tangents, before the context saves anything."""
+        answer, ctx, _ = run(cls, separate, args, self._user_pushed)
+        ctx.forget_marks()
+        return answer
+
+    def _user_pushed(self, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], shown: tuple[Any, ...]) -> None:
+        """Give the outputs the tangents that the user's ``jvp`` has for them; ``shown``: what ``forward`` returned."""
         tangents = [self.tangent(x) for x in args]
-        answer, ctx, shown = run(cls, separate, args)
-        outputs = answer if isinstance(answer, tuple) else (answer,)
         given = [self._zeros_for(x) if t is None and ctx.materialize_grads else t for x, t in zip(args, tangents)]
-        versions = [None if t is None else t._version for t in given]
+        versions = [None if t is None else t._version for t in tangents]
         found = ctx.apply_jvp(*given)
         row = found if isinstance(found, tuple) else (found,)
         if len(row) != len(outputs):
             raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(row)})")
         dirty, plain = ({id(x) for x in marked or ()} for marked in (ctx.dirty_tensors, ctx.non_differentiable))
-        ctx.forget_marks()
         for i, (o, raw, t) in enumerate(zip(outputs, shown, row)):
             if t is None:
                 continue
@@ -172,19 +184,15 @@ class Level(Tangents):
                     "You should return None at that position instead."
                 )
             if id(raw) in dirty:
-                _check_written(raw, t, args, given, versions)
+                _check_written(raw, t, args, tangents, versions)
             elif o._is_view():
-                _check_view(o, t, args, given)
+                _check_view(o, t, args, tangents)
             if t._data.shape != o._data.shape:
                 raise RuntimeError(
                     f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is"
                     f" of size {list(o._data.shape)} while the given forward gradient is of size {list(t._data.shape)}."
                 )
             self.attach(o, t)
-            for kept in ctx.saved or ():
-                if kept is not None and kept.output == i:
-                    kept.tangents = {**(kept.tangents or {}), self: t}
-        return answer
 
     @staticmethod
     def _zeros_for(x: Any) -> Tensor | None:
@@ -368,7 +376,7 @@ def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], v
     at = next((i for i, a in enumerate(args) if a is x), None)
     if at is None or given[at] is None:
         return
-    if given[at]._version == versions[at]:
+    if t._version == versions[at]:
         raise RuntimeError(
             "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace,"
             " then the jvp function must modify the corresponding gradient inplace."
@@ -382,12 +390,12 @@ def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], v
 
 def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None:
     """Where the result of a custom Function is a view of an argument, its tangent is one of the argument's tangent."""
-    if not t._is_view():
-        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
     root = o._meta.view.base
-    source = next((g for x, g in zip(args, given) if g is not None and (x if not x._is_view() else x._meta.view.base) is root), None)
+    source = next((g for x, g in zip(args, given) if hasattr(x, "_data") and (x if not x._is_view() else x._meta.view.base) is root), None)
     if source is None:
         return
+    if not t._is_view():
+        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
     if source._is_view() and t._meta.view.base is not source._meta.view.base:
         raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input.")
     if not source._is_view() and t._meta.view.base is not source:
