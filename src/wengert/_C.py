@@ -16,7 +16,7 @@ from ._custom_fallback import set_mode as _set_autograd_fallback_mode
 from ._dispatch_keys import DispatchKey, DispatchKeySet
 from ._dispatch_keys import keys_of as _dispatch_keys
 from ._dispatch_keys import parsed as _parse_dispatch_key
-from ._function_modes import _len_torch_function_stack
+from ._function_modes import _get_function_stack_at, _is_torch_function_all_disabled, _len_torch_function_stack
 from ._test_operators import _test_warn_in_autograd
 from .autograd._engine import (
     ImperativeEngine,
@@ -107,13 +107,23 @@ def _undefined_grad() -> Any:
 
 
 class _EnableTorchFunction:
-    """As long as this object lives, subclasses of Tensor are asked, also within ``DisableTorchFunctionSubclass``."""
+    """As long as this object lives, or inside it, subclasses of Tensor and modes are asked, also within ``DisableTorchFunction``."""
+
+    _before: Any = None
 
     def __init__(self) -> None:
-        self._before = change(bare=False).bare
+        functions = modes().functions
+        self._before = change(bare=False, functions=getattr(functions, "hidden", functions))
 
-    def __del__(self) -> None:
-        change(bare=self._before)
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        before, self._before = self._before, None
+        if before is not None:
+            change(bare=before.bare, functions=before.functions)
+
+    __del__ = __exit__
 
 
 class _WeakTensorRef:
@@ -314,6 +324,7 @@ __all__ = [
     "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
     "_EnableTorchFunction", "_FunctionBase", "_InferenceMode", "_len_torch_dispatch_stack", "_len_torch_function_stack",
+    "_get_function_stack_at", "_is_torch_function_all_disabled",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
     "_is_view_replay_enabled",

@@ -73,6 +73,7 @@ def is_complex(input: Tensor) -> bool:
     return input.is_complex()
 
 
+@overridable
 def is_conj(input: Tensor) -> bool:
     """Whether the tensor is a lazy conjugate, a view of the numbers that ``conj()`` was called on.
 
@@ -83,16 +84,19 @@ def is_conj(input: Tensor) -> bool:
     return input.is_conj()
 
 
+@overridable
 def is_neg(input: Tensor) -> bool:
     """Whether the tensor is a lazy negative, such as the imaginary part of a lazy conjugate."""
     return input.is_neg()
 
 
+@overridable
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself, or a copy that is no lazy conjugate."""
     return input.resolve_conj()
 
 
+@overridable
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself, or a copy that is no lazy negative."""
     return input.resolve_neg()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from importlib import import_module
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ._function_modes import (  # noqa: F401  the private names are used by libraries
@@ -14,8 +15,10 @@ from ._function_modes import (  # noqa: F401  the private names are used by libr
     _get_current_function_mode_stack,
     _is_torch_function_mode_enabled,
 )
+from .ops.operator import TABLE, Composite
 from .tensor import Tensor
 from .tensor.dispatch import enable_reentrant_dispatch
+from .tensor.functions import FUNCTIONS, METHODS
 from .tensor.overrides import (
     DisableTorchFunctionSubclass,
     handle_torch_function,
@@ -36,14 +39,27 @@ __all__ = [
     "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 
-# Functions of the top namespace that are never overridden: they take no tensor, or are not about its values.
-_IGNORED = (
-    "arange", "as_tensor", "asarray", "cartesian_prod", "empty", "empty_strided", "eye", "from_dlpack", "from_numpy", "frombuffer", "full",
-    "get_default_dtype", "get_rng_state", "initial_seed", "is_grad_enabled", "is_inference_mode_enabled", "is_storage", "is_tensor",
-    "linspace", "load", "logspace",
-    "manual_seed", "ones", "rand", "randint", "randn", "randperm", "save", "scalar_tensor", "seed", "set_default_dtype", "set_grad_enabled",
-    "set_printoptions", "set_rng_state", "tensor", "tril_indices", "triu_indices", "typename", "zeros",
-)  # fmt: skip
+# What is never overridden: it takes no tensor, is not about its values, or PyTorch does not ask there.
+_IGNORED: dict[str, str] = {
+    "": """
+        arange are_deterministic_algorithms_enabled as_strided as_tensor asarray bartlett_window blackman_window can_cast cartesian_prod empty
+        empty_permuted empty_strided eye fill from_dlpack from_file from_numpy frombuffer full get_default_device get_default_dtype
+        get_float32_matmul_precision get_num_interop_threads get_num_threads get_rng_state hamming_window hann_window initial_seed
+        is_autocast_enabled is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled is_storage is_tensor
+        is_warn_always_enabled kaiser_window linspace load logspace manual_seed normal ones promote_types rand rand_like randint randint_like
+        randn randn_like randperm range result_type save scalar_tensor seed set_default_device set_default_dtype set_default_tensor_type
+        set_float32_matmul_precision set_grad_enabled set_num_interop_threads set_num_threads set_printoptions set_rng_state set_warn_always
+        sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor tensor tril_indices
+        triu_indices typename use_deterministic_algorithms vander zeros""",
+    "functional": "broadcast_shapes",
+    "nn.functional": "hardsigmoid hardswish sigmoid tanh upsample upsample_bilinear upsample_nearest",
+    "fft": "fftfreq rfftfreq",
+    "Tensor": """
+        __delitem__ __dir__ __hash__ __init_subclass__ __iter__ __torch_function__ as_subclass eig lstsq new new_empty new_empty_strided new_full
+        new_ones new_tensor new_zeros reinforce solve stride symeig to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+        unflatten""",
+}
+_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "_opaque"))  # found among public names, but none of PyTorch's
 
 
 def has_torch_function_unary(x: Any) -> bool:
@@ -82,7 +98,7 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[[Callable[..
 def get_ignored_functions() -> set[Any]:
     """The public functions that cannot be overridden by ``__torch_function__``."""
     torch = import_module(__name__.rpartition(".")[0])
-    return {getattr(torch, n) for n in _IGNORED} | {Tensor.as_subclass, Tensor.__hash__, Tensor.__init_subclass__, Tensor.__torch_function__}
+    return {getattr(attrgetter(place)(torch) if place else torch, name) for place, names in _IGNORED.items() for name in names.split()}
 
 
 @functools.cache
@@ -117,11 +133,11 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     ignored = get_ignored_functions()
     found: dict[Any, list[Any]] = {}
     for place in (torch, torch.functional, torch.nn.functional, torch.linalg, torch.fft, torch.special):
-        public = {n: f for n, f in vars(place).items() if not n.startswith("_") and inspect.isfunction(f)}
+        public = {n: f for n, f in vars(place).items() if n[0] != "_" and n[-1] != "_" and inspect.isfunction(f) and n not in _HELPERS}
         found[place] = [f for f in dict.fromkeys(public.values()) if f not in ignored]
     methods: list[Any] = []
     for name, value in members().items():
-        if isinstance(value, property):
+        if isinstance(value, property) and name not in _HELPERS:
             methods.append(value.__get__)
         elif inspect.isfunction(value) and value not in ignored and (not name.startswith("_") or name.endswith("__")):
             methods.append(value)
@@ -137,9 +153,33 @@ def get_testing_overrides() -> dict[Any, Callable[..., Any]]:
         def answer(*args: Any, **kwargs: Any) -> int:
             return -1
 
-        return answer if _of_property(f) else functools.wraps(f)(answer)
+        if not _of_property(f):
+            answer.__name__, answer.__qualname__, answer.__doc__ = f.__name__, f.__qualname__, f.__doc__
+        answer.__signature__ = signature_of(f)  # type: ignore[attr-defined]
+        return answer
 
     return {f: stand_in(f) for functions in get_overridable_functions().values() for f in functions}
+
+
+def signature_of(f: Any) -> inspect.Signature:
+    """How ``f``, a function or method that can be overridden, is called: declared operators have it from their declaration."""
+    if _of_property(f):
+        return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+    is_method = is_tensor_method_or_property(f)
+    op, kind = f.__globals__.get("_op"), f.__globals__.get("_kind", "call")
+    if op is None:
+        whole: Any = TABLE.get(f.__name__)
+        if not isinstance(whole, Composite) or f not in (FUNCTIONS.get(f.__name__), METHODS.get(f.__name__)):
+            return inspect.signature(f)
+        row = list(inspect.signature(whole.define).parameters.values())[1:]  # without the vocabulary
+    else:
+        row = []
+        for i, name in enumerate(op.params[: len(op.tensors) if kind in ("dunder", "reflected", "augmented") else None]):
+            rank = inspect.Parameter.KEYWORD_ONLY if i >= len(op.params) - op.kwonly else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            row.append(inspect.Parameter(name, rank, default=op.defaults.get(name, inspect.Parameter.empty)))
+    if is_method and row:
+        row[0] = row[0].replace(name="self")
+    return inspect.Signature(row)
 
 
 def resolve_name(f: Any) -> str | None:

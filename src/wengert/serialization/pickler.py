@@ -95,8 +95,10 @@ class Pickler(_Writer):
             return rebuild.rebuild_sparse_tensor, (obj.layout, (Tensor._wrap(a.starts), Tensor._wrap(a.others), obj._values(), obj.shape))
         if isinstance(obj, Tensor) and obj.is_sparse:
             return rebuild.rebuild_sparse_tensor, (obj.layout, (obj._indices(), obj._values(), obj.shape, obj.is_coalesced()))
-        if isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__:
-            return _reduced(obj)
+        if isinstance(obj, Tensor):
+            reduce = type(obj).__reduce_ex__
+            if Tensor.__reduce_ex__ in (reduce, getattr(reduce, "__wrapped__", None)):  # a subclass's asks its class first
+                return _reduced(obj)
         if isinstance(obj, _BY_NAME):
             return obj.name
         return (rebuild.get_layout, (repr(obj),)) if isinstance(obj, types.layout) else NotImplemented

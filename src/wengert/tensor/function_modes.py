@@ -10,7 +10,7 @@ from ..graph.modes import modes, set_modes
 from .call import KNOWN
 from .dispatch import as_called
 from .functions import function, inplace_function
-from .overrides import ask, is_public, owners_of
+from .overrides import AllDisabled, ask, declined, is_public, owners_of
 from .tensor import Tensor, members
 from .watched import _lock, _seen, watch_forever
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
-def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes) -> Any:
+def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes, by_hand: bool = False) -> Any:
     """Let the innermost function mode of ``m`` answer, with the outer ones in force: what it calls reaches them."""
     mode = m.functions[-1]
     types = tuple(type(o) for o in owners_of(args))
@@ -32,10 +32,7 @@ def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes) -> Any:
         owners = owners_of((*args, *kwargs.values()))
         if owners:
             return ask(func, owners, args, kwargs)
-        raise TypeError(
-            f"Multiple dispatch failed for 'torch.{func.__name__}'; all __torch_function__ handlers returned NotImplemented: the mode "
-            f"{type(mode).__name__}, types {list(types)}"
-        )
+        raise declined(func, types, mode, by_hand)
     return answer
 
 
@@ -87,7 +84,7 @@ def watch_members() -> None:
                 _exchange(value, value)
 
 
-_PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks")
+_PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks", "_post_accumulate_grad_hooks")
 
 
 def _exchange(f: FunctionType, public: Any) -> None:
@@ -108,6 +105,7 @@ def _exchange(f: FunctionType, public: Any) -> None:
                 return ask(public, owners, args, kwargs)
         return original(*args, **kwargs)
 
+    f.__wrapped__ = original  # type: ignore[attr-defined]  # for those who ask how it is called
     f.__kwdefaults__ = {**(defaults or {}), "_watched": call}
     f.__code__ = _seen(f.__code__.co_freevars)
 
@@ -189,3 +187,13 @@ def _is_torch_function_mode_enabled() -> bool:
 def _len_torch_function_stack() -> int:
     """How many modes are active."""
     return len(_get_current_function_mode_stack())
+
+
+def _get_function_stack_at(index: int) -> Any:
+    """An active mode, counted from the outermost."""
+    return _get_current_function_mode_stack()[index]
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether neither modes nor subclasses are asked."""
+    return isinstance(modes().functions, AllDisabled)

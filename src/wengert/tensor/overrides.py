@@ -38,8 +38,8 @@ def dispatch(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
     return ask(func if public is None else public, owners, args, keywords | kwargs)
 
 
-def ask(func: Any, owners: list[Any], args: Any, kwargs: Any) -> Any:
-    """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline."""
+def ask(func: Any, owners: list[Any], args: Any, kwargs: Any, by_hand: bool = False) -> Any:
+    """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline. ``by_hand``: ``func`` is a function of the user's."""
     types = tuple(type(o) for o in owners)
     for owner in owners:
         handler = owner.__torch_function__
@@ -48,11 +48,7 @@ def ask(func: Any, owners: list[Any], args: Any, kwargs: Any) -> Any:
         answer = handler(func, types, args, kwargs)
         if answer is not NotImplemented:
             return answer
-    asked = "\n".join(f"  - tensor subclass {t}" for t in types)
-    raise DeclinedError(
-        f"Multiple dispatch failed for '{name_of(func)}'; all __torch_function__ handlers returned NotImplemented:\n\n{asked}\n\n"
-        "A handler that does not know a function should call super().__torch_function__, or give the result itself."
-    )
+    raise declined(func, types, None, by_hand)
 
 
 # Functions of nn.functional that PyTorch has in C++; and those of torch that it has in Python.
@@ -68,14 +64,32 @@ _WRITTEN = frozenset((
 ))  # fmt: skip
 
 
-def _warn_of_plain_method(func: Any) -> None:
-    """Warn that a ``__torch_function__`` is no classmethod: as PyTorch's Python does, always; as its C++ does, once."""
-    from ..arrays.errors import warn_once
+def _in_python(func: Any) -> bool:
+    """Whether PyTorch has ``func`` in Python."""
     from .surface import PLACES
 
     name = getattr(func, "__name__", "")
+    return name in _WRITTEN or (PLACES["functional"].get(name) is func and name not in _COMPILED)
+
+
+def declined(func: Any, types: tuple[Any, ...], mode: Any = None, by_hand: bool = False) -> DeclinedError:
+    """The error that nobody knew ``func``, in the words of PyTorch's Python or of its C++; ``by_hand``: a function of the user's."""
+    advice = "A handler that does not know a function should call super().__torch_function__, or give the result itself."
+    if by_hand or _in_python(func):
+        address = f"{func.__module__}.{func.__name__}" if by_hand else name_of(func)
+        text = f"no implementation found for '{address}' on types that implement __torch_function__: {list(types)}"
+        return DeclinedError(f"{text}{f' nor in mode {mode}' if mode is not None else ''}\n\n{advice}")
+    asked = [f"  - mode object {mode}"] * (mode is not None) + [f"  - tensor subclass {t}" for t in types]
+    text = f"Multiple dispatch failed for '{name_of(func)}'; all __torch_function__ handlers returned NotImplemented:"
+    return DeclinedError("\n".join((text, "", *asked, "", advice)))
+
+
+def _warn_of_plain_method(func: Any) -> None:
+    """Warn that a ``__torch_function__`` is no classmethod: as PyTorch's Python does, always; as its C++ does, once."""
+    from ..arrays.errors import warn_once
+
     text = "is deprecated and will be an error in future, please define it as a classmethod."
-    if name in _WRITTEN or (PLACES["functional"].get(name) is func and name not in _COMPILED):
+    if _in_python(func):
         import warnings
 
         warnings.warn(f"Defining your `__torch_function__ as a plain method {text}", DeprecationWarning, stacklevel=4)
@@ -85,7 +99,16 @@ def _warn_of_plain_method(func: Any) -> None:
 
 def name_of(func: Any) -> str:
     """A function's address, for messages."""
-    return f"torch.{getattr(func, '__name__', func)}"
+    from .surface import PLACES
+
+    name = getattr(func, "__name__", str(func))
+    prop = getattr(func, "__self__", None)
+    if isinstance(prop, property):
+        return f"torch.Tensor.{next((n for n, p in members().items() if p is prop), '?')}.{name}"
+    if members().get(name) is func:
+        return f"torch.Tensor.{name}"
+    place = next((place for place, functions in PLACES.items() if place != "torch" and functions.get(name) is func), "")
+    return f"torch.{'nn.functional' if place == 'functional' else place}.{name}" if place else f"torch.{name}"
 
 
 def owners_of(args: Any, primitive: bool = False) -> list[Any]:
@@ -149,13 +172,20 @@ class DisableTorchFunctionSubclass:
         change(bare=self.before)
 
 
+class AllDisabled(tuple[Any, ...]):
+    """The function modes in force where none is asked: none. It knows those that were disabled."""
+
+    hidden: tuple[Any, ...] = ()
+
+
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
 
     def __enter__(self) -> None:
         super().__enter__()
-        self.functions = modes().functions
-        change(functions=())
+        self.functions, none = modes().functions, AllDisabled()
+        none.hidden = getattr(self.functions, "hidden", self.functions)
+        change(functions=none)
 
     def __exit__(self, *exc: object) -> None:
         change(functions=self.functions)
@@ -246,7 +276,8 @@ PUBLIC = {
 }  # fmt: skip
 _SPECIAL = frozenset((
     "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__", "__contains__", "__repr__",
-    "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__", "__invert__", "__eq__", "__and__", "__or__",
+    "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__", "__dlpack_device__", "__reduce_ex__",
+    "__invert__", "__eq__", "__and__", "__or__",
     "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__",
     "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__", "__rmatmul__", "__floordiv__", "__rfloordiv__",
     "__ifloordiv__", "__rmod__", "__imod__",
@@ -335,7 +366,13 @@ def prepare(cls: Any) -> None:
         from .wrappers import prepare as prepare_dispatching
 
         prepare_dispatching(cls)
-    if cls is Overriding or cls.__torch_function__ is disabled or "_own_operators" in cls.__dict__ or issubclass(cls, Overriding):
+    if cls is Overriding or cls.__torch_function__ is disabled or "_own_operators" in cls.__dict__:
+        return
+    if "__torch_function__" in vars(cls):  # which calls Tensor's own methods with instances of other such classes
+        from .function_modes import watch_members
+
+        watch_members()
+    if issubclass(cls, Overriding):
         return
     if "add" not in vars(Overriding):
         _fill()
@@ -403,8 +440,8 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
     if m.functions:
         from .function_modes import ask_mode
 
-        return ask_mode(public_api, args, kwargs, m)
-    return ask(public_api, owners_of(relevant_args), args, kwargs)
+        return ask_mode(public_api, args, kwargs, m, by_hand=True)
+    return ask(public_api, owners_of(relevant_args), args, kwargs, by_hand=True)
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -89,7 +89,7 @@ def assemble() -> None:
     for special, name in _UNARY.items():
         if name in TABLE:
             setattr(Tensor, f"__{special}__", method(name) if special != "invert" else _inverted(own_method(name, "__invert__")))
-    cls.__pos__ = lambda self: self
+    cls.__pos__ = cls.positive
     for key, steps in {"T": _reverse, "mT": _matrix, "H": _adjoint, "mH": _adjoint_batch}.items():
         setattr(Tensor, key, property(steps))
     cls.real = property(overloads_complex.real, lambda self, value: self.real.copy_(value))

@@ -1,0 +1,233 @@
+"""``torch.overrides``: every function that it lists is overridden by who is among its arguments, by Tensor's own methods too."""
+
+import importlib
+import inspect
+
+import pytest
+
+# by the type of an argument, what a call is given for it
+_PLAIN = {"Scalar": 3.5, "bool": False, "SymInt": 1, "double": 1.0, "DimnameList": [""], "Dimname": ""}
+
+
+def _given(kind, size, make):
+    kind = kind.rstrip("?")
+    if kind == "Tensor":
+        return make()
+    if kind == "TensorList" or kind.startswith("c10::List"):
+        return [make(), make()]
+    if kind.endswith("IntArrayRef"):
+        return 1 if size == 1 else [1] * size
+    if kind.startswith("int"):
+        return 0
+    return "" if kind.endswith("string_view") else _PLAIN.get(kind)
+
+
+def _call(torch, f, make, annotated):
+    row, named = [], {"upper": True} if "solve_triangular" in f.__name__ else {}
+    if f is torch.sym_sum:
+        return f([make(), make()])
+    if f in annotated:
+        for argument in annotated[f]:
+            value = torch.float32 if argument["simple_type"] == "ScalarType" else None
+            if value is None:
+                value = _given(argument["simple_type"], argument.get("size", 2), make)
+            if argument["is_kwarg_only"] == "True":
+                named[argument["name"]] = value
+            else:
+                row.append(value)
+    else:
+        found = inspect.getfullargspec(torch.overrides.get_testing_overrides()[f])
+        count = len(found.args) - len(found.defaults or ()) + (2 if found.varargs else 0)
+        row = [make() for _ in range(count)]
+    return f(*row, **named)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_function_that_is_listed_is_overridden(torch):
+    overrides = torch.overrides
+    annotated = importlib.import_module(f"{torch.__name__}.testing._internal.generated.annotated_fn_args").annotated_args
+    asked = []
+
+    class Like:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func)
+            return -1
+
+    class Sub(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func)
+            return -1
+
+    left = []
+    for f in overrides.get_testing_overrides():
+        of_tensor = overrides.is_tensor_method_or_property(f)
+        asked.clear()
+        try:
+            _call(torch, f, (lambda: Sub([5])) if of_tensor else Like, annotated)
+        except Exception as error:
+            if not asked:
+                left.append((overrides.resolve_name(f), str(error)[:80]))
+        if not asked:
+            left.append(overrides.resolve_name(f) or f.__name__)
+        elif not of_tensor and asked[0] is not f and asked[0].__name__ not in ("mm", "hspmm", "sspaddmm"):  # which PyTorch has twice
+            left.append((overrides.resolve_name(f), asked[0].__name__))
+    # the first argument of polygamma's method is no tensor; is_inference is asked of every kind of tensor here; in PyTorch some only ask parts
+    known = {"torch.Tensor.polygamma", "torch.Tensor.is_inference", "torch.Tensor.set_", "torch.Tensor.record_stream"}
+    left = [n for n in left if (n if isinstance(n, str) else n[0]) not in known]
+    assert left == []
+
+
+def test_stand_ins_have_the_signatures_of_what_they_stand_for(torch):
+    overrides = torch.overrides.get_testing_overrides()
+    for f, required in ((torch.where, 1), (torch.lerp, 3), (torch.nn.functional.dropout, 1), (torch.Tensor.lerp, 3), (torch.Tensor.shape.__get__, 1)):
+        found = inspect.getfullargspec(overrides[f])
+        assert len(found.args) - len(found.defaults or ()) == required
+        assert overrides[f](*range(required)) == -1
+
+
+def test_functions_that_are_never_overridden(torch):
+    ignored, listed = torch.overrides.get_ignored_functions(), torch.overrides.get_overridable_functions()
+    for f in (torch.normal, torch.range, torch.set_num_threads, torch.sparse_coo_tensor, torch.nn.functional.tanh, torch.Tensor.new_ones):
+        assert f in ignored and not any(f in row for row in listed.values())
+    for f in (torch.exp_, torch.nn.functional.relu_):
+        assert f not in ignored and not any(f in row for row in listed.values())
+
+
+def test_methods_of_tensor_itself_ask_the_class_of_what_they_are_called_with(torch):
+    """A handler is given them: what it calls with an instance of another class reaches that class's handler."""
+    asked = []
+
+    class Inner(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(torch.overrides.resolve_name(func))
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Outer:
+        def __init__(self, inner):
+            self.inner = inner
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func(*(a.inner if isinstance(a, cls) else a for a in args), **(kwargs or {}))
+
+    outer = Outer(torch.arange(6.0).as_subclass(Inner))
+    handler = Outer.__torch_function__
+    assert handler(torch.Tensor.shape.__get__, (Outer,), (outer,)) == (6,)
+    assert type(handler(torch.Tensor.view, (Outer,), (outer, 2, 3))) is Inner
+    assert handler(torch.Tensor.size, (Outer,), (outer, 0)) == 6
+    assert type(handler(torch.Tensor.detach, (Outer,), (outer,))) is Inner
+    assert type(torch.exp(outer)) is Inner
+    assert asked == ["torch.Tensor.shape.__get__", "torch.Tensor.view", "torch.Tensor.size", "torch.Tensor.detach", "torch.exp"]
+
+
+def test_functions_about_conjugates_are_overridden(torch):
+    class Like:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func
+
+    for name in ("is_conj", "is_neg", "resolve_conj", "resolve_neg"):
+        assert getattr(torch, name)(Like()) is getattr(torch, name)
+
+
+# -- nobody knows the function ----------------------------------------------------------------------------------------
+
+
+def _declining(torch):
+    class Declining(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    return Declining
+
+
+def test_the_error_names_the_function_and_the_types(torch):
+    kind = _declining(torch)
+    x = kind([1.0])
+
+    def mine(a):
+        return torch.overrides.handle_torch_function(mine, (a,), a)
+
+    for call, text in (
+        (lambda: mine(x), rf"no implementation found for '{__name__}.mine' on types that implement __torch_function__: \[<class '.*Declining'>\]"),
+        (lambda: torch.nn.functional.dropout(x), "no implementation found for 'torch.nn.functional.dropout' on types that implement"),
+        (lambda: torch.add(x, 1), r"Multiple dispatch failed for 'torch.add'; all __torch_function__ handlers returned NotImplemented"),
+        (lambda: x.shape, "Multiple dispatch failed for 'torch.Tensor.shape.__get__'; all"),
+        (lambda: x.neg_(), "Multiple dispatch failed for 'torch.Tensor.neg_'; all"),
+        (lambda: x[0], "Multiple dispatch failed for 'torch.Tensor.__getitem__'; all"),
+        (lambda: torch.ones(1).add(x), "Multiple dispatch failed for 'torch.Tensor.add'; all"),
+        (lambda: x + 1, r"unsupported operand type\(s\) for \+"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            call()
+
+
+def test_the_error_names_the_mode(torch):
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    def mine(a):
+        return torch.overrides.handle_torch_function(mine, (a,), a)
+
+    for call, text in (
+        (lambda: mine(1), r"no implementation found for '.*mine' on types that implement __torch_function__: \[\] nor in mode <.*Mode object"),
+        (lambda: torch.ones(1), r"Multiple dispatch failed for 'torch.ones'; (?s:.*)- mode object <.*Mode object"),
+    ):
+        with pytest.raises(TypeError, match=text), Mode():
+            call()
+
+
+# -- switched off -----------------------------------------------------------------------------------------------------
+
+
+def test_overriding_is_switched_off_and_on(torch):
+    class Named(torch.Tensor):
+        pass
+
+    calls = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            calls.append(func)
+            return func(*args, **(kwargs or {}))
+
+    C = torch._C
+    x = Named(torch.ones(2))
+    assert not C._is_torch_function_all_disabled()
+    with Mode():
+        with C.DisableTorchFunctionSubclass():
+            assert not C._is_torch_function_all_disabled()
+            assert type(torch.sum(x)) is torch.Tensor and calls == [torch.sum]
+            with C._EnableTorchFunction():
+                assert type(torch.sum(x)) is Named
+            assert type(torch.sum(x)) is torch.Tensor
+        calls.clear()
+        with C.DisableTorchFunction():
+            assert C._is_torch_function_all_disabled()
+            assert type(torch.sum(x)) is torch.Tensor and calls == []
+            with C.DisableTorchFunction(), C._EnableTorchFunction():
+                assert not C._is_torch_function_all_disabled()
+                assert type(torch.sum(x)) is Named and torch.sum in calls
+            assert C._is_torch_function_all_disabled()
+            enabled = C._EnableTorchFunction()
+            assert type(torch.sum(x)) is Named
+            del enabled
+            assert C._is_torch_function_all_disabled()
+        assert not C._is_torch_function_all_disabled()
+
+
+def test_the_modes_in_force_are_found_by_their_place(torch):
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    C = torch._C
+    before = C._len_torch_function_stack()
+    with Mode() as outer, Mode() as inner:
+        assert C._len_torch_function_stack() == before + 2
+        assert C._get_function_stack_at(before) is outer and C._get_function_stack_at(before + 1) is inner
