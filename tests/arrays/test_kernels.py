@@ -1383,3 +1383,22 @@ def test_has_nan():
             assert has_nan(np.empty((0, 3), dtype)) is False
         assert has_nan(np.arange(5)) is False
         assert has_nan(np.array([True])) is False
+
+
+def test_other_steps_in_the_same_memory():
+    """Views with given steps are views: of the memory's owner, writable as they were, and they begin where their array does."""
+    from wengert.arrays.plain.layout import restrided
+
+    x = np.arange(12.0).reshape(3, 4)
+    for a in (x, x[1:], x[:, 1:], x.T, x[1:2, :1], np.asfortranarray(x)[1:]):
+        for look in (K.restrided, restrided):
+            steps = tuple(s // a.itemsize for s in a.strides)
+            seen = look(a, (1, *a.shape), (99, *steps))
+            assert seen.strides[0] == 99 * 8 and seen.flags.writeable and np.shares_memory(seen, a)
+            np.testing.assert_array_equal(seen[0], a)
+            repeated = look(a, (2, a.shape[0]), (0, steps[0]))
+            np.testing.assert_array_equal(repeated, np.broadcast_to(a[:, 0], (2, a.shape[0])))
+    x.flags.writeable = False
+    assert not any(look(x[1:], (2, 2), (4, 1)).flags.writeable for look in (K.restrided, restrided))
+    with pytest.raises(ValueError):
+        K.restrided(x, (1, 2), (3,))

@@ -54,7 +54,7 @@ FAMILIES = {
     "pools": ("max_pool", "max_pool_grad", "avg_pool", "avg_pool_grad"),
     "casts": ("cast",),
     "folds": ("fold_rows", "masked_scale", "fill_below"),
-    "layout": ("in_order",),
+    "layout": ("in_order", "restrided"),
     "draws": ("fill_uniform", "fill_normal"),
     "lines": ("running_sum", "running_product", "running_extreme", "take_along", "put_along", "add_along", "mode_places"),
     "scatter": ("add_at",),

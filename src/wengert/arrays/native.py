@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.arrays import _kernels
 from wengert.arrays.eight import converted
-from wengert.arrays.plain import arithmetic, draws, folds, lines, pools, rows, scatter, shortcuts, windows
+from wengert.arrays.plain import arithmetic, draws, folds, layout, lines, pools, rows, scatter, shortcuts, windows
 from wengert.arrays.plain import attention as _plain_attention
 from wengert.arrays.plain import conv as _plain_conv
 
@@ -249,6 +249,11 @@ def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Int
 def in_order(x: Array) -> Array:
     value = _kernels.in_order(x)
     return np.array(x, order="C") if value is NotImplemented else value
+
+
+def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
+    value = _kernels.restrided(x, shape, strides)
+    return layout.restrided(x, shape, strides) if value is NotImplemented else value
 
 
 def fill_uniform(bits: Any, out: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.lazy import address, window
+from ..arrays.places import look, memory_of, start_of
 from .operator import family
 from .views import axis
 
@@ -14,34 +14,6 @@ if TYPE_CHECKING:
     from .operator import Array
 
 operator, composite = family("torch", "Tensor")
-
-
-# -- memory ------------------------------------------------------------------------------------------------------------
-
-
-def memory_of(a: Any) -> Any:
-    """The whole memory that ``a`` looks into, as bytes in one dimension."""
-    root = a
-    while isinstance(root.base, np.ndarray):
-        root = root.base
-    return (root.reshape(-1) if root.flags.c_contiguous else root.ravel("K")).view(np.uint8)
-
-
-def start_of(a: Any) -> int:
-    """Where ``a`` begins in its memory, in bytes."""
-    return address(a) - address(memory_of(window(a)))
-
-
-def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
-    """The memory of ``a`` with this shape, steps and beginning (in bytes); ``ValueError`` if that leaves the memory."""
-    if 0 in shape:
-        strides, start = None, 0
-    return np.ndarray(shape, a.dtype, memory_of(a), start, strides)
-
-
-def geometry(a: Any) -> tuple[Any, ...]:
-    """``(shape, strides, offset)`` of an array in its memory, counted in elements."""
-    return a.shape, tuple(s // a.itemsize for s in a.strides), start_of(a) // a.itemsize
 
 
 # -- sliding windows ---------------------------------------------------------------------------------------------------

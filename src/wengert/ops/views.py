@@ -13,6 +13,7 @@ from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.eight import converted, imag_of, real_of
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.layouts import blank, lay, layout_like
+from ..arrays.places import expanded, part, restepped, start_of, steps, with_dimension
 from .operator import family
 
 if TYPE_CHECKING:
@@ -88,9 +89,10 @@ def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
 def as_view(a: Any, shape: tuple[int, ...]) -> Any:
     """``a`` in another shape without a copy, or None where its strides do not allow that."""
     try:
-        return a.reshape(shape, copy=False)
+        found = a.reshape(shape, copy=False)
     except ValueError:
         return None
+    return restepped(found, a) if 1 in found.shape else found
 
 
 # The gradient of a reshape is a reshape: whatever the forward did, the incoming gradient has as many elements.
@@ -99,24 +101,19 @@ _back = dict(input=lambda F, g, input_shape: F.reshape(g, input_shape))
 
 def as_type(a: Any, kind: np.dtype) -> Any:
     """The same bytes as elements of another type; the last dimension grows or shrinks with their size."""
-    from ..arrays.layouts import strides_for
-    from .strided import geometry, start_of  # which imports from here
-
     size, item = a.itemsize, kind.itemsize
     if size == item:
         return a.view(kind)
     told = f"to view {scalar_name(a.dtype)} as {scalar_name(kind)} (different element sizes)"
     if not a.ndim:
         raise RuntimeError(f"self.dim() cannot be 0 {told}")
-    steps = geometry(a)[1] if a.size else strides_for(a.shape, range(a.ndim))
-    if a.base is None and a.flags.c_contiguous:  # NumPy lets dimensions of size 1 have any step
-        steps = strides_for(a.shape, range(a.ndim))
-    if steps[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 {told}, but got {steps[-1]}")
+    row = steps(a)
+    if row[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {told}, but got {row[-1]}")
     if item > size:
         ratio = item // size
         start = start_of(a) // size if a.size else 0
-        wrong = [(f"self.stride({d})", s) for d, s in enumerate(steps[:-1]) if s % ratio]
+        wrong = [(f"self.stride({d})", s) for d, s in enumerate(row[:-1]) if s % ratio]
         found = [("self.size(-1)", a.shape[-1])] * bool(a.shape[-1] % ratio) + [("self.storage_offset()", start)] * bool(start % ratio) + wrong
         if found:
             raise RuntimeError(f"{found[0][0]} must be divisible by {ratio} {told}, but got {found[0][1]}")
@@ -128,7 +125,8 @@ def as_type(a: Any, kind: np.dtype) -> Any:
 @operator(grad=_back, view=True, variadic="shape", node="ViewBackward0", places=("Tensor",))
 def view(input: Array, shape=()):
     try:
-        return input.reshape(shape, copy=False)
+        found = input.reshape(shape, copy=False)
+        return restepped(found, input) if 1 in found.shape else found
     except (ValueError, TypeError):  # find out why, or that a type was meant
         pass
     kind = shape[0] if type(shape) is tuple and len(shape) == 1 else shape
@@ -152,9 +150,10 @@ def alias(input: Array):
 @operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0", moved=("UnsafeViewBackward0", "ReshapeAliasBackward0"))
 def reshape(input: Array, shape=()):
     try:
-        return input.reshape(shape)
+        found = input.reshape(shape)
     except (ValueError, TypeError):
-        return input.reshape(resolve_shape(shape, input.size))
+        found = input.reshape(resolve_shape(shape, input.size))
+    return restepped(found, input) if 1 in found.shape else found
 
 
 @operator(grad=_back, places=())
@@ -197,10 +196,7 @@ def expand(input: Array, size=(), *, implicit=False):
     full.reverse()
     if input.shape == tuple(full):
         return input[...]
-    y = np.broadcast_to(input, tuple(full))
-    if input.flags.writeable:
-        y.flags.writeable = True  # parts of it may be written to, if no two of their elements share memory
-    return y
+    return expanded(input, tuple(full))
 
 
 @composite(places=("torch",))
@@ -258,7 +254,7 @@ def unsqueeze(input: Array, dim):
     n = input.ndim + 1
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return input[(slice(None),) * (dim % n) + (None,)]
+    return with_dimension(input, dim % n)
 
 
 def _squeezed(node: Any) -> str:
@@ -284,7 +280,7 @@ for _name, _node in (
         grad=dict(input=lambda F, g, input_shape, key: F.basic_scatter(g, input_shape, key)), view=True, node=_node, name=_name, places=()
     )
     def basic_index(input: Array, key):
-        return input[key]
+        return part(input, key)
 
 
 def _scattered(node: Any) -> str | None:

@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
+from ..arrays.places import steps
 from .captured import refuse_pointer
 from .meta import INFERENCE_VERSION, Released
 from .types import CPU, META, Size, contiguous_format, device, strided
@@ -106,15 +107,7 @@ class Geometry(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, in elements."""
-        item = self._data.itemsize
-        if (self._data.size == 0 and not any(self._data.strides)) or (self._data.base is None and self._data.flags.c_contiguous):
-            steps, step = [], 1
-            for n in reversed(self._data.shape):
-                steps.append(step)
-                step *= max(n, 1)
-            strides = tuple(reversed(steps))
-        else:
-            strides = tuple(s // item for s in self._data.strides)
+        strides = steps(self._data)
         if dim is None:
             return strides
         if not -len(strides) <= dim < max(len(strides), 1):

@@ -310,8 +310,8 @@ def refresh(t: Tensor, view: View) -> None:
 
 def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | None:
     """An edge to ``base`` for its view ``t``, whatever steps once led to it."""
+    from ..arrays.places import geometry
     from ..ops.operator import TABLE
-    from ..ops.strided import geometry
     from .record import record
 
     source, item = geometry(base._data), base._data.itemsize

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.errors import warn_once
+from ..arrays.places import geometry
 from ..ops.arrange import common_shape
-from ..ops.strided import geometry
 from . import call
 from .functions import by_example, function, inplace_function
 from .overloads import overload

@@ -10,13 +10,14 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import warn
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, address, put, through
+from ..arrays.places import look, memory_of, start_of
 from ..graph.modes import Modes, modes
 from ..ops.operator import TABLE
-from ..ops.strided import look, memory_of, start_of
 from . import call
 from .call import PLAIN, check_devices, concerned, convert, forward, overridden, version_results, within
 from .errors import explain, warn_resized
 from .meta import INFERENCE_VERSION, creation_error, edge_of, requires_grad
+from .outs import APART, check_memory, check_type
 from .record import record, rename
 from .rewriting import rebase
 
@@ -29,8 +30,6 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
     targets = list(out) if isinstance(out, (tuple, list)) else [out]
     flat = refuse_recorded(op, targets, inputs, m)
-    from .outs import check_memory, check_type
-
     for a, t in zip(arrays, targets):
         a = a if type(a) is Ghost else np.asarray(a)
         check_type(op.name, a.dtype, t._data.dtype)
@@ -121,11 +120,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             f"operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
         )
     beside = [v._data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._vc is target._vc]
-    if beside and op.name != "fill":  # whose one number is read first
-        from .outs import APART, check_memory
-
-        if op.name not in APART:
-            check_memory(op, a, beside)
+    if beside and op.name not in APART and op.name != "fill":  # whose one number is read first
+        check_memory(op, a, beside)
     if recording:
         edge_of(target)  # a stale view that must not be written to is refused here, before the forward
     own = call.dispatching(args)

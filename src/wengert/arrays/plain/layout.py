@@ -1,4 +1,4 @@
-"""Copies in another order."""
+"""Copies in another order, and views with other steps."""
 
 from __future__ import annotations
 
@@ -8,8 +8,23 @@ import numpy as np
 
 if TYPE_CHECKING:
     from wengert.arrays.plain.widen import Array
+    from wengert.arrays.plain.windows import Ints
 
 
 def in_order(x: Array) -> Array:
     """Return a new array in C order with the values of ``x``."""
     return np.array(x, order="C")
+
+
+def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
+    """Return a view of the memory from where ``x`` begins, with steps in elements; the caller knows that all of it is there."""
+    root = x
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    if not root.flags.forc or 0 in shape:
+        return np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
+    memory = (root if root.flags.c_contiguous else root.T).reshape(-1).view(np.uint8)
+    start = x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    found = np.ndarray(shape, x.dtype, memory, start, [s * x.itemsize for s in strides])
+    found.flags.writeable = found.flags.writeable and x.flags.writeable
+    return found

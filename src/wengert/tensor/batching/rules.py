@@ -236,7 +236,7 @@ def parts(call: Call) -> Any:
 
 def as_strided(call: Call) -> Any:
     """Steps through the memory of one example; those from example to example stay."""
-    from ...ops.strided import geometry
+    from ...arrays.places import geometry
 
     x, size, stride, start = call["input"], call["size"], call["stride"], call["storage_offset"]
     if len(size) != len(stride):

@@ -1,0 +1,140 @@
+"""Where arrays lie in memory: how their strides look to users, and other windows of the same memory.
+
+NumPy is free in what it steps by along a dimension of size one, and makes use of that. Users can see those strides, so views are given
+PyTorch's here; nothing that computes depends on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import kernels as K
+from .layouts import strides_for
+from .lazy import address, window
+
+
+def memory_of(a: Any) -> Any:
+    """The whole memory that ``a`` looks into, as bytes in one dimension."""
+    root = a
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return (root.reshape(-1) if root.flags.c_contiguous else root.ravel("K")).view(np.uint8)
+
+
+def start_of(a: Any) -> int:
+    """Where ``a`` begins in its memory, in bytes."""
+    return address(a) - address(memory_of(window(a)))
+
+
+def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
+    """The memory of ``a`` with this shape, steps and beginning (in bytes); ``ValueError`` if that leaves the memory."""
+    if 0 in shape:
+        strides, start = None, 0
+    return np.ndarray(shape, a.dtype, memory_of(a), start, strides)
+
+
+def geometry(a: Any) -> tuple[Any, ...]:
+    """``(shape, strides, offset)`` of an array in its memory, counted in elements."""
+    return a.shape, steps(a), start_of(a) // a.itemsize
+
+
+def steps(a: Any) -> tuple[int, ...]:
+    """The strides of ``a`` in elements. Along dimensions of size one those of an array with memory of its own are as if it had more."""
+    if (not a.size and not any(a.strides)) or (a.base is None and a.flags.c_contiguous):
+        return strides_for(a.shape, range(a.ndim))
+    item = a.itemsize
+    return tuple([s // item for s in a.strides])
+
+
+def _plain(a: Any) -> bool:
+    """Whether NumPy's reshape gives ``a`` PyTorch's strides: its elements lie in order, and so they would if it had more of them."""
+    return type(a) is not np.ndarray or (a.flags.c_contiguous and (a.base is None or 1 not in a.shape)) or not a.size
+
+
+def stepping(a: Any, strides: Any) -> Any:
+    """``a``, a view, with these strides in elements."""
+    return a if not a.size or tuple([s * a.itemsize for s in strides]) == a.strides else K.restrided(a, a.shape, strides)
+
+
+def restepped(found: Any, a: Any) -> Any:
+    """``found``, which NumPy's reshape has made of ``a`` and in which some dimension has size one, with PyTorch's strides if it is a view."""
+    if _plain(a) or not (found.base is a or (a.base is not None and found.base is a.base)):
+        return found
+    return stepping(found, _merged(a.shape, steps(a), found.shape))
+
+
+def _merged(old: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> list[int]:
+    """The strides of a view in the shape ``new``: each run of dimensions that lie evenly in memory is cut anew."""
+    row, at = [1] * len(new), len(new) - 1
+    if not old:
+        return row
+    step, run, taken = strides[-1], 1, 1
+    for d in range(len(old) - 1, -1, -1):
+        run *= old[d]
+        if d == 0 or (old[d - 1] != 1 and strides[d - 1] != run * step):
+            while at >= 0 and (taken < run or new[at] == 1):
+                row[at] = taken * step
+                taken *= new[at]
+                at -= 1
+            if d:
+                step, run, taken = strides[d - 1], 1, 1
+    return row
+
+
+def with_dimension(a: Any, at: int) -> Any:
+    """``a`` with a dimension of size one before its dimension ``at``."""
+    shape = a.shape
+    sizes = (*shape[:at], 1, *shape[at:])
+    if _plain(a):
+        return a.reshape(sizes)
+    row = steps(a)
+    return K.restrided(a, sizes, (*row[:at], shape[at] * row[at] if at < len(shape) else 1, *row[at:]))
+
+
+def part(a: Any, key: tuple[Any, ...]) -> Any:
+    """``a[key]`` of integers, slices, None and at most one Ellipsis; a new dimension steps over all of the next one of ``a``."""
+    if None not in key or type(a) is not np.ndarray:
+        return a[key]
+    shape = a.shape
+    if _plain(a):
+        sizes, at = [], 0
+        for k in key:
+            if k is None:
+                sizes.append(1)
+            elif type(k) is slice and k.start is None and k.stop is None and k.step is None:
+                sizes.append(shape[at])
+                at += 1
+            elif k is Ellipsis and k is key[-1]:
+                return a.reshape((*sizes, *shape[at:]))
+            else:
+                break
+    row, at, new = steps(a), 0, []
+    for k in key:
+        if k is None:
+            new.append(shape[at] * row[at] if at < a.ndim else 1)
+        elif k is Ellipsis:
+            rest = a.ndim - sum([k is not None and k is not Ellipsis for k in key])
+            new += row[at : at + rest]
+            at += rest
+        else:
+            if type(k) is slice:
+                new.append(row[at] * (k.step or 1))
+            at += 1
+    return stepping(a[key], (*new, *row[at:]))
+
+
+def expanded(a: Any, sizes: tuple[int, ...]) -> Any:
+    """``a`` with its elements repeated without a copy; ``sizes`` fit."""
+    if type(a) is not np.ndarray or not a.size:
+        y = np.broadcast_to(a, sizes)
+        if a.flags.writeable:
+            y.flags.writeable = True  # parts of it may be written to, if no two of their elements share memory
+        return y
+    shape, row = a.shape, steps(a)
+    new = len(sizes) - len(shape)
+    found = [row[d] if shape[d] == sizes[d + new] else 0 for d in range(len(shape))]
+    for d in range(new - 1, -1, -1):
+        found.insert(0, sizes[d + 1] * found[0] if sizes[d] == 1 and found else 0)
+    return K.restrided(a, sizes, found)
