@@ -56,7 +56,6 @@ OTHER_MEMORY = {
             "StdMeanBackward0": "correction", "VarBackward0": "correction", "VarMeanBackward0": "correction",
         },
         _PARTS: {
-            **dict.fromkeys(("AdaptiveAvgPool2DBackward0", "UpsampleLinear1DBackward0"), "axis matrix"),
             "AddmmBackward0": "mat1 mat1_sym_sizes mat1_sym_strides mat2 mat2_sym_sizes mat2_sym_strides",
             "AsStridedBackward0_copy": "size storage_offset stride",
             "ConvolutionBackward0": "bias_sym_sizes_opt output_padding padding transposed",
@@ -71,7 +70,7 @@ OTHER_MEMORY = {
             "ViewBackward0_copy": "self_sym_sizes",
         },
         _LESS: {
-            "CholeskyInverseBackward0": "L", "CholeskySolveBackward0": "L", "ErfinvBackward0": "result", "FftC2CBackward0": "normalization",
+            "CholeskyInverseBackward0": "L", "ErfinvBackward0": "result", "FftC2CBackward0": "normalization",
             "FftC2RBackward0": "normalization", "FftR2CBackward0": "normalization", "IndexAddBackward0": "source_dim",
             "IndexCopyBackward0": "source_dim", "IndexReduceBackward0": "index", "LdexpBackward0": "self", "LinalgLuBackward0": "pivot",
             "LinalgLuFactorExBackward0": "pivot", "LinalgSolveTriangularBackward0": "result", "LinalgSvdBackward0": "S_sym_argsize_minus_1",

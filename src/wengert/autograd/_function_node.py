@@ -17,7 +17,7 @@ from ..graph.node import Node
 from ..tensor.damage import FREED as HOW
 from ..tensor.damage import Detached, Replaced, history, refuse_detached
 from ..tensor.meta import edge_of, meta_of, requires_grad
-from ..tensor.record import call_pack_hook, stand_in
+from ..tensor.packing import call_pack_hook, stand_in
 from ..tensor.saved import SavedNone, refuse_hooks
 from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.spaces import RAW, RECORDED

@@ -53,22 +53,21 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
 
 @operator(
     grad=dict(input=lambda F, g, input, index, scale: F.nll_loss_grad(g, input, index, scale)),
-    aux=("index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
+    aux=("index", "scale", "total_weight"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
     naming=_nll_name,
 )
-def nll(input: Array, target, weight, reduction, ignore_index):
+def nll(input: Array, target, weight, reduction, ignore_index, also=None):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
     picked = K.take_along(input, 1, index).squeeze(1)
     loss = np.where(kept, -picked * w, input.dtype.type(0))
-    scale = Bits(-w)
+    denominator = np.asarray(total(w, None))
     if reduction == "none":
-        return loss, Bits(index), scale
+        return loss, Bits(index), Bits(-w), denominator
     loss = np.asarray(total(loss, None))
     if reduction == "mean":
-        denominator = total(w, None)
-        return loss / denominator, Bits(index), Bits(np.where(kept, -w / denominator, w))
-    return loss, Bits(index), scale
+        return loss / denominator, Bits(index), Bits(np.where(kept, -w / denominator, w)), denominator
+    return loss, Bits(index), Bits(-w), denominator
 
 
 def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:

@@ -226,7 +226,7 @@ def linalg_cond(F, A, p=None):
 # -- distances --------------------------------------------------------------------------------------------------------
 
 
-@composite(places=("torch", "Tensor"), node="DistBackward0", whole=("input", "other"))
+@composite(places=("torch", "Tensor"), node="DistBackward0", whole=("input", "other"), saves=("other", "input", "result"))
 def dist(F, input, other, p=2):
     """The ``p``-norm of ``input - other``, which broadcast."""
     return F.linalg_vector_norm(input - other, p)
@@ -235,7 +235,7 @@ def dist(F, input, other, p=2):
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-@composite(places=("torch",), node="CdistBackward0", whole=("x1", "x2"), layout="channels")
+@composite(places=("torch",), node="CdistBackward0", whole=("x1", "x2"), saves=("x1", "x2", "result"), layout="channels")
 def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The ``p``-norm distance of every row of ``x1`` to every row of ``x2``.
 
@@ -314,7 +314,8 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     return np.sqrt(np.maximum(square, 0))
 
 
-@composite(places=("torch", "functional"), node=lambda y, input, p=2.0: ("PdistBackward0", {"p": float(p)}), whole=("input",))
+@composite(places=("torch", "functional"), node=lambda y, input, p=2.0: ("PdistBackward0", {"p": float(p)}), whole=("input",),
+           saves=("input", "result"))  # fmt: skip
 def pdist(F, input, p=2.0):
     """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: the upper triangle of ``cdist``."""
     if input.ndim != 2:

@@ -256,7 +256,7 @@ def dot(input: Array, tensor: Array):
     return product(input, tensor)
 
 
-@composite(node="VdotBackward0", whole=("input", "other"))
+@composite(node="VdotBackward0", whole=("input", "other"), saves=("other", "input"))
 def vdot(F, input, other):
     """Inner product with the first vector conjugated."""
     return F.dot(F.conj(input) if F.is_complex(input) else input, other)

@@ -311,7 +311,9 @@ def _average_node(n: int) -> dict[str, Any]:
     """The average of everything is a mean."""
     options = _node("AdaptiveAvgPool#D", n)
     name = options.get("node")
-    return options if n == 1 else options | dict(node=lambda y, *_, **__: "MeanBackward1" if all(s == 1 for s in y.shape[-n:]) else name)
+    if n == 1:
+        return options
+    return options | dict(saves=("input",), node=lambda y, *_, **__: "MeanBackward1" if all(s == 1 for s in y.shape[-n:]) else name)
 
 
 def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:

@@ -433,7 +433,7 @@ def imag(input: Array):
 
 @operator(
     grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",), linear=True,
-    layout="elementwise",
+    layout="elementwise", forgets=True,
 )
 def complex(real: Array, imag: Array):
     check_parts(real, imag)

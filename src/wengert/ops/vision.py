@@ -107,7 +107,7 @@ def _resampler(
     return f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0", facts
 
 
-@composite(node=_resampler, whole=("input",), layout="channels")
+@composite(node=_resampler, whole=("input",), saves=(), layout="channels")
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
@@ -343,7 +343,8 @@ def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     return x
 
 
-@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0", whole=("input", "grid"), layout="rows")
+@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0", whole=("input", "grid"),
+           saves=("grid", "input"), layout="rows")  # fmt: skip
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 

@@ -22,7 +22,8 @@ from ..ops.operator import TABLE
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, Released, View, normal_version
 from .outs import DECIDING
-from .record import PACKED, pack_inputs, packed_result, record
+from .packing import apart, changed, pack_inputs, pack_results
+from .record import PACKED, record
 from .structseq import FIELDS, structseq
 
 if TYPE_CHECKING:
@@ -95,15 +96,16 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if op.name == "view" and is_type(args[1]) and not m.dispatch:
         return seen_as(inputs["input"], raw, op, m)
     own = dispatching(args)
-    if out is None and (m.dispatch or own):  # what PyTorch makes of others is made of them here, above the tape
-        from .lowering import COMPOSED
+    packing = m.packing is not None and m.grad
+    if out is None and (m.dispatch or own or (packing and apart(m))):  # what PyTorch makes of others is made of them here, above the tape
+        from .lowering import COMPOSED, HOOKED
 
-        parts = COMPOSED.get(op.name)
+        parts = (COMPOSED if m.dispatch or own else HOOKED).get(op.name)
         if parts is not None:
             answer = composed(parts, tuple(v if p in op.tensors or not isinstance(v, Tensor_) else raw[p] for p, v in zip(op.params, args)))
             if answer is not NotImplemented:
                 return answer
-    early = pack_inputs(op, inputs, m) if m.packing is not None and m.grad and op.wrt else None
+    early = pack_inputs(op, inputs, m, raw.get("also")) if packing and op.wrt else None
     if out is not None:
         from .writes import refuse_recorded
 
@@ -168,7 +170,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             for name, t in zip(op.outputs, results):
                 values[name] = t._data
         if live:
-            if early:
+            if early is not None:
                 values[PACKED] = early
             if own:
                 from .wrappers import record_tensors
@@ -183,7 +185,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
                 if given is not None:
                     node.__dict__["seen"] = {p: seen(v) for p, v in zip(op.params, args)}
                 if not own:
-                    version_results(op, node, results)
+                    version_results(op, node, results, values)
                     if given is not None and m.packing is None:
                         from .dispatch import saved_results
 
@@ -263,19 +265,17 @@ def within(m: Modes, level: Any, run: Callable[..., Any], *args: Any) -> Any:
         set_modes(m)
 
 
-def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
+def version_results(op: Operator, node: Any, results: list[Tensor], values: dict[str, Any]) -> None:
     """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that they are written."""
     packing = modes().packing
+    if packing is not None:
+        pack_results(op, node, results, values, packing)
+        return
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved:
             at = 3 * op.saved.index(name)
-            array = node.saved[at]
-            if type(array) is not np.ndarray:
-                continue
-            if packing is not None:
-                node.saved = (*node.saved[:at], *packed_result(array, packing, t._edge), *node.saved[at + 3 :])
-            else:
-                node.saved = (*node.saved[: at + 1], t._vc, t._vc[0], *node.saved[at + 3 :])
+            if type(node.saved[at]) is np.ndarray:
+                node.saved = changed(node.saved, at, (node.saved[at], t._vc, t._vc[0]))
 
 
 def fresh(a: np.ndarray, m: Modes) -> Tensor:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Packed:
-    """A saved value in the keeping of saved-tensor hooks."""
+    """A saved value in the keeping of saved-tensor hooks. ``dtype``: what the rules expect, if an argument was of another type."""
 
-    __slots__ = ("array", "unpack", "value")
+    __slots__ = ("dtype", "unpack", "value")
 
-    def __init__(self, value: Any, unpack: Any, array: np.ndarray | None) -> None:
-        self.value, self.unpack, self.array = value, unpack, array
+    def __init__(self, value: Any, unpack: Any, dtype: np.dtype | None = None) -> None:
+        self.value, self.unpack, self.dtype = value, unpack, dtype
 
 
 FREED = (

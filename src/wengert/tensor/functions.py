@@ -161,6 +161,12 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
         observers = m.observers
         since = next_sequence() if whole else 0
         run = _observed(op.name, define, observers) if observers else define
+        if m.packing is not None and op.saves is not None and m.grad and out is None and not m.dispatch:
+            from .whole_kept import hooked
+
+            answer = hooked(op, run, args, kwargs, m)
+            if answer is not NotImplemented:
+                return answer
         if META_DEVICE and not within.get():
             from .shapes import whole_without
 
@@ -171,7 +177,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
         else:
             answer = run(RECORDED, *args, **kwargs)
         if layout is not None:
-            answer = _laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
+            answer = laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
         if whole:
             _as_one(op, answer, args, kwargs, since)
         elif node is not None:
@@ -187,7 +193,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
     return call
 
 
-def _laid(answer: Any, layout: str, source: Any) -> Any:
+def laid(answer: Any, layout: str, source: Any) -> Any:
     """The result of a composite in the layout that it declares: a copy, where it is not."""
     if type(answer) not in PLAIN or type(source) not in PLAIN:
         return answer
@@ -235,7 +241,12 @@ def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> N
     given = op.defaults | dict(zip(op.params, args), **kwargs)
     if op.fixed:
         refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
-    enclose(answer, name, [given.get(p) for p in op.whole], since, given)
+    forgets = None
+    if op.saves is not None:
+        from .saved_names import PARTS
+
+        forgets = None if op.saves and name not in PARTS else bool(op.saves)
+    enclose(answer, name, [given.get(p) for p in op.whole], since, given, forgets)
     if facts is not None:
         told(first, **facts)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _linear(x: Any, w: Any, b: Any = None) -> Any:
-    if b is None or x.dim() < 2 or w.dim() < 2:
+    if b is None or x.dim() < 1 or w.dim() < 2:
         y = _matmul(x, w.t() if w.dim() == 2 else w)
         return y if b is None else y + b
     flat = x if x.dim() == 2 else x.reshape(_count(x.shape[:-1]), x.shape[-1])
@@ -150,11 +150,28 @@ def _cross_entropy(x: Any, target: Any, weight: Any, reduction: str, ignore_inde
     return function("nll")(function("log_softmax")(x, 1), target, weight, reduction, ignore_index)
 
 
+def _l1_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
+    distance = (x - target).abs()
+    return distance if reduction == "none" else distance.sum() if reduction == "sum" else distance.mean()
+
+
+def _rms_norm(x: Any, weight: Any, dims: int, eps: float) -> Any:
+    if x.dtype.itemsize < 4:  # which PyTorch computes in a wider type
+        return NotImplemented
+    y = x * (x.pow(2).mean(tuple(range(-dims, 0)), True) + eps).rsqrt()
+    return y if weight is None else y * weight
+
+
 #: Made of others above the tape, so that it is those which are recorded.
 COMPOSED: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
     "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
     "cross_entropy_index": _cross_entropy,
+}  # fmt: skip
+#: One step here and several of PyTorch, of which saved-tensor hooks are given what each of them saves.
+HOOKED: dict[str, Callable[..., Any]] = {
+    "linear": _linear, "matmul": _matmul, "l1_loss": _l1_loss, "rms_norm_over": _rms_norm,
+    "relu6": lambda x: function("hardtanh")(x, 0.0, 6.0),
 }  # fmt: skip
 #: Made of others below the tape.
 LOWER: dict[str, Callable[..., Any]] = {**COMPOSED, "sum_to": _sum_to, "basic_scatter": _scatter}

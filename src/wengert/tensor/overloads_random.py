@@ -46,8 +46,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 def _nothing(input: Any, inplace: bool) -> Any:
     """All of it is dropped: nothing is drawn, and numbers that are not finite stay so."""
-    scale = inplace_function("masked_scale") if inplace else function("masked_scale")
-    return scale(input, np.zeros((1,) * input.ndim, np.bool_), 0.0)
+    return (inplace_function if inplace else function)("mul")(input, input.new_zeros(()))
 
 
 @by_map("mask")

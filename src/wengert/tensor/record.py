@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,19 +11,19 @@ from ..arrays.ghost import Ghost
 from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.engine import apart
-from ..graph.modes import modes, set_modes
+from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
 from .damage import Packed, check_versions, freed, is_result, modified
-from .meta import INFERENCE_VERSION, all_inference, edge_of, meta_of, normal_version, requires_grad
+from .meta import INFERENCE_VERSION, all_inference, edge_of, meta_of
+from .packing import UNVERSIONED, Kept, pack, stand_in, unpacked
 from .spaces import RAW, RECORDED
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
-PACKED = "<packed>"  # among the values of a call: what the hooks have taken before the forward ran
+PACKED = "<packed>"  # among the values of a call: what hooks have taken before the forward ran; they will be given the results (see packing)
 WATCHED: list[bool] = []  # whether there ever was a dispatch mode, or a tensor that dispatches, to see what rules do
-_UNVERSIONED = [0]  # the version counter of what nobody can write to
 
 
 def unchanged(value: Any) -> Any:
@@ -65,13 +64,16 @@ class OpNode(Node):
     # -- saved values ---------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        if self.op.saved:
+        op, saved = self.op, self.saved
+        if op.forgets and (op.covered or not saved or saved[0] is not None or not op.saved or _holds(saved, op)):
             self.saved = None
 
     def _values(self, space: Any, conjugate: bool = True) -> dict[str, Any]:
         saved, op = self.saved, self.op
         if saved is None:
             freed(self)
+        if type(saved) is Kept:
+            return self._kept_values(saved, space, conjugate)
         values: dict[str, Any] = {}
         for i, name in enumerate(op.saved):
             array, counter, version = saved[3 * i : 3 * i + 3]
@@ -91,10 +93,37 @@ class OpNode(Node):
             values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
         return values
 
+    def _kept_values(self, saved: Kept, space: Any, conjugate: bool) -> dict[str, Any]:
+        """The same of what hooks keep, unpacked in PyTorch's order; what no rule asks for is unpacked too."""
+        op = self.op
+        values: dict[str, Any] = dict.fromkeys(op.saved)
+        for name in (*saved.order, *(name for name in op.saved if name not in saved.order)):
+            if name in saved.beside:
+                for entry in saved.beside[name] if type(saved.beside[name]) is list else (saved.beside[name],):
+                    unpacked(entry)
+                continue
+            at = 3 * op.saved.index(name)
+            array, counter, version = saved[at : at + 3]
+            if array is None:
+                continue
+            if type(array) is list:
+                row = [None if a is None else self._value(space, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
+                values[name] = [_conjugated(space, a, op) for a in row] if conjugate else row
+                continue
+            if counter[0] != version:
+                array = modified(self, name, array, version, counter[0])
+            value = self._value(space, name, array, counter)
+            values[name] = _conjugated(space, value, op) if conjugate else value
+        for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
+            values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
+        return values
+
     def _value(self, space: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """One saved array as the vocabulary wants it."""
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
+            if array.dtype is not None and tensor._data.dtype != array.dtype:
+                return plain(tensor._data).astype(array.dtype) if space.raw else space.cast(tensor, array.dtype)
             if space.raw:
                 return plain(tensor._data)
             return None if name in self.op.aux and tensor._data.dtype.kind in "fcVW" and _rather_computed() else tensor
@@ -126,7 +155,7 @@ class OpNode(Node):
         if variable is not None and variable._data is array:
             return variable
         tensor = RAW.wrap(array)
-        tensor._vc, tensor._edge = counter if counter is not _UNVERSIONED else [0], edge
+        tensor._vc, tensor._edge = counter if counter is not UNVERSIONED else [0], edge
         self._carry(tensor, name, index)
         return tensor
 
@@ -138,9 +167,7 @@ class OpNode(Node):
 
     def _unpacked(self, packed: Packed, name: str, index: int = 0) -> Any:
         """What the unpack hook gives back, in the place of what was saved: the same edge, or the same leaf."""
-        tensor = packed.unpack(packed.value)
-        if not hasattr(tensor, "grad_fn"):
-            raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(tensor).__name__}")
+        tensor = unpacked(packed)
         edge = self._edge_to(name, index)
         if edge is None and "tangents" not in self.__dict__:
             return tensor
@@ -260,9 +287,14 @@ def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
         return variable
     tensor = RAW.wrap(array)
     tensor._edge = edge
-    if counter is not _UNVERSIONED:
+    if counter is not UNVERSIONED:
         tensor._vc = counter
     return tensor
+
+
+def _holds(saved: tuple[Any, ...], op: Operator) -> bool:
+    """Whether something was saved: a node that needs nothing can be walked again."""
+    return any(saved[3 * i] is not None for i in range(len(op.saved))) or (type(saved) is Kept and bool(saved.beside))
 
 
 def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
@@ -449,51 +481,42 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
     """The node's memory: see ``OpNode``."""
     memory: list[Any] = []
     lists = bool(op.tensor_lists)
-    early = values.get(PACKED, ())
+    given = values.get(PACKED)
+    early = given or {}
     for name in op.saved:
-        if name in early:
-            memory += (early[name], _UNVERSIONED, 0)
-            continue
         value = values.get(name)
+        if name in early:
+            entry = early[name]
+            if type(entry) is list:
+                memory += (entry, [UNVERSIONED] * len(entry), [0] * len(entry))
+                continue
+            if value is not None and value.dtype != inputs[name]._data.dtype:
+                entry.dtype = value.dtype
+            memory += (entry, UNVERSIONED, 0)
+            continue
         kept = value is not None and (lists or any(edges[i] is not None for i in op.users[name]))
         if not kept:
-            memory += (None, _UNVERSIONED, 0)
+            memory += (None, UNVERSIONED, 0)
             continue
         if type(value) is list:
             tensors = inputs.get(name) or [None] * len(value)
-            counters = [_UNVERSIONED if t is None else _counter(t, m) for t in tensors]
-            if m.packing is not None:
+            counters = [UNVERSIONED if t is None else _counter(t, m) for t in tensors]
+            if m.packing is not None and given is None:
                 value = [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensors)]
-                counters = [_UNVERSIONED] * len(value)
+                counters = [UNVERSIONED] * len(value)
             memory += (value, counters, [c[0] for c in counters])
             continue
         tensor = inputs.get(name)
-        counter = _UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
+        counter = UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
         held = type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
-        if m.packing is not None and held and not number and not is_result(op, name):
-            memory += packed(value, m.packing, tensor)  # results are packed when they are written, see version_results
+        if m.packing is not None and value is not None and given is None and held and not number and not is_result(op, name):
+            memory += (pack(value, m.packing, tensor), UNVERSIONED, 0)
         else:
             memory += (value, counter, counter[0])
     for name in op.consts:
         memory.append(_shape(values[name[:-6]]) if name not in op.params else values[name])
-    return tuple(memory)
-
-
-def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes) -> dict[str, Packed]:
-    """The inputs that ``op`` will save, in the keeping of the saved-tensor hooks.
-
-    Hooks see them before the forward runs, as in PyTorch: a hook that raises (a recomputation that has all it needs)
-    spares the work.
-    """
-    early: dict[str, Packed] = {}
-    if op.tensor_lists or (op.promote and len({t._data.dtype for t in inputs.values()}) > 1):
-        return early
-    for name in op.saved:
-        t = inputs.get(name)
-        if t is not None and any(requires_grad(inputs[p]) for p in (op.wrt[i] for i in op.users[name]) if p in inputs):
-            early[name] = pack(t._data, m.packing, t)
-    return early
+    return Kept.of(memory, {n: e for n, e in early.items() if n not in op.saved}, list(early)) if early else tuple(memory)
 
 
 def _shape(value: Any) -> Any:
@@ -502,63 +525,4 @@ def _shape(value: Any) -> Any:
 
 def _counter(t: Any, m: Modes) -> Any:
     """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors, which have none."""
-    return _UNVERSIONED if m.inside is not None and t._vc is INFERENCE_VERSION else t._vc
-
-
-def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
-    """Give ``array`` (which is ``tensor``'s, if it is an argument as the user gave it) to saved-tensor hooks."""
-    pack_hook, unpack_hook = hooks
-    if tensor is not None:
-        tensor._vc[0]  # inference tensors say that they cannot be saved
-    given = RAW.wrap(array) if tensor is None or tensor._data is not array else tensor
-    return Packed(call_pack_hook(pack_hook, given), unpack_hook, None)
-
-
-def packed(array: Any, hooks: Any, tensor: Any = None) -> tuple[Any, Any, int]:
-    """``array`` in the keeping of hooks, as an entry of a node's memory."""
-    return pack(array, hooks, tensor), _UNVERSIONED, 0
-
-
-def packed_result(array: np.ndarray, hooks: Any, edge: Any) -> tuple[Any, Any, int]:
-    """``packed`` for a result: the hook sees it with its history, which it loses again, lest the node keep itself alive."""
-    given = RAW.wrap(array)
-    given._edge = edge
-    try:
-        return pack(array, hooks, given), _UNVERSIONED, 0
-    finally:
-        given._edge = None
-
-
-def call_pack_hook(pack_hook: Any, given: Any) -> Any:
-    """The hook's answer, computed without recording; the hook may not write to what it is given."""
-    counter = given._vc
-    before = modes()
-    version = None if given.is_inference() else counter[0]
-    set_modes(before.with_(grad=False))
-    try:
-        value = pack_hook(given)
-    finally:
-        set_modes(before)
-    if version is not None and counter[0] != version:
-        raise RuntimeError(
-            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by in-place"
-            " operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input"
-            " to a pack hook."
-        )
-    return value
-
-
-def stand_in(tensor: Any, edge: Any) -> Any:
-    """``tensor``, which an unpack hook gave, in the place of the one that was saved with ``edge``."""
-    leaf = None if edge is None else getattr(edge[0], "variable", None)
-    if leaf is not None and leaf._data is tensor._data:
-        return leaf
-    fresh = tensor.detach()  # a write to it counts as one to what the hook holds
-    if fresh._vc is INFERENCE_VERSION:
-        fresh._vc = normal_version()
-    if leaf is None:
-        fresh._edge = edge
-    else:  # a leaf, whose gradients go where those of the saved one go
-        meta = meta_of(fresh)
-        meta.requires_grad, meta.accumulator = True, weakref.ref(edge[0])
-    return fresh
+    return UNVERSIONED if m.inside is not None and t._vc is INFERENCE_VERSION else t._vc

@@ -46,7 +46,7 @@ def operator_of(op: Composite) -> Operator:
         lines.append(f"def rule(F, g, needs, {incoming}): return replay(F, g, needs, ({row},))")
     scope: dict[str, Any] = {"kernel": op.raw, "zero": np.zeros(()), "missing": _missing}
     places = tuple(params.index(p) for p in whole)
-    scope["replay"] = lambda F, g, needs, values: _replay(op.define, places, F, g, needs, values)
+    scope["replay"] = lambda F, g, needs, values: replay(op.define, places, F, g, needs, values)
     exec(compile("\n".join(lines), f"<wengert gradient {op.name}>", "exec"), scope)
     forward = scope["forward"]
     forward.__module__ = op.define.__module__  # maps go by the family
@@ -82,7 +82,7 @@ class _Door(Node):
         self.seq, self.shape, self.dtype = next_sequence(), array.shape, array.dtype
 
 
-def _replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, needs: Any, values: tuple[Any, ...]) -> list[Any]:
+def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, needs: Any, values: tuple[Any, ...]) -> list[Any]:
     """The gradients of ``define(*values)`` in those of its arguments at ``places`` that are needed."""
     row: list[Any] = list(values)
     edges: list[Any] = []

@@ -10,8 +10,9 @@ import numpy as np
 
 from .damage import FREED, Packed, check_versions, freed, modified
 from .meta import edge_of, requires_grad
-from .record import OpNode, call_pack_hook, node_class, pack, rename, unchanged
-from .saved_names import names, shown_value
+from .packing import Kept, call_pack_hook, changed, pack
+from .record import OpNode, node_class, rename, unchanged
+from .saved_names import listed, names, shown_value
 from .spaces import RAW
 from .tensor import Tensor
 
@@ -23,7 +24,9 @@ def saved_names(node: OpNode) -> list[str]:
     """The attributes that ``dir(node)`` shows."""
     op = node.op
     found = names(op, node.name())
-    return [f"_saved_{n}" for n in found] + [f"_raw_saved_{n}" for n, ours in found.items() if _array(node, ours) is not None]
+    further = [] if node.saved is None else [n for n in listed(op, node.name()) if n not in found and _elsewhere(node, n) is not None]
+    further += found
+    return [f"_saved_{n}" for n in further] + [f"_raw_saved_{n}" for n, ours in found.items() if _array(node, ours) is not None]
 
 
 def saved_attribute(node: OpNode, name: str) -> Any:
@@ -31,6 +34,8 @@ def saved_attribute(node: OpNode, name: str) -> Any:
     raw = name.startswith("_raw_saved_")
     asked = name.removeprefix("_raw" if raw else "").removeprefix("_saved_")
     ours = names(node.op, node.name()).get(asked)
+    if ours is None and not raw and (found := _elsewhere(node, asked)) is not None:
+        return found
     if ours is None:
         if asked not in (*node.op.saved, *node.op.consts):
             raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
@@ -43,6 +48,22 @@ def saved_attribute(node: OpNode, name: str) -> Any:
     if node.saved is not None and type(node.saved[3 * node.op.saved.index(key)]) is list:
         return tuple(SavedValue(node, key, i) for i in range(len(node.saved[3 * node.op.saved.index(key)])))
     return SavedValue(node, key)
+
+
+def _elsewhere(node: OpNode, asked: str) -> Any:
+    """What PyTorch's node saves and this one need not: what hooks keep of it, or the leaf that it is."""
+    ours = listed(node.op, node.name()).get(asked)
+    key = ours if ours is None else ours.rstrip("*?")
+    key = node.op.params[0] if key == "self" and "self" not in node.op.params else key
+    if key is None or key in (*node.op.saved, *node.op.consts):
+        return None
+    edge = node._edge_to(key) if key in node.op.wrt or node.op.outputs is not ... else None
+    if type(node.saved) is Kept and key in node.saved.beside:
+        entry = node.saved.beside[key]
+        return None if type(entry) is list else node._unpacked(entry, key)
+    if node.saved is None and node.op.forgets:
+        freed(node)
+    return None if edge is None else getattr(edge[0], "variable", None)
 
 
 def _array(node: OpNode, ours: str) -> str | None:
@@ -255,13 +276,13 @@ class SavedValue(SavedTensor):
         if type(kept) is not Packed:
             packed = pack(kept, (pack_hook, unpack_hook))
         elif kept.unpack is unchanged:  # a tensor that dispatches, as it is
-            packed = Packed(call_pack_hook(pack_hook, kept.value), unpack_hook, None)
+            packed = Packed(call_pack_hook(pack_hook, kept.value), unpack_hook)
         else:
             refuse_hooks("hooked")
         fresh: tuple[Any, Any, Any] = (packed, [0], 0)
         if i is not None:
             fresh = tuple([*row[:i], new, *row[i + 1 :]] for row, new in zip((array, counters, versions), fresh))  # type: ignore[assignment]
-        node.saved = (*node.saved[:at], *fresh, *node.saved[at + 3 :])
+        node.saved = changed(node.saved, at, fresh)
         node._hooks()  # the unpack hook may put hooks on the node that is just running
         general = node_class(node.op)
         if type(node) is not general:  # the written-out class takes what is saved for arrays

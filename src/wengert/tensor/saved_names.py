@@ -40,8 +40,14 @@ TABLE = {
     "div": "other rounding_mode:None self",
     "VdotBackward0": "other=tensor self",
     "masked_scale": "other=scaled_mask self:None",
-    "masked_select": "mask",
+    "masked_select": "mask self",
     "polar": "result",
+    "resampled": "",
+    "index_add": "alpha dim index source?",
+    "index_copy": "dim index source?",
+    "complex": "imag real",
+    "div_rounded": "other rounding_mode self",
+    "cholesky_solve": "input2=L result self upper",
     "addbmm": "alpha batch1 batch1_sym_argsize_0 batch1_sym_argsize_1 batch2 batch2_sym_argsize_2 beta",
     # reductions and scans
     "SumBackward0": "self_sym_sizes",
@@ -60,8 +66,8 @@ TABLE = {
     "AminBackward0": "dim* keepdim result self",
     "MaxBackward0": "dim indices keepdim self_sym_sizes",
     "MinBackward0": "dim indices keepdim self_sym_sizes",
-    "CummaxBackward0": "dim indices",
-    "CumminBackward0": "dim indices",
+    "CummaxBackward0": "dim indices self",
+    "CumminBackward0": "dim indices self",
     "CdistBackward0": "p:2.0 result x1 x2",
     # indexing
     "SelectBackward0": "dim=key_dim index=key_index self_sym_sizes",
@@ -70,12 +76,12 @@ TABLE = {
     "narrow": "dim end=narrow_end self_sym_sizes start step:1",
     "IndexBackward0": "indices* self_sym_sizes",
     "IndexPutBackward0": "accumulate indices*",
-    "gather": "dim index sparse_grad",
-    "take": "index",
-    "put": "accumulate index",
+    "gather": "dim index self sparse_grad",
+    "take": "index self",
+    "put": "accumulate index source?",
     "scatter": "dim index",
     "scatter_add": "dim index",
-    "scatter_total": "dim include_self index reduce",
+    "scatter_total": "dim include_self index reduce result self src",
     "select_scatter": "dim index",
     # shapes
     "cat": "dim",
@@ -95,9 +101,9 @@ TABLE = {
     "convolution_forward": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:False weight",
     "conv_input": "bias_sym_sizes_opt=bias_sizes dilation* groups input output_padding=zeros* padding* stride* transposed:True weight",
     "avg_pool_windows": "ceil_mode count_include_pad=include divisor_override=override kernel_size=kernel* padding* stride*",
-    "batch_norm_channels": "eps input result1=mean result2=rstd weight",
+    "batch_norm_channels": "eps input running_mean running_var result1=mean result2=rstd weight",
     "group_norm_over": "eps group=groups input result1=mean result2=rstd weight",
-    "layer_norm_over": "input normalized_shape=normalized result1=mean result2=rstd weight",
+    "layer_norm_over": "bias input normalized_shape=normalized result1=mean result2=rstd weight",
     "embedding_rows": "indices padding_idx scale_grad_by_freq=by_frequency sparse:False weight_sym_argsize_0",
     "DotBackward0": "self tensor=other",
     "MvBackward0": "self vec=other",
@@ -122,7 +128,7 @@ TABLE = {
     "drawn_from:NormalBackward2": "std_sym_sizes=input_sym_sizes",
     "drawn_from_two": "mean_sym_sizes std_sym_sizes",
     "index_pick": "dim include_self index reduce result self source=src",
-    "index_total": "dim include_self index reduce",
+    "index_total": "dim include_self index reduce result self source=src",
     "linalg_solve_ex": "A left result",
     "linalg_svdvals": "",
     "linalg_eigvals": "",
@@ -137,7 +143,7 @@ TABLE = {
     "index_select:UpsampleNearestExact1DBackward0": "output_size=resized self_sym_sizes",
     "unsafe_split": "dim self_sym_sizes split_size",
     # losses
-    "nll": "ignore_index reduction target weight",
+    "nll": "ignore_index reduction self target total_weight weight",
     "cross_entropy_index": "ignore_index reduction target weight",
     # linear algebra
     "linalg_inv": "inverse=result",
@@ -149,16 +155,16 @@ TABLE = {
     "linalg_matrix_exp": "self=A",
     "linalg_lstsq": "b=B self=A solution",
     "linalg_solve_triangular": "left result self=A unitriangular upper",
-    "transform_real": "dim=dims* onesided",
+    "transform_real": "dim=dims* onesided self",
     "transform_to_real": "dim=dims*",
     "sparse_dense": "",
 }
 
 # Nodes that stand for several of ours (``whole``), in terms of the composite's arguments.
 PARTS = {
-    "PdistBackward0": "self=input",
-    "CdistBackward0": "p x1 x2",
-    "DistBackward0": "other p self=input",
+    "PdistBackward0": "result self=input",
+    "CdistBackward0": "p result x1 x2",
+    "DistBackward0": "other p result self=input",
     "PixelShuffleBackward0": "upscale_factor",
     "PixelUnshuffleBackward0": "downscale_factor",
     "ChannelShuffleBackward0": "groups",
@@ -167,9 +173,11 @@ PARTS = {
     "MultilabelMarginLossBackward0": "reduction self=input target",
     "BinaryCrossEntropyBackward0": "reduction self=input target weight",
     "BinaryCrossEntropyWithLogitsBackward0": "pos_weight reduction self=input target weight",
-    "LinalgLuSolveBackward0": "LU adjoint left pivots",
-    "LinalgHouseholderProductBackward0": "input tau",
+    "LinalgLuSolveBackward0": "LU adjoint left pivots result",
+    "LinalgHouseholderProductBackward0": "input result tau",
     "OrmqrBackward0": "input2=tau input3=other left self=input transpose",
+    "VdotBackward0": "other self=input",
+    **{f"AdaptiveAvgPool{n}DBackward0": "self=input" for n in (2, 3)},
     "ConvolutionBackward0": "dilation groups input padding stride weight",
     **{f"GridSampler{n}DBackward0": "align_corners grid input interpolation_mode=mode padding_mode" for n in (2, 3)},
     **{f"MaxUnpool{n}DBackward0": "indices" for n in (2, 3)},
@@ -186,24 +194,29 @@ Names = dict[str, str]  # PyTorch's name: where the value comes from
 @functools.cache
 def names(op: Operator, node: str) -> Names:
     """PyTorch's names (without ``_saved_``) of what a node of this name and operator remembers."""
+    return {theirs: ours for theirs, ours in listed(op, node).items() if _known(op, ours.rstrip("*#?"))}
+
+
+@functools.cache
+def listed(op: Operator, node: str) -> Names:
+    """The same of what PyTorch's node remembers, whether ours does or not."""
+    found = {}
     row = TABLE.get(f"{op.name}:{node}", TABLE.get(op.name, TABLE.get(node)))
     if row is None:
-        found = {}
         for key in (*op.saved, *op.consts):
             shape = key.endswith("_shape")
             theirs = key.removesuffix("_shape")
             theirs = "self" if theirs == "input" else theirs
             found[f"{theirs}_sym_sizes" if shape else theirs] = key
         return found
-    found = {}
     for entry in row.split():
-        theirs, ours = entry.rstrip("*#"), entry
+        theirs, ours = entry.rstrip("*#?"), entry
         if "=" in entry:
             theirs, ours = entry.split("=")
         elif ":" in entry:
             theirs, ours = entry.split(":")
             ours = ":" + ours
-        if theirs not in found and _known(op, ours.rstrip("*#")):
+        if theirs not in found or not _known(op, found[theirs].rstrip("*#?")):
             found[theirs] = ours
     return found
 

@@ -16,7 +16,7 @@ from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import leaf_row, next_sequence
 from . import call
 from .meta import META_DEFAULTS, AccumulateGrad, Meta, View, edge_of
-from .record import _UNVERSIONED
+from .packing import UNVERSIONED
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator
@@ -45,7 +45,7 @@ def _tell() -> None:
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
         call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, leaf_row, edge_of,
-        _UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
+        UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
     )  # fmt: skip
     _told = True
 

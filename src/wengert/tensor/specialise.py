@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     """Compile the function of ``op`` (``kind``: call, inplace, dunder, reflected, augmented) into ``scope``."""
     from . import call
-    from .record import _UNVERSIONED
+    from .packing import UNVERSIONED
 
     scope.update(
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
         asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
-        op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=_UNVERSIONED,
+        op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED,
         respelled=_respelled, former=_former, foreign=_foreign, equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type),
         set_flags=flags.STATE.set, reset_flags=flags.STATE.reset, IGNORED=flags.IGNORED,
     )  # fmt: skip
@@ -467,12 +467,14 @@ def raw_source(op: Operator, scope: dict[str, Any]) -> str:
 
 def _unpacked(op: Operator) -> list[str]:
     """What a node saved, by name, checked for having been overwritten."""
-    if not (op.saved or op.consts):
+    if not (op.forgets or op.consts):
         return []
     lines = ["    saved = self.saved"]
-    if op.saved:
+    if op.forgets:
         lines.append("    if saved is None: freed(self)")
     names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
+    if not names:
+        return lines
     lines.append(f"    {', '.join(names)}{',' if len(op.saved) == 0 and len(names) == 1 else ''} = saved")
     return lines + [f"    if c_{n}[0] != v_{n}: {n} = modified(self, {n!r}, {n}, v_{n}, c_{n}[0])" for n in op.saved]
 

@@ -15,7 +15,9 @@ from ..arrays import kernels as K
 from ..graph.engine import apart, current_walk, others_walk, taking_apart
 from ..graph.node import Node
 from ..ops.operator import TABLE
-from .record import _UNVERSIONED, OpNode, Packed, node_class, renamed
+from .damage import Packed
+from .packing import UNVERSIONED
+from .record import OpNode, node_class, renamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,8 +173,8 @@ def _cross_entropy(node: Any) -> None:
         if type(own[0]) is Packed or "tangents" in node.__dict__ or own[1][0] != own[2]:
             return
         log_p = own[3] if type(own[3]) is np.ndarray else K.log_softmax(own[0], 1)
-        facts = dict(zip(node.op.consts, own[12:]), input=(log_p, _UNVERSIONED, 0), index=own[6:9], scale=own[9:12])
-        known = (log_p, _UNVERSIONED, 0, 1)
+        facts = dict(zip(node.op.consts, own[12:]), input=(log_p, UNVERSIONED, 0), index=own[6:9], scale=own[9:12])
+        known = (log_p, UNVERSIONED, 0, 1)
         node.saved = (*(x for name in outer.saved for x in facts[name]), *(facts[name] for name in outer.consts))
     edge = step(node, 0.5, "log_softmax", known, node.edges[0], shape)  # type: ignore[arg-type]
     kind = renamed(node_class(outer), type(node.shown()).__name__, True)

@@ -16,11 +16,13 @@ from ..arrays.ghost import Ghost
 from ..graph.modes import modes, set_modes
 from . import call
 from .conversion import METHODS
+from .damage import Packed
 from .dispatch import ask, aten, check_result, dispatching, prim
 from .meta import meta_of
 from .overrides import Overriding, disabled
+from .packing import call_pack_hook, changed
 from .parameter import Parameter
-from .record import PACKED, Packed, call_pack_hook, record, unchanged
+from .record import PACKED, record, unchanged
 from .refusals import check_class
 from .tensor import Tensor
 from .types import Size
@@ -241,14 +243,14 @@ def record_tensors(
         for i, name in enumerate(op.saved):  # what only the gradient needs
             t = aux.get(name)
             if isinstance(t, Tensor) and node.saved[3 * i] is not None:
-                node.saved = (*node.saved[: 3 * i], Packed(t, unchanged, None), [0], 0, *node.saved[3 * i + 3 :])
+                node.saved = changed(node.saved, 3 * i, (Packed(t, unchanged), [0], 0))
         call.RECORDING_TENSORS[:] = [True]
         node.__dict__["keeps_tensors"] = True
         if m.packing is None:
             for i, name in enumerate(op.saved):
                 t = inputs.get(name)
                 if isinstance(t, Tensor) and type(node.saved[3 * i]) is Packed and type(t._vc) is list:
-                    node.saved = (*node.saved[: 3 * i + 1], t._vc, t._vc[0], *node.saved[3 * i + 3 :])
+                    node.saved = changed(node.saved, 3 * i, (node.saved[3 * i], t._vc, t._vc[0]))
         keep_results(op, node, results, m)
     return node
 
@@ -282,6 +284,6 @@ def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
 
 def _put(node: Any, at: int, t: Any, m: Modes, versioned: bool = False) -> None:
     pack, unpack = m.packing if m.packing is not None else (unchanged, unchanged)
-    entry = Packed(call_pack_hook(pack, t), unpack, None)
+    entry = Packed(call_pack_hook(pack, t), unpack)
     counter = t._vc if versioned and m.packing is None and type(t._vc) is list else [0]
-    node.saved = (*node.saved[:at], entry, counter, counter[0], *node.saved[at + 3 :])
+    node.saved = changed(node.saved, at, (entry, counter, counter[0]))

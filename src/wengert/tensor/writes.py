@@ -18,7 +18,8 @@ from .call import PLAIN, check_devices, concerned, convert, forward, overridden,
 from .errors import explain, warn_resized
 from .meta import INFERENCE_VERSION, creation_error, edge_of, requires_grad
 from .outs import APART, check_memory, check_type
-from .record import record, rename
+from .packing import pack_inputs
+from .record import PACKED, record, rename
 from .rewriting import rebase
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         first = op.params[0]
         if first in op.saved:  # some rule needs the value that is about to be overwritten
             raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
+        if m.packing is not None and not own:
+            raw[PACKED] = pack_inputs(op, inputs, m, None, {first: raw[first]})
         if own:
             from .wrappers import record_write
 
@@ -186,7 +189,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
 
             keep_results(op, node, [target], m)
         else:
-            version_results(op, node, [target])
+            version_results(op, node, [target], raw)
             if m.dispatch:
                 from .dispatch import saved_results
 

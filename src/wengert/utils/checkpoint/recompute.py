@@ -29,6 +29,7 @@ class _Hooks(saved_tensors_hooks):
     """Hooks that leave every value as it is, which gradients of ``torch.func`` have nothing against."""
 
     _everywhere = True
+    _apart = False
 
 
 class CheckpointError(RuntimeError):
