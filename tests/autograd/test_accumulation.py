@@ -321,3 +321,51 @@ def test_a_gradient_whose_elements_share_memory_cannot_take_more(torch):
     x.grad = torch.zeros(3, 4).t()
     (x * 2).sum().backward()
     assert x.grad.sum().item() == 24.0 and x.grad.stride() == (1, 4)
+
+
+LIKE = {
+    "transposed": (lambda torch: torch.rand(3, 2).t(), (False, True)), "with gaps": (lambda torch: torch.rand(2, 6)[:, ::2], (False,)),
+    "the same": (lambda torch: torch.rand(2, 3), ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("kind", LIKE)
+def test_adding_to_a_gradient_of_another_layout_warns(torch, kind, create_graph):
+    like, told = LIKE[kind][0], create_graph in LIKE[kind][1]
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        x = torch.rand(2, 3, requires_grad=True)
+        x.grad = like(torch)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            (x * 2).backward(torch.ones(2, 3), create_graph=create_graph)
+        found = [str(w.message) for w in seen if "gradient layout contract" in str(w.message)]
+        assert len(found) == told
+        if told:
+            steps = ", ".join(map(str, x.grad.stride()))
+            assert f"grad.sizes() = [2, 3], strides() = [{steps}]\nparam.sizes() = [2, 3], strides() = [3, 1]" in found[0]
+        with warnings.catch_warnings(record=True) as seen, torch.autograd.grad_mode.enforce_grad_layout_policy(False):
+            warnings.simplefilter("always")
+            (x * 2).backward(torch.ones(2, 3))
+        assert not any("layout" in str(w.message) for w in seen)
+    finally:
+        torch.set_warn_always(before)
+
+
+def test_that_warning_comes_once(torch):
+    before = torch.is_warn_always_enabled()
+    torch.set_warn_always(False)
+    try:
+        counts = []
+        for _ in range(2):
+            x = torch.rand(2, 3, requires_grad=True)
+            x.grad = torch.rand(3, 2).t()
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                (x * 2).sum().backward()
+            counts.append(sum("layout" in str(w.message) for w in seen))
+        assert counts[1] == 0
+    finally:
+        torch.set_warn_always(before)

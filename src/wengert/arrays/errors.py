@@ -40,11 +40,13 @@ _warned: set[str] = set()
 warn_always = False  # see torch.set_warn_always
 
 
-def warn_once(message: str) -> None:
-    """Warn at the user's line, the first time in a process."""
-    if warn_always or message not in _warned:
-        _warned.add(message)
-        warn(message)
+def warn_once(message: str, key: str | None = None) -> None:
+    """Warn at the user's line, the first time in a process that it comes to this message (or ``key``)."""
+    if not warn_always:
+        if (key or message) in _warned:
+            return
+        _warned.add(key or message)
+    warn(message)
 
 
 alerts = 0  # use_deterministic_algorithms: 1 refuses what PyTorch has no deterministic kernel for, 2 warns

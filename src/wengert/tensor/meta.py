@@ -441,6 +441,8 @@ class AccumulateGrad(Node):
                         _refuse_overlap(old._data)
                     _add_in_place(old._data, g)
                     old._vc[0] += 1
+                    if old._data.strides != variable._data.strides:
+                        _advise(old._data, variable._data, "in place")
                 elif type(old._data) is Lazy:
                     old._data[...] = old._data + g
                     old._vc[0] += 1
@@ -483,6 +485,8 @@ class AccumulateGrad(Node):
                 old.add_(g)
             else:
                 new = g + old if old.is_sparse and not g.is_sparse else old + g
+                if type(new._data) is np.ndarray and new._data.strides != self.variable._data.strides:
+                    _advise(new._data, self.variable._data, "recorded")
             with _leaf_lock:
                 if meta.grad is old:
                     meta.grad = new
@@ -565,6 +569,17 @@ def _laid_out_as(g: np.ndarray, a: Any) -> bool:
         item, mine = g.itemsize, a.itemsize
         return all(n == 1 or s // item == t // mine for s, t, n in zip(g.strides, a.strides, g.shape))
     return g.flags.c_contiguous
+
+
+def _advise(g: np.ndarray, a: Any, how: str) -> None:
+    """Say, once, that a gradient that was added to does not lie in memory as its leaf does."""
+    if type(a) is not np.ndarray or _laid_out_as(g, a):
+        return
+    from ..arrays.errors import warn_once
+
+    lines = [f"{name}.sizes() = {list(x.shape)}, strides() = {[s // x.itemsize for s in x.strides]}" for name, x in (("grad", g), ("param", a))]
+    text = "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance.\n" + "\n".join(lines)
+    warn_once(text, f"layout contract, {how}")
 
 
 def _copied(g: np.ndarray, a: Any) -> np.ndarray:
