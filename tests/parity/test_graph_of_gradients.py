@@ -26,11 +26,10 @@ _STABLE = "other steps, which stay finite where PyTorch's do not"
 _HISTORY = "a gradient that has no history in one of both, or cannot be had with one in PyTorch"
 OTHER_STEPS: dict[str, str] = {
     **dict.fromkeys(
-        ("cov", "einsum", "inner", "linalg.cond", "linalg.matrix_power", "linalg.svdvals", "native_group_norm", "nn.functional.bilinear",
-         "nn.functional.instance_norm", "nn.functional.l1_loss", "nn.functional.linear_cross_entropy",
-         "nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none",
-         "nn.functional.multi_head_attention_forward", "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "norm/nuc",
-         "special.ndtr", "stft", "tensordot"), _FIRST),
+        ("cov", "linalg.cond", "linalg.matrix_power", "linalg.svdvals", "native_group_norm", "nn.functional.instance_norm",
+         "nn.functional.l1_loss", "nn.functional.linear_cross_entropy", "nn.functional.linear_cross_entropy/chunked",
+         "nn.functional.linear_cross_entropy/chunked_none", "nn.functional.multi_head_attention_forward", "nn.functional.rms_norm",
+         "nn.functional.scaled_dot_product_attention", "norm/nuc", "tensordot"), _FIRST),
     **dict.fromkeys(
         ("addbmm", "addr", "corrcoef", "cumulative_trapezoid", "linalg.eig", "linalg.eigvals", "linalg.inv", "linalg.inv_ex",
          "linalg.slogdet", "linalg.svd", "linalg.tensorinv", "logdet", "mvlgamma/mvlgamma_p_1", "mvlgamma/mvlgamma_p_3",

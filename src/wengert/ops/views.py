@@ -230,10 +230,12 @@ def permute(input: Array, dims=()):
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
             f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
         )
-    row = tuple(axis(d, input.ndim) for d in dims)
-    if len(set(row)) != len(row):
-        raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return input.transpose(row)
+    try:
+        return input.transpose(dims)
+    except ValueError:
+        for d in dims:
+            axis(d, input.ndim)
+        raise RuntimeError("permute(): duplicate dims are not allowed.") from None
 
 
 @operator(grad=dict(input=lambda F, g: F.t(g)), view=True, node="PermuteBackward0", places=())
