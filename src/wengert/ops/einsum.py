@@ -37,7 +37,8 @@ def einsum(F, *args):
         plan = _plans[equation, shapes, strategy] = _plan(equation, shapes, strategy)
     unrecorded = F.unrecorded(operands) if len(operands) > 1 else None
     if unrecorded is not None:
-        return F.constant(_carried_out(*unrecorded, plan))
+        raw, arrays = unrecorded
+        return F.constant(_carried_out(raw, arrays, plan))
     return _carried_out(F, operands, plan)
 
 
@@ -316,8 +317,8 @@ def _pair(a: list[int], b: list[int], holders: list[int], rest: range) -> tuple[
         elif holders[d] == 1 and (a[d] != 1 or b[d] != 1):
             alone[a[d] == 1].append(d)
             holders[d] = 0
-    left: list[Any]
-    right: list[Any]
+    left: Any
+    right: Any
     left, right = ([("sum", tuple(dims), True)] if dims else [] for dims in alone)
     for row, dims in zip((a, b), alone):
         for d in dims:
