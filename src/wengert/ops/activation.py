@@ -56,7 +56,7 @@ def hardtanh_grad(F, g, x, low, high):
     return F.pieces(g, x, K.hardtanh_grad, (low, high))
 
 
-@operator(grad=dict(input=lambda F, g, result: F.hardtanh_grad(g, result, 0, 6)), inplace=True,
+@operator(grad=dict(input=lambda F, g, input: F.hardtanh_grad(g, input, 0, 6)), inplace=True,
           node="HardtanhBackward0")
 def relu6(input: Array):
     """``min(max(x, 0), 6)``."""

@@ -22,6 +22,11 @@ def _scaled(g: Any, factor: Any) -> Any:
     return g if isinstance(factor, (int, float)) and factor == 1 else g * factor
 
 
+def _each(F: Any, g: Any, batch: Any) -> Any:
+    """One gradient for all matrices of a batch."""
+    return F.expand(F.unsqueeze(g, 0), (batch.shape[0], *g.shape))
+
+
 _addmm = dict(
     input=lambda F, g, beta: _scaled(g, beta),
     mat1=lambda F, g, mat2, alpha: _scaled(F.matmul(g, turned(F, mat2)), alpha),
@@ -109,8 +114,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
 
 
 @operator(
-    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)), alpha),
-              batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g), alpha)),
+    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)) if F.raw else F.bmm(_each(F, g, batch2), mT(batch2)), alpha),
+              batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g) if F.raw else F.bmm(mT(batch1), _each(F, g, batch1)), alpha)),
     inplace=True,
 )
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
@@ -175,7 +180,7 @@ def _half_gemv(input: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
 
 @operator(
     grad=dict(input=_addmm["input"], vec1=lambda F, g, vec2, alpha: _scaled(F.matmul(g, vec2), alpha),
-              vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(vec1, g), alpha)),
+              vec2=lambda F, g, vec1, alpha: _scaled(F.matmul(vec1, g) if F.raw else F.matmul(F.t(g), vec1), alpha)),
     inplace=True, promote="elementwise",
 )
 def addr(input: Array, vec1: Array, vec2: Array, *, beta=1, alpha=1):

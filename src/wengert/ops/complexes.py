@@ -88,12 +88,12 @@ def angle(input: Array):
 
 
 def _polar_angle(F: Any, g: Any, result: Any) -> Any:
-    return -F.imag(F.conj(g) * result)
+    return F.real(F.conj(g) * (result * 1j))
 
 
-def _polar_length(F: Any, g: Any, abs: Any, angle: Any) -> Any:
+def _polar_length(F: Any, g: Any, result: Any) -> Any:
     """A magnitude that is negative counts, as in PyTorch, for a positive one in the other direction."""
-    return (F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle)) * F.where(abs == 0, 0, abs / F.abs(abs))
+    return F.real(F.conj(g) * F.sgn(result))
 
 
 @operator(

@@ -226,10 +226,17 @@ def linalg_cond(F, A, p=None):
 # -- distances --------------------------------------------------------------------------------------------------------
 
 
-@composite(places=("torch", "Tensor"), node="DistBackward0", whole=("input", "other"), saves=("other", "input", "result"))
-def dist(F, input, other, p=2):
+def _dist_back(F: Any, g: Any, needs: Any, input: Any, other: Any, result: Any, p: Any) -> Any:
+    """Each of both from a difference of its own, as in PyTorch, whose graph shows that."""
+    first = _vector_norm_back(F, g, input - other, result, p, None) if needs[0] else None
+    second = _vector_norm_back(F, g, input - other, result, p, None) if needs[1] else None
+    return first, None if second is None else -second
+
+
+@operator(grad=_dist_back, wrt=("input", "other"), wirtinger=True, promote="elementwise", scalars="", places=("torch", "Tensor"), layout="rows")
+def dist(input: Array, other: Array, p=2):
     """The ``p``-norm of ``input - other``, which broadcast."""
-    return F.linalg_vector_norm(input - other, p)
+    return linalg_vector_norm.forward(input - other, p)
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

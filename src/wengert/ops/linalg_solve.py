@@ -82,8 +82,8 @@ def _singular(name: str, info: Any) -> None:
 
 
 def _inv_back(F: Any, g: Any, result: Any) -> Any:
-    back = mT(result)
-    return -F.matmul(back, F.matmul(g, back))
+    inner = F.matmul(g, mT(result))
+    return -F.matmul(mT(result), inner)
 
 
 @operator(grad=dict(A=_inv_back), node="LinalgInvExBackward0", layout="columns")
@@ -153,6 +153,8 @@ def _slogdet_back(F: Any, g: Any, A: Any, sign: Any) -> Any:
     if F.is_complex(A):  # the sign turns with the imaginary part of tr(A^-1 dA)
         turn = F.imag(F.conj(g_sign) * sign)
         g_log = F.complex(g_log, -turn)
+    if not F.raw and not F.is_complex(A):
+        return F.linalg_solve_ex(mT(A), F.diag_embed(F.expand(F.unsqueeze(g_log, -1), tuple(A.shape[:-1]))))[0]
     return F.reshape(g_log, (*A.shape[:-2], 1, 1)) * mH(F, F.linalg_inv_ex(A)[0])
 
 

@@ -38,7 +38,7 @@ def _times(F: Any, x: Any, value: Any) -> Any:
     """``x * value`` in the type that PyTorch's rule gives the product: of whole numbers theirs (where it may wrap), or the default one."""
     d = F.dtype_of(x)
     if (type(value) is int and value == 1) or d.kind not in "biu":
-        return x if value == 1 else x * value
+        return x if value == 1 and F.raw else x * value
     d = (d if d.kind != "b" else np.dtype(np.int64)) if type(value) is int else dt.default_float()
     return F.cast(x, d) * number(value, d).item()
 
@@ -122,9 +122,10 @@ def lerp_tensor(input: Array, end: Array, weight: Array):
 # -- angles and lengths ----------------------------------------------------------------------------------------------
 
 
-def _per_square(F: Any, x: Any, input: Any, other: Any) -> Any:
-    """``x / (input^2 + other^2)``, zero at the origin."""
-    return F.where((input == 0) & (other == 0), 0, x / (input * input + other * other))
+def _atan2_back(F: Any, g: Any, needs: Any, input: Any, other: Any) -> Any:
+    """Across the radius, by one over its square; zero at the origin."""
+    inverse = F.masked_fill(F.reciprocal(input * input + other * other), (input == 0) & (other == 0), 0)
+    return g * other * inverse if needs[0] else None, g * -input * inverse if needs[1] else None
 
 
 def _push_atan2(F: Any, t: Any, input: Any, other: Any) -> Any:
@@ -133,9 +134,7 @@ def _push_atan2(F: Any, t: Any, input: Any, other: Any) -> Any:
     return across / (input * input + other * other)
 
 
-@pair(grad=dict(input=lambda F, g, input, other: g * _per_square(F, other, input, other),
-                other=lambda F, g, input, other: g * _per_square(F, -input, input, other)),
-      push=_push_atan2, promote="float", kernel=K.arctan2, inplace=True, aliases=("arctan2",))
+@pair(grad=_atan2_back, wrt=("input", "other"), push=_push_atan2, promote="float", kernel=K.arctan2, inplace=True, aliases=("arctan2",))
 def atan2(input: Array, other: Array):
     """The angle, in [-pi, pi], of the point with ordinate ``input`` and abscissa ``other``."""
     return np.arctan2(real("atan2_cpu", input), other)
@@ -169,28 +168,32 @@ def logaddexp(input: Array, other: Array):
     return function(only("fVc", "logaddexp_cpu", input), other)
 
 
-@pair(grad=dict(input=lambda F, g, input, other: g / (F.exp2(other - input) + 1),
-                other=lambda F, g, input, other: g / (F.exp2(input - other) + 1)), kernel=K.logaddexp2)
+def _one_more(F: Any, x: Any) -> Any:
+    return F.exp2(x) + 1 if F.raw else F.pow(2, x) + 1
+
+
+@pair(grad=dict(input=lambda F, g, input, other: g / _one_more(F, other - input),
+                other=lambda F, g, input, other: g / _one_more(F, input - other)), kernel=K.logaddexp2)
 def logaddexp2(input: Array, other: Array):
     """``log2(2 ** input + 2 ** other)`` without overflow."""
     return np.logaddexp2(floating("logaddexp2_cpu", input), other)
 
 
 def _times_log(log: Any, where_zero: Any) -> Any:
-    """``(F, g, input, other) -> g * log(other)``, zero where the product was taken for zero."""
+    """``(F, g, input, other) -> log(F, g, other)``, zero where the product was taken for zero."""
 
     def rule(F: Any, g: Any, input: Any, other: Any) -> Any:
         if not hasattr(other, "dtype"):
             other = F.constant(np.asarray(other, F.dtype_of(g)))
-        return F.where((input == 0) & (other <= where_zero), 0, g * log(F, other))
+        return F.masked_fill(log(F, g, other), (input == 0) & (other <= where_zero), 0)
 
     return rule
 
 
-_by_log, _by_log1p = _times_log(lambda F, x: F.log(x), 0), _times_log(lambda F, x: F.log1p(x), -1)
+_by_log, _by_log1p = _times_log(lambda F, g, x: F.xlogy(g, x), 0), _times_log(lambda F, g, x: F.special_xlog1py(g, x), -1)
 
 
-@operator(grad=dict(input=_by_log, other=lambda F, g, input, other: g * (input / other)),
+@operator(grad=dict(input=_by_log, other=lambda F, g, input, other: g * input / other),
           promote="float", inplace=True, places=("torch", "Tensor", "special"),
           without=dict(other="XlogyBackward2", input="XlogyBackward1"))
 def xlogy(input: Array, other: Array):
@@ -198,7 +201,7 @@ def xlogy(input: Array, other: Array):
     return _product_or_zero("xlogy_cpu", input, other, np.log)
 
 
-@operator(grad=dict(input=_by_log1p, other=lambda F, g, input, other: g * (input / (other + 1))),
+@operator(grad=dict(input=_by_log1p, other=lambda F, g, input, other: g * input / (other + 1)),
           promote="float", places=("special",), node="SpecialXlog1PyBackward0",
           without=dict(other="SpecialXlog1PyBackward2", input="SpecialXlog1PyBackward1"))
 def special_xlog1py(input: Array, other: Array):

@@ -24,7 +24,7 @@ LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 
 def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
-    if not getattr(exponent, "shape", ()):  # a number, or a 0-d value: its small powers are worth a test
+    if not getattr(exponent, "shape", ()) and (F.raw or not hasattr(exponent, "shape")):  # a number, or a 0-d value: its small powers are worth a test
         if exponent == 2 and F.raw:  # recorded it is a power like others: that of 1 has a history, and so has the second derivative
             return g * (conjugate(F, input) * 2)
         if exponent == 0:
@@ -33,21 +33,20 @@ def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
         if d.kind == "V":  # which numbers would widen
             return g * F.cast(exponent * F.cast(F.pow(input, exponent - 1), d), d)
         return g * conjugate(F, exponent * input ** (exponent - 1))
-    steep = conjugate(F, exponent * input ** (exponent - 1))
-    return F.where(exponent == 0, 0, g * steep)
+    return F.where(exponent == 0, 0, g * conjugate(F, exponent * input ** (exponent - 1)))
 
 
 def _pow_exponent(F: Any, g: Any, input: Any, exponent: Any, result: Any) -> Any:
     if not hasattr(input, "dtype"):
         if not input:
-            return F.where(_not_negative(F, exponent), 0, g * conjugate(F, result * -np.inf))
+            return g * F.where(_not_negative(F, exponent), 0, conjugate(F, result * -np.inf))
         d = F.dtype_of(result)
         if d.itemsize == 2:
             return g * F.cast(F.cast(result, np.dtype(np.float32)) * np.log(input).item(), d)
         log = F.log(F.constant(np.asarray(input, F.dtype_of(result))))
         return g * conjugate(F, result * log)
     base = F.cast(input, F.dtype_of(result)) if F.is_complex(result) and not F.is_complex(input) else input  # log of negative numbers
-    return F.where((input == 0) & _not_negative(F, exponent), 0, g * conjugate(F, result * F.log(base)))
+    return g * F.where((input == 0) & _not_negative(F, exponent), 0, conjugate(F, result * F.log(base)))
 
 
 def _not_negative(F: Any, x: Any) -> Any:

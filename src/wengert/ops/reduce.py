@@ -75,7 +75,7 @@ def spread(F, input, size, dim=None, keepdim=False):
 
 def restored(F: Any, x: Any, size: tuple[int, ...], dim: Any, keepdim: Any) -> Any:
     """The result ``x`` of a reduction with its reduced dimensions back as ones."""
-    if not x.ndim or (keepdim and x.ndim == len(size)):
+    if dim is None or not size or (keepdim and x.ndim == len(size)):
         return x
     if F.raw:
         return F.reshape(x, kept(size, dim))
@@ -412,18 +412,18 @@ def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> 
     """Where the norm is too large ``x * maxnorm / |x|``, and so the change of the norm counts too."""
     rest = _slices(input, dim)
     norm = F.linalg_vector_norm(input, p, rest, True)
-    scale = 1 / (norm + 1e-7)
-    inner = F.sum(g * F.conj(input), rest, True)
+    scale = F.reciprocal(norm + 1e-7)
+    inner = F.sum((F.conj(input) if F.is_complex(input) else input) * g, rest, True)
     inner = F.real(inner) if F.is_complex(inner) else inner
     size = F.abs(input)
     if p == 2:
-        slope = input / F.masked_fill(norm, norm == 0, 1)
+        slope = F.masked_fill(input / norm, norm == 0, 0)
     elif p == float("inf"):
         top = size == norm
         slope = F.sgn(input) * top / F.sum(top, rest, True)
     else:
         slope = F.sgn(input) * F.pow(F.masked_fill(size, size == 0, 1) / F.masked_fill(norm, norm == 0, 1), p - 1) * (size != 0)
-    inside = maxnorm * scale * (g - scale * inner * slope)
+    inside = scale * maxnorm * (g - scale * (inner * slope))
     return F.where(norm > maxnorm, inside, g)
 
 

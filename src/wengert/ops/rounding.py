@@ -132,7 +132,7 @@ def heaviside(input: Array, values: Array):
     return np.where(input == 0, values, input > 0).astype(input.dtype, copy=False)
 
 
-@operator(grad=dict(input=lambda F, g, input, result: F.where(input == 0, 0, g * (result / input)),
+@operator(grad=dict(input=lambda F, g, input, result: g * F.masked_fill(result / input, input == 0, 0),
                     other=flat_gradient), promote="float", scalars=("other",), kernel=K.copysign, inplace=True,
           without=dict(other="CopysignBackward1"))
 def copysign(input: Array, other: Array):
@@ -164,8 +164,8 @@ def _ldexp_input(F: Any, g: Any, other: Any) -> Any:
     return g * conjugate(F, F.pow(2.0, other))
 
 
-def _ldexp_other(F: Any, g: Any, other: Any, input: Any) -> Any:
-    return g * conjugate(F, F.pow(2.0, other) * input * LN2)
+def _ldexp_other(F: Any, g: Any, result: Any) -> Any:
+    return g * conjugate(F, result) * LN2
 
 
 def _times_power(input: Any, other: Any) -> Any:

@@ -80,7 +80,7 @@ def cumprod_back(F, g, input, result, dim):
     if not input.ndim:
         return g
     if not bool((input == 0).any()):
-        return F.cumsum_back(g * result, dim) / input
+        return F.cumsum_back(result * g, dim) / input
     n = input.shape[dim]
     x = F.transpose(input, dim, -1)
     left_out = F.constant(np.eye(n, dtype=bool))
@@ -221,14 +221,20 @@ def _no_masks(F: Any, name: str, y: Any, x: Any) -> None:
         raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x` or `y'}`, but bool is not supported")
 
 
+def _sides(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
+    """All slices but the last, and all but the first."""
+    n = max(x.shape[dim] - 1, 0)
+    return F.narrow(x, dim, 0, n), F.narrow(x, dim, min(1, x.shape[dim]), n)
+
+
 def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
     """The doubled area between each sample and the next, and the dimension."""
     if not y.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = axis(dim, y.ndim)
-    later, earlier = _ends(F, y, d)
     if x is None:
-        return (later + earlier) * dx, d
+        earlier, later = _sides(F, y, d)
+        return (earlier + later) * dx, d
     if x.ndim == 1:
         if x.shape[0] != y.shape[d]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
@@ -236,8 +242,10 @@ def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:
     else:
         if x.ndim < y.ndim:
             x = F.reshape(x, (1,) * (y.ndim - x.ndim) + tuple(x.shape))
-        width = F.diff(x, dim=d)
-    return (later + earlier) * width, d
+        earlier, later = _sides(F, x, d)
+        width = later - earlier
+    earlier, later = _sides(F, y, d)
+    return (earlier + later) * width, d
 
 
 @composite(aliases=("trapz",))

@@ -72,7 +72,7 @@ def special_ndtri(input: Array):
     return K.ndtri(real("ndtri_cpu", input))
 
 
-@special(grad=dict(input=lambda F, g, input, result: g * (F.exp(-(result + F.square(input) / 2)) / SQRT_2PI)))
+@special(grad=dict(input=lambda F, g, input, result: g / SQRT_2PI * F.exp(-(result + F.square(input) / 2))))
 def special_log_ndtr(input: Array):
     """Logarithm of ``ndtr``, also where that underflows."""
     return K.log_ndtr(real("log_ndtr_cpu", input))
@@ -102,10 +102,13 @@ def polygamma(n, input: Array):
 
 
 def _mvlgamma_grad(F: Any, g: Any, input: Any, p: Any) -> Any:
-    total = F.digamma(input + 0.0)  # there is one zero
-    for j in range(1, p):
-        total = total + F.digamma(input - j / 2)
-    return g * total
+    if F.raw:
+        total = F.digamma(input + 0.0)  # there is one zero
+        for j in range(1, p):
+            total = total + F.digamma(input - j / 2)
+        return g * total
+    away = F.constant(np.arange(1 - p, 1).astype(F.dtype_of(input)) / 2)
+    return g * F.sum(F.digamma(away + F.unsqueeze(input, -1)), -1)
 
 
 def _mvlgamma_input(input: Any, p: Any) -> Any:
@@ -163,7 +166,7 @@ def special_zeta(input: Array, other: Array):
 # -- entropies and logits --------------------------------------------------------------------------------------------
 
 
-@special(grad=dict(input=lambda F, g, input: g * (-F.log(input) - 1)))
+@special(grad=dict(input=lambda F, g, input: g * -(F.log(input) + 1)))
 def special_entr(input: Array):
     """``-input * log(input)``; 0 at 0, minus infinity below."""
     safe = np.where(real("entr_cpu", input) > 0, input, 1)
@@ -189,18 +192,18 @@ def logit(input: Array, eps=None):
     return np.log(x / (1 - x))
 
 
-@operator(grad=dict(input=lambda F, g, input: g * _sinc_slope(F, input)), wirtinger=True)
+def _sinc_back(F: Any, g: Any, input: Any) -> Any:
+    x, square = input * PI, input * input * PI
+    slope = (x * F.cos(x) - F.sin(x)) / square
+    return F.where(square == 0, 0, g * (F.conj(slope) if F.is_complex(slope) else slope))
+
+
+@operator(grad=dict(input=_sinc_back), wirtinger=True)
 def sinc(input: Array):
     """``sin(pi * input) / (pi * input)``, and 1 at zero."""
     x = input * input.dtype.type(PI)
     return np.where(input == 0, 1, K.sin(x) / np.where(input == 0, 1, x)).astype(input.dtype, copy=False)
 
-
-def _sinc_slope(F: Any, input: Any) -> Any:
-    x = input * PI
-    square = x * input
-    slope = F.where(square == 0, 0, (x * F.cos(x) - F.sin(x)) / square)
-    return F.conj(slope) if F.is_complex(slope) else slope
 
 
 # -- Bessel functions ------------------------------------------------------------------------------------------------
@@ -228,12 +231,12 @@ def _away_from_zero(F: Any, input: Any) -> Any:
 
 def _i1_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     far, safe = _away_from_zero(F, input)
-    return g * F.where(far, F.i0(safe) - result / safe, 0.5)
+    return g * F.where(far, F.i0(safe) - result * F.reciprocal(safe), 0.5)
 
 
 def _i1e_grad(F: Any, g: Any, input: Any, result: Any) -> Any:
     far, safe = _away_from_zero(F, input)
-    return g * F.where(far, F.special_i0e(safe) - result * (F.sgn(input) + F.reciprocal(safe)), 0.5)
+    return g * F.where(far, F.special_i0e(safe) - result * (F.sgn(safe) + F.reciprocal(safe)), 0.5)
 
 
 @special(grad=dict(input=_i1_grad))

@@ -264,7 +264,17 @@ def _squeezed(node: Any) -> str:
     return "SqueezeBackward0" if dim is None else "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2"
 
 
-@operator(grad=_back, view=True, naming=_squeezed, shows=("dim",))
+def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
+    if F.raw:
+        return F.reshape(g, input_shape)
+    dims = range(len(input_shape)) if dim is None else sorted(dims_of(dim, len(input_shape))) if dim != () and input_shape else ()
+    for d in dims:
+        if input_shape[d] == 1:
+            g = F.unsqueeze(g, d)
+    return g
+
+
+@operator(grad=dict(input=_unsqueezed), view=True, naming=_squeezed)
 def squeeze(input: Array, dim=None):
     if dim is None:
         return input.squeeze()
