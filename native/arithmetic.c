@@ -14,6 +14,7 @@ struct own {
     int (*tame_single)(const float *const *, size);
     int (*tame_twice)(const double *const *, size);
     struct loop numpy_single, numpy_twice;
+    int signed_rest; /* a rest that is zero has the sign of what was divided, as PyTorch's, where NumPy gives it the divisor's */
 };
 
 #define DEFINE_LOOP(REAL, which)                                                                                      \
@@ -33,7 +34,13 @@ struct own {
                     for (npy_intp i = 0; i < n; i++) buffer[k][i] = *(const REAL *)(here[k] + i * steps[k]);          \
             }                                                                                                         \
             if (own->tame_##which && !own->tame_##which(in, n)) {                                                     \
+                REAL divided[BLOCK];                                                                                  \
+                if (own->signed_rest) memcpy(divided, in[0], n * sizeof(REAL));                               \
                 own->numpy_##which.function(here, &n, steps, own->numpy_##which.data);                                \
+                for (npy_intp i = 0; own->signed_rest && i < n; i++) {                                                \
+                    REAL *rest = (REAL *)(here[nin] + i * steps[nin]);                                                \
+                    if (*rest == 0) *rest = (REAL)copysign(0.0, divided[i]);                                          \
+                }                                                                                                     \
                 continue;                                                                                             \
             }                                                                                                         \
             const int straight = steps[nin] == sizeof(REAL);                                                          \
@@ -74,7 +81,7 @@ void arithmetic_replace(const char *name, struct loop *single, struct loop *twic
         struct own *own = &owns[k];
         if (strcmp(own->name, name)) continue;
         if (!own->numpy_single.function) {
-            own->numpy_single = *single, own->numpy_twice = *twice;
+            own->numpy_single = *single, own->numpy_twice = *twice, own->signed_rest = !strcmp(name, "remainder");
             if (!strcmp(name, "remainder") || !strcmp(name, "fmod") || !strcmp(name, "floor_divide"))
                 own->tame_single = kernels->tame_quotients_f32, own->tame_twice = kernels->tame_quotients_f64;
             if (!own->single) own->tame_twice = kernels->tame_angles_f64;

@@ -258,7 +258,7 @@ static inline REAL F(remainder_of)(REAL a, REAL b)
 {
     REAL whole, r = F(split)(a, b, &whole);
     r = (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;
-    return r == 0 ? F(sign_of)(0, b) : r;
+    return r == 0 ? F(sign_of)(0, a) : r; /* PyTorch's zero, not NumPy's */
 }
 static inline REAL F(floor_quotient)(REAL a, REAL b)
 {

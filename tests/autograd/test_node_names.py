@@ -504,3 +504,30 @@ def test_second_derivatives_of_batched_products_are_batched_products(torch):
         g, h = torch.autograd.grad(y, (a, b), torch.ones_like(y, requires_grad=True), create_graph=True)
         assert below(g.grad_fn) == ("BmmBackward0", "leaf", ("TransposeBackward0", "leaf"))
         assert below(h.grad_fn) == ("BmmBackward0", ("TransposeBackward0", "leaf"), "leaf")
+
+
+def test_the_remainder_of_a_number_has_no_derivative(torch):
+    x = torch.tensor([3.0, 0.7], requires_grad=True)
+    for y in (2 % x, torch.remainder(2.0, x)):
+        assert y.grad_fn.name().endswith("NotImplemented")
+        assert [n for _, n in y.grad_fn.next_functions] == [0]
+        with pytest.raises(RuntimeError, match="derivative for aten::remainder is not implemented"):
+            y.sum().backward()
+    y = torch.tensor(2.0) % x
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, -2.0]
+
+
+def test_a_zero_remainder_has_the_sign_of_what_was_divided(torch):
+    for a, b in ((-3.0, 3.0), (3.0, -3.0), (-0.0, 2.0), (6.0, 2.0)):
+        for zero in (torch.tensor(a) % b, torch.remainder(torch.tensor([a]), torch.tensor([b]))):
+            assert zero == 0
+            assert bool(torch.signbit(zero)) is (str(a)[0] == "-")
+
+
+def test_singular_values_are_the_second_output(torch):
+    x = torch.eye(3, requires_grad=True)
+    s = torch.linalg.svdvals(x)
+    assert s.output_nr == 1
+    assert s.grad_fn.name() == "LinalgSvdBackward0"
+    assert torch.linalg.matrix_norm(x, "nuc").grad_fn.next_functions[0][1] == 1

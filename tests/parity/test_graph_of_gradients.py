@@ -26,34 +26,25 @@ _STABLE = "other steps, which stay finite where PyTorch's do not"
 _HISTORY = "a gradient that has no history in one of both, or cannot be had with one in PyTorch"
 OTHER_STEPS: dict[str, str] = {
     **dict.fromkeys(
-        ("cov", "linalg.cond", "linalg.matrix_power", "linalg.svdvals", "native_group_norm", "nn.functional.instance_norm",
-         "nn.functional.l1_loss", "nn.functional.linear_cross_entropy", "nn.functional.linear_cross_entropy/chunked",
-         "nn.functional.linear_cross_entropy/chunked_none", "nn.functional.multi_head_attention_forward", "nn.functional.rms_norm",
-         "nn.functional.scaled_dot_product_attention", "norm/nuc", "tensordot"), _FIRST),
+        ("native_group_norm", "nn.functional.l1_loss", "nn.functional.linear_cross_entropy",
+         "nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none",
+         "nn.functional.multi_head_attention_forward", "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention"), _FIRST),
     **dict.fromkeys(
-        ("addbmm", "addr", "corrcoef", "cumulative_trapezoid", "linalg.eig", "linalg.eigvals", "linalg.inv", "linalg.inv_ex",
-         "linalg.slogdet", "linalg.svd", "linalg.tensorinv", "logdet", "mvlgamma/mvlgamma_p_1", "mvlgamma/mvlgamma_p_3",
-         "mvlgamma/mvlgamma_p_5", "nn.functional.linear", "nn.functional.relu6", "pca_lowrank", "polar", "svd", "svd_lowrank",
-         "trapezoid", "trapz"), _FEWER),
+        ("linalg.eig", "linalg.eigvals", "linalg.svd", "pca_lowrank", "svd", "svd_lowrank"), _FEWER),
     **dict.fromkeys(
-        ("linalg.matrix_norm", "linalg.norm", "linalg.norm/subgradients_at_zero", "linalg.vector_norm", "nn.functional.mish", "norm",
-         "norm/fro", "norm/inf"), _STABLE),
+        ("linalg.norm", "linalg.norm/subgradients_at_zero", "linalg.vector_norm", "nn.functional.mish", "norm"), _STABLE),
     **dict.fromkeys(
         ("linalg.det", "linalg.vander", "nn.functional.adaptive_avg_pool1d", "nn.functional.adaptive_avg_pool2d",
          "nn.functional.adaptive_avg_pool3d", "nn.functional.conv_transpose1d", "nn.functional.conv_transpose2d",
          "nn.functional.conv_transpose3d", "nn.functional.ctc_loss", "nn.functional.interpolate/area", "nn.functional.rrelu"), _HISTORY),
     **dict.fromkeys(
-        ("__rpow__", "addcmul", "atan2", "cholesky", "cholesky_inverse", "copysign", "cumprod", "dist", "float_power", "grid_sampler_2d",
-         "grid_sampler_3d", "index_reduce/prod", "ldexp", "linalg.cholesky", "linalg.cholesky_ex", "linalg.eigh",
+        ("cholesky_inverse", "dist", "grid_sampler_2d", "grid_sampler_3d", "index_reduce/prod", "linalg.eigh",
          "linalg.householder_product", "linalg.lstsq", "linalg.lstsq/grad_oriented", "linalg.lu", "linalg.lu_factor",
-         "linalg.lu_factor_ex", "linalg.lu_solve", "linalg.pinv/singular", "linalg.qr", "linalg.solve_triangular", "logaddexp2", "lu",
-         "lu_solve", "masked.cumprod", "masked.normalize", "masked.std", "matrix_exp", "nn.functional.adaptive_max_pool1d",
-         "nn.functional.adaptive_max_pool2d", "nn.functional.adaptive_max_pool3d", "nn.functional.binary_cross_entropy",
-         "nn.functional.binary_cross_entropy_with_logits", "nn.functional.cosine_embedding_loss", "nn.functional.cross_entropy",
-         "nn.functional.grid_sample", "nn.functional.group_norm", "nn.functional.kl_div", "nn.functional.local_response_norm",
-         "nn.functional.normalize", "nn.functional.pairwise_distance", "nn.functional.poisson_nll_loss", "nn.functional.prelu",
-         "nn.functional.soft_margin_loss", "ormqr", "pow", "qr", "renorm", "sinc", "special.entr", "special.i1", "special.i1e",
-         "special.log_ndtr", "special.xlog1py", "triangular_solve", "xlogy"), _STEPS),
+         "linalg.lu_factor_ex", "linalg.lu_solve", "linalg.pinv/singular", "linalg.qr", "lu", "lu_solve", "masked.normalize",
+         "matrix_exp", "nn.functional.adaptive_max_pool1d", "nn.functional.adaptive_max_pool2d", "nn.functional.adaptive_max_pool3d",
+         "nn.functional.binary_cross_entropy", "nn.functional.binary_cross_entropy_with_logits", "nn.functional.cross_entropy",
+         "nn.functional.grid_sample", "nn.functional.group_norm", "nn.functional.kl_div", "nn.functional.normalize",
+         "nn.functional.poisson_nll_loss", "nn.functional.prelu", "nn.functional.soft_margin_loss", "ormqr", "qr", "triangular_solve"), _STEPS),
 }  # fmt: skip
 
 

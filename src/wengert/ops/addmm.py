@@ -24,7 +24,11 @@ def _scaled(g: Any, factor: Any) -> Any:
 
 def _each(F: Any, g: Any, batch: Any) -> Any:
     """One gradient for all matrices of a batch."""
-    return F.expand(F.unsqueeze(g, 0), (batch.shape[0], *g.shape))
+    return g if F.raw else F.expand(F.unsqueeze(g, 0), (batch.shape[0], *g.shape))
+
+
+def _stacked(F: Any, a: Any, b: Any) -> Any:
+    return F.matmul(a, b) if F.raw else F.bmm(a, b)
 
 
 _addmm = dict(
@@ -114,8 +118,8 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):
 
 
 @operator(
-    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(F.matmul(g, mT(batch2)) if F.raw else F.bmm(_each(F, g, batch2), mT(batch2)), alpha),
-              batch2=lambda F, g, batch1, alpha: _scaled(F.matmul(mT(batch1), g) if F.raw else F.bmm(mT(batch1), _each(F, g, batch1)), alpha)),
+    grad=dict(input=_addmm["input"], batch1=lambda F, g, batch2, alpha: _scaled(_stacked(F, _each(F, g, batch2), mT(batch2)), alpha),
+              batch2=lambda F, g, batch1, alpha: _scaled(_stacked(F, mT(batch1), _each(F, g, batch1)), alpha)),
     inplace=True,
 )
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta=1, alpha=1):

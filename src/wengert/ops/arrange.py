@@ -277,7 +277,8 @@ def _repeat_back(F: Any, g: Any, input_shape: Any, repeats: Any) -> Any:
     g = F.reshape(g, tuple(apart))
     if F.raw and len(added) == 1 and 1 < apart[added[0]] <= 8 and g.dtype.kind in "fc" and g.dtype.itemsize > 2 and g.size:
         return add_slices(g, added[0]).reshape(input_shape)
-    return F.reshape(F.sum(g, tuple(added)) if added else g, input_shape)
+    g = F.sum(g, tuple(added)) if added else g
+    return g if tuple(g.shape) == tuple(input_shape) else F.reshape(g, input_shape)
 
 
 @operator(grad=dict(input=_repeat_back), variadic="repeats", places=("Tensor",), linear=True, layout="rows")

@@ -30,7 +30,7 @@ def _kept(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
     return tuple(1 if i in dims else n for i, n in enumerate(shape))
 
 
-def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any) -> Any:
+def vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any) -> Any:
     """At a zero vector the gradient is zero, the subgradient that PyTorch takes; a second derivative does not exist there (NaN)."""
     if F.raw:
         shape = _kept(input.shape, dim)
@@ -45,7 +45,7 @@ def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: An
     if abs(ord) == inf:
         size = F.abs(input)
         top = (size == norm) | (size != size)
-        return F.sgn(input) * top * (g / F.sum(top, dim, True))
+        return F.sgn(input) * (g / F.sum(top, dim, True) * top)
     nothing = norm == 0
     if ord == 2:
         return g * F.masked_fill(input / norm, nothing, 0)
@@ -60,7 +60,7 @@ def _vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: An
     return slope * F.masked_fill(g / F.pow(some, ord - 1), nothing, 0)
 
 
-@operator(grad=dict(input=_vector_norm_back), wirtinger=True, shows=("keepdim",))
+@operator(grad=dict(input=vector_norm_back), wirtinger=True, shows=("keepdim",))
 def linalg_vector_norm(input: Array, ord=2, dim=None, keepdim=False, *, dtype=None):
     """``sum(abs(input) ** ord) ** (1 / ord)`` of all elements or over ``dim`` (an int or several).
 
@@ -228,8 +228,8 @@ def linalg_cond(F, A, p=None):
 
 def _dist_back(F: Any, g: Any, needs: Any, input: Any, other: Any, result: Any, p: Any) -> Any:
     """Each of both from a difference of its own, as in PyTorch, whose graph shows that."""
-    first = _vector_norm_back(F, g, input - other, result, p, None) if needs[0] else None
-    second = _vector_norm_back(F, g, input - other, result, p, None) if needs[1] else None
+    first = vector_norm_back(F, g, input - other, result, p, None) if needs[0] else None
+    second = vector_norm_back(F, g, input - other, result, p, None) if needs[1] else None
     return first, None if second is None else -second
 
 

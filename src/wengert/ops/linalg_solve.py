@@ -264,7 +264,7 @@ def _triangular_back(F: Any, g: Any, needs: Any, A: Any, result: Any, upper: Any
     gb = F.linalg_solve_triangular(mT(A), g, upper=not upper, left=left, unitriangular=unitriangular)
     ga = None
     if needs[0]:
-        ga = -_triangle(F, F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb), upper, unitriangular)
+        ga = _triangle(F, -(F.matmul(gb, mT(result)) if left else F.matmul(mT(result), gb)), upper, unitriangular)
     return ga, gb
 
 
@@ -454,7 +454,7 @@ def cholesky_back(F: Any, g: Any, L: Any, upper: Any) -> Any:
     if upper:
         g, L = mH(F, g), mH(F, L)
     low = F.tril(F.matmul(mH(F, L), g))
-    middle = (low + mH(F, F.tril(low, -1))) / 2
+    middle = (low + mH(F, F.tril(low, -1))) * 0.5
     middle = F.linalg_solve_triangular(mH(F, L), middle, upper=True)
     return F.linalg_solve_triangular(L, middle, upper=False, left=False)
 

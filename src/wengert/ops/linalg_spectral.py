@@ -59,6 +59,8 @@ def _phase(F: Any, middle: Any, name: str, what: str) -> None:
 def svd_back(F: Any, gU: Any, gS: Any, gVh: Any, U: Any, S: Any, Vh: Any) -> Any:
     """The gradient through the reduced decomposition; None for an unused output."""
     if gU is None and gVh is None:
+        if U.shape[-2] >= Vh.shape[-1]:  # the smaller one of both is scaled
+            return F.matmul(U, F.unsqueeze(gS, -1) * Vh)
         return F.matmul(U * F.unsqueeze(gS, -2), Vh)
     m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
     gU = F.zeros(tuple(U.shape), F.dtype_of(U)) if gU is None else gU

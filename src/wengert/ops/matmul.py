@@ -111,6 +111,8 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
         return ga, gb
     flat = nb == 2 and g.ndim > 2  # then one product of flattened rows instead of a batch of them
     rows = F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1])) if flat else g
+    if not F.raw and nb == 2 and g.ndim == 2:
+        return _by_layout(F, g, needs, a, b)
     if need_a:
         ga = F.matmul(rows, mT(b) if F.raw else turned(F, b))
         if flat:
@@ -119,6 +121,20 @@ def _matmul_grad(F: Any, g: Any, needs: Any, input: Any, other: Any, input_shape
         a = F.reshape(a, (rows.shape[0], input_shape[-1])) if flat else a
         gb = F.matmul(mT(a) if F.raw else turned(F, a), rows)
     return ga, gb
+
+
+def _by_layout(F: Any, g: Any, needs: Any, a: Any, b: Any) -> Any:
+    """The gradients of a product of matrices; of a factor that lies column by column they are made so, as in PyTorch."""
+    ga = gb = None
+    if needs[0]:
+        ga = F.t(F.matmul(b, F.t(g))) if _columns(a) else F.matmul(g, F.t(b))
+    if needs[1]:
+        gb = F.t(F.matmul(F.t(g), a)) if _columns(b) else F.matmul(F.t(a), g)
+    return ga, gb
+
+
+def _columns(x: Any) -> bool:
+    return x is not None and hasattr(x, "stride") and x.stride() == (1, x.shape[0])
 
 
 def _ranks(node: Any) -> tuple[int, int]:
@@ -315,10 +331,11 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
         flat = g if g.ndim == 2 else F.reshape(g, (_size(g, range(g.ndim - 1)), g.shape[-1]))
     gx = gw = gb = None
     if need_x:
-        gx = F.matmul(flat, weight)
+        gx = F.matmul(flat, weight if F.raw else F.t(F.t(weight)))
         gx = gx if len(input_shape) == 2 else F.reshape(gx, input_shape)
     if need_w:
-        gw = F.matmul(mT(flat), input if len(input_shape) == 2 else F.reshape(input, (flat.shape[0], input_shape[-1])))
+        gw = F.matmul(turned(F, flat), input if len(input_shape) == 2 else F.reshape(input, (flat.shape[0], input_shape[-1])))
+        gw = gw if F.raw else F.t(F.t(gw))  # PyTorch multiplies by the weight's transpose
         gw = gw if len(weight_shape) == 2 else F.squeeze(gw, 0)
     if need_b:
         if len(bias_shape) > 1:

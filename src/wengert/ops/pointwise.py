@@ -213,7 +213,8 @@ def floor_divide(input: Array, other: Array):
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "floor")),
-            scalars="one", kernel=K.remainder, node="RemainderBackward1", without=dict(other="RemainderBackward0"))
+            scalars="one", kernel=K.remainder, node="RemainderBackward1",
+            without=dict(other="RemainderBackward0", input="NotImplemented"))
 def remainder(input: Array, other: Array):
     """What Python's ``%`` gives: the remainder with the sign of ``other``."""
     _no_zero(input, other, "remainder_cpu")

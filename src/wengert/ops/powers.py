@@ -24,7 +24,7 @@ LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 
 def _pow_input(F: Any, g: Any, input: Any, exponent: Any) -> Any:
-    if not getattr(exponent, "shape", ()) and (F.raw or not hasattr(exponent, "shape")):  # a number, or a 0-d value: its small powers are worth a test
+    if not getattr(exponent, "shape", ()) and (F.raw or not hasattr(exponent, "shape")):  # one number: its small powers are worth a test
         if exponent == 2 and F.raw:  # recorded it is a power like others: that of 1 has a history, and so has the second derivative
             return g * (conjugate(F, input) * 2)
         if exponent == 0:

@@ -410,20 +410,15 @@ def _slices(input: Any, dim: int) -> tuple[int, ...]:
 
 def _renorm_back(F: Any, g: Any, input: Any, p: Any, dim: Any, maxnorm: Any) -> Any:
     """Where the norm is too large ``x * maxnorm / |x|``, and so the change of the norm counts too."""
+    from .linalg_norms import vector_norm_back
+
     rest = _slices(input, dim)
     norm = F.linalg_vector_norm(input, p, rest, True)
     scale = F.reciprocal(norm + 1e-7)
     inner = F.sum((F.conj(input) if F.is_complex(input) else input) * g, rest, True)
     inner = F.real(inner) if F.is_complex(inner) else inner
-    size = F.abs(input)
-    if p == 2:
-        slope = F.masked_fill(input / norm, norm == 0, 0)
-    elif p == float("inf"):
-        top = size == norm
-        slope = F.sgn(input) * top / F.sum(top, rest, True)
-    else:
-        slope = F.sgn(input) * F.pow(F.masked_fill(size, size == 0, 1) / F.masked_fill(norm, norm == 0, 1), p - 1) * (size != 0)
-    inside = scale * maxnorm * (g - scale * (inner * slope))
+    along = vector_norm_back(F, inner, input, norm, p, rest)
+    inside = scale * maxnorm * (g - scale * along)
     return F.where(norm > maxnorm, inside, g)
 
 

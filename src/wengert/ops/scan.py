@@ -177,10 +177,10 @@ def logcumsumexp(input: Array, dim):
 # -- differences and integrals -----------------------------------------------------------------------------------------
 
 
-def _ends(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
-    """All slices but the first, and all but the last."""
+def _sides(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
+    """All slices but the last, and all but the first."""
     n = max(x.shape[dim] - 1, 0)
-    return F.narrow(x, dim, min(1, x.shape[dim]), n), F.narrow(x, dim, 0, n)
+    return F.narrow(x, dim, 0, n), F.narrow(x, dim, min(1, x.shape[dim]), n)
 
 
 @composite
@@ -211,7 +211,7 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
         return F.copy(F.zeros(tuple(input.shape), F.dtype_of(input)), input)
     x = F.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[dim])):
-        later, earlier = _ends(F, x, dim)
+        earlier, later = _sides(F, x, dim)
         x = later != earlier if F.dtype_of(x).kind == "b" else later - earlier
     return x
 
@@ -219,12 +219,6 @@ def diff(F, input, n=1, dim=-1, prepend=None, append=None):
 def _no_masks(F: Any, name: str, y: Any, x: Any) -> None:
     if F.dtype_of(y).kind == "b" or (x is not None and F.dtype_of(x).kind == "b"):
         raise RuntimeError(f"{name}: received a bool input for `{'y' if x is None else 'x` or `y'}`, but bool is not supported")
-
-
-def _sides(F: Any, x: Any, dim: int) -> tuple[Any, Any]:
-    """All slices but the last, and all but the first."""
-    n = max(x.shape[dim] - 1, 0)
-    return F.narrow(x, dim, 0, n), F.narrow(x, dim, min(1, x.shape[dim]), n)
 
 
 def _strips(F: Any, y: Any, x: Any, dx: Any, dim: Any) -> Any:

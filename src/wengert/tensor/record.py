@@ -422,6 +422,10 @@ def told(t: Any, **facts: Any) -> Any:
     return t
 
 
+def _not_implemented(node: Any, *_: Any) -> Any:
+    raise RuntimeError(f"derivative for aten::{node.op.name} is not implemented")
+
+
 def renamed(kind: Any, name: str, final: bool = False) -> Any:
     """The node class ``kind`` under another name."""
     found = _renamed.get((kind, name, final))
@@ -429,6 +433,8 @@ def renamed(kind: Any, name: str, final: bool = False) -> Any:
         body = {"__slots__": (), "__module__": kind.__module__}
         if final:
             body |= {"shown": Node.shown, "name": Node.name}
+        if name == "NotImplemented":
+            body |= dict.fromkeys(("raw", "partial", "recorded"), _not_implemented)
         found = _renamed.setdefault((kind, name, final), type(name, (kind,), body))
     return found
 

@@ -283,6 +283,18 @@ class RecordedSpace:
         return RAW.wrap(np.asarray(array))
 
     @staticmethod
+    def real(x: Any) -> Any:
+        from .overloads_complex import real
+
+        return real(x)
+
+    @staticmethod
+    def imag(x: Any) -> Any:
+        from .overloads_complex import imag
+
+        return imag(x)
+
+    @staticmethod
     def named(x: Any, name: str, **facts: Any) -> Any:
         """``x``, just made by an operator that PyTorch calls in another form, whose node is called ``name`` and shows ``facts``."""
         from .record import called, told

@@ -48,3 +48,15 @@ COSTS = {**CAUTIOUS, **CAREFREE}
 
 globals().update({name: _quiet(getattr(np, name)) for name in CAUTIOUS})
 globals().update({name: getattr(np, name) for name in CAREFREE})
+
+_remainder = _quiet(np.remainder)
+
+
+def remainder(a: Any, b: Any, *out: Any, **options: Any) -> Any:
+    """``numpy.remainder``, but that a zero has the sign of ``a``, as in PyTorch."""
+    r = _remainder(a, b, *out, **options)
+    if r.dtype.kind != "f":
+        return r
+    if isinstance(r, np.ndarray):
+        return np.copysign(r, a, out=r, where=r == 0)
+    return np.copysign(r, a) if r == 0 else r
