@@ -44,3 +44,7 @@ FAST_ONLY = (
     "Fast gradcheck failed but element-wise differences are small. This means that the test might've passed in slow_mode: call "
     "gradcheck with `fast_mode=False`.\n"
 )
+NONDETERMINISTIC = (
+    "\n\nNOTE: If your op relies on non-deterministic operations, this failure might be expected: pass a nondet_tol that is larger than the "
+    "differences.\n"
+)
