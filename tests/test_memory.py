@@ -233,9 +233,14 @@ def test_timeline(tmp_path):
     path = tmp_path / "timeline.json"
     prof.export_memory_timeline(str(path))
     times, held = json.loads(path.read_text())
-    assert times == sorted(times) and len(times) == len(held) >= 2 and max(held) >= kept.nbytes
-    with pytest.raises(ValueError, match="json"):
-        prof.export_memory_timeline("timeline.html")
+    assert times == sorted(times) and len(times) == len(held) >= 2 and max(row[-1] for row in held) >= kept.nbytes
+    import gzip
+
+    prof.export_memory_timeline(str(tmp_path / "changes.raw.json.gz"))
+    with gzip.open(tmp_path / "changes.raw.json.gz", "rt") as file:
+        assert max(change for _, _, change, _ in json.load(file)) >= kept.nbytes
+    prof.export_memory_timeline(str(tmp_path / "timeline.html"))
+    assert "<svg" in (tmp_path / "timeline.html").read_text()
 
 
 @counted

@@ -273,13 +273,13 @@ class BackwardCFunction(Node, FunctionBase, FunctionCtx):
         """The same with the arguments as they are: a list of gradients, for a Function that has ``boxed_grads_call``."""
         return self._get_user_fn()(self, *args)
 
-    def apply_jvp(self, *tangents: Any) -> Any:
+    def apply_jvp(self, *args: Any) -> Any:
         """The tangents of the results, as the user's ``jvp`` gives them."""
         was = enter(self)
         self._pushing = True
         INSIDE.forwards += 1
         try:
-            return self._forward_cls.jvp(self, *tangents)
+            return self._forward_cls.jvp(self, *args)
         finally:
             self._pushing = False
             INSIDE.forwards -= 1

@@ -22,7 +22,7 @@ __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "Inpl
 
 
 _ContextMethodMixin = FunctionCtx  # its old name
-_numbers = itertools.count()
+AUTOGRAD_FUNCTION_COUNTER = itertools.count()
 
 
 class FunctionMeta(type):
@@ -31,7 +31,7 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: Any, attrs: Any) -> None:
         members = {
             "__slots__": (), "_forward_cls": cls, "__module__": "torch.autograd.function", "two_faced": None,
-            "_autograd_function_id": next(_numbers),
+            "_autograd_function_id": next(AUTOGRAD_FUNCTION_COUNTER),
         }  # fmt: skip
         cls._backward_cls = type(name + "Backward", (BackwardCFunction,), members)
         super().__init__(name, bases, attrs)
@@ -139,6 +139,11 @@ class Function(_SingleLevelFunction):
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> tuple[int, ...]:
         return (ctx._autograd_function_id,)
+
+
+def custom_function_call(autograd_function: type[Function], *args: Any, **kwargs: Any) -> Any:
+    """``autograd_function.apply``, as transformations call it in PyTorch."""
+    return autograd_function.apply(*args, **kwargs)
 
 
 def _is_setup_context_defined(fn: Any) -> bool:

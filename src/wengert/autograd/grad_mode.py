@@ -12,6 +12,9 @@ from ..tensor.tensor import Tensor
 __all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 
+_DecoratorContextManager = _Mode
+
+
 class _Switch(_Mode):
     """A switch that acts when it is called, and as a context is set back at the end."""
 

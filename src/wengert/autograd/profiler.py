@@ -16,14 +16,17 @@ import os
 import warnings
 from collections import defaultdict
 from contextlib import ContextDecorator
+from enum import IntEnum
 from time import perf_counter_ns
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import ops
 from ..arrays import memory
 from ..graph.modes import modes
 from ._recorder import USER, Recorder, described
+from .profiler_util import MEMORY_EVENT_NAME as MEMORY_EVENT_NAME
+from .profiler_util import OUT_OF_MEMORY_EVENT_NAME as OUT_OF_MEMORY_EVENT_NAME
 from .profiler_util import DeviceType as DeviceType
 from .profiler_util import EventList, FunctionEvent, MemRecordsAcc, ProfilerActivity
 
@@ -52,6 +55,25 @@ class _ProfilerStats:
         self.number_of_events = 0
         self.profiler_prepare_call_duration_us = self.profiler_enable_call_duration_us = self.profiler_disable_call_duration_us = 0
         self.parse_kineto_call_duration_us = self.function_events_build_tree_call_duration_us = 0
+
+
+class ProfilerState(IntEnum):
+    """How a profile is recorded; what is recorded here is recorded in one way."""
+
+    Disabled, CPU, CUDA, NVTX, ITT, PRIVATEUSE1, KINETO, KINETO_GPU_FALLBACK, KINETO_PRIVATEUSE1_FALLBACK, KINETO_PRIVATEUSE1 = range(10)
+
+
+class ProfilerConfig(NamedTuple):
+    """What a profile records."""
+
+    state: ProfilerState
+    report_input_shapes: bool
+    profile_memory: bool
+    with_stack: bool
+    with_flops: bool
+    with_modules: bool
+    experimental_config: Any
+    trace_id: str = ""
 
 
 def without_trace_only(config: Any, with_stack: bool) -> Any:
@@ -129,6 +151,7 @@ class profile:
             raise AssertionError("No activities specified for the profiler")
         if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
             raise ValueError("post_processing_timeout_s must be non-negative")
+        self.use_kineto = use_kineto
         self.use_cpu, self.acc_events, self.activity_filters = use_cpu, acc_events, activity_filters or {}
         self.record_shapes, self.with_flops = record_shapes or with_flops, with_flops
         self.profile_memory, self.with_stack, self.with_modules = profile_memory, with_stack, with_modules
@@ -141,8 +164,18 @@ class profile:
         self.profiling_start_time_ns = self.profiling_end_time_ns = 0
         self._stats = _ProfilerStats()
         self._recorder: Recorder | None = None
+        self._saved = False  # whether the trace is written
         self._events: EventList | None = None
         self._earlier: list[FunctionEvent] = []  # of former recordings, with ``acc_events``
+
+    def config(self, create_trace_id: bool = False) -> ProfilerConfig:
+        """What is recorded, as one object."""
+        if create_trace_id:
+            self.trace_id = self.create_trace_id()
+        return ProfilerConfig(
+            ProfilerState.KINETO if self.use_kineto else ProfilerState.CPU, self.record_shapes, self.profile_memory, self.with_stack,
+            self.with_flops, self.with_modules, self.experimental_config, self.trace_id,
+        )  # fmt: skip
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -162,7 +195,7 @@ class profile:
         if self._finished():
             self._earlier = list(self.function_events) if self.acc_events else []
             self._events = None
-        self.entered = True
+        self.entered, self._saved = True, False
         began = perf_counter_ns()
         self._recorder = Recorder(self.record_shapes, self.profile_memory and memory.available, self.with_stack, self.with_flops)
         self._recorder.begin_recording()
@@ -235,8 +268,13 @@ class profile:
     def export_chrome_trace(self, path: str, metadata: dict[str, str] | None = None, use_python_export: bool = False) -> None:
         """Write a trace for https://ui.perfetto.dev; arrows lead from each operator to its step of the backward.
 
-        ``metadata``: values, as JSON, that are written beside the events.
+        ``metadata``: values, as JSON, that are written beside the events. A recording is written once (``RuntimeError``), as in PyTorch;
+        with ``use_python_export`` as often as is asked.
         """
+        if not use_python_export:
+            if self._saved:
+                raise RuntimeError("Trace is already saved.")
+            self._saved = True
         from ._profiler_text import save_trace
 
         save_trace(path, self._made(), metadata)

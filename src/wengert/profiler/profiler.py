@@ -228,14 +228,14 @@ class _KinetoProfile:
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write a trace for https://ui.perfetto.dev, compressed if ``path`` ends in ``.gz``."""
-        self._recorded("exporting chrome trace").export_chrome_trace(path, self._trace_metadata)
+        self._recorded("exporting chrome trace").export_chrome_trace(path, self._trace_metadata, use_python_export)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write the call stacks with their times, for flame graph tools."""
         self._recorded("exporting stacks").export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Write how many bytes arrays held over time: ``[[microseconds …], [bytes …]]`` as JSON.
+        """Write how many bytes arrays held over time: as numbers, or as a page if ``path`` ends in ``.html``. See ``timeline.save``.
 
         Needs ``record_shapes``, ``profile_memory`` and ``with_stack``. Deprecated in PyTorch, and so here.
         """
@@ -248,13 +248,12 @@ class _KinetoProfile:
         missing = [f"{name}=True" for name in ("record_shapes", "profile_memory", "with_stack") if not getattr(self, name)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")
-        if not path.endswith((".json", ".json.gz")):
-            raise ValueError("the timeline is written as .json or .json.gz")
-        import gzip
+        from time import perf_counter_ns, time_ns
 
-        rows = sorted((e.time_range.end, e.allocated) for e in self.events() if e.allocated is not None)
-        with gzip.open(path, "wt") if path.endswith(".gz") else open(path, "w") as file:
-            json.dump([[when for when, _ in rows], [held for _, held in rows]], file)
+        from .timeline import save
+
+        recorded = self._recorded("exporting memory timeline")
+        save(str(path), recorded.function_events, time_ns() - perf_counter_ns() + recorded.profiling_start_time_ns)
 
     # -- notes that go into the trace ---------------------------------------------------------------------------------
 

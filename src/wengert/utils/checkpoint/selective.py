@@ -51,8 +51,8 @@ class CheckpointPolicy(enum.Enum):
 _KEEP = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE)
 
 
-def _policy_from_bool(keep: bool) -> CheckpointPolicy:
-    return CheckpointPolicy.MUST_SAVE if keep else CheckpointPolicy.PREFER_RECOMPUTE
+def _policy_from_bool(b: bool) -> CheckpointPolicy:
+    return CheckpointPolicy.MUST_SAVE if b else CheckpointPolicy.PREFER_RECOMPUTE
 
 
 class SelectiveCheckpointContext:

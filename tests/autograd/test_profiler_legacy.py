@@ -1,0 +1,92 @@
+"""The profiler of before Kineto, traces that are written once, and what profiles are configured by."""
+
+import gzip
+import importlib
+import json
+
+import pytest
+
+
+def room(torch, name):
+    return importlib.import_module(f"{torch.__name__}.{name}")
+
+
+def test_events_of_the_old_profiler(torch):
+    legacy = room(torch, "autograd.profiler_legacy")
+    x = torch.ones(3, 3, requires_grad=True)
+    prof = legacy.profile(record_shapes=True)
+    assert repr(prof) == "<unfinished profiler_legacy.profile>" and str(prof) == "<unfinished profile.profiler_legacy.profile>"
+    for ask in (prof.table, prof.key_averages, prof.total_average, lambda: prof.self_cpu_time_total):
+        with pytest.raises(RuntimeError, match="Profiler didn't finish running"):
+            ask()
+    with prof as entered:
+        (x @ x).relu().sum().backward()
+    assert entered is prof
+    with pytest.raises(RuntimeError, match="Profiler context manager is not reentrant"):
+        prof.__enter__()
+    (mm,) = (e for e in prof.function_events if e.name == "aten::matmul")
+    assert mm.is_legacy and mm.input_shapes == [[3, 3], [3, 3]]
+    assert {"aten::relu", "aten::sum", "MmBackward0"} <= {e.key for e in prof.key_averages()}
+    assert prof.self_cpu_time_total > 0 and "aten::matmul" in prof.table(sort_by="cpu_time_total")
+
+
+def test_its_traces_can_be_written_twice(torch, tmp_path):
+    with room(torch, "autograd.profiler_legacy").profile() as prof:
+        torch.ones(2) + 1
+    for name in ("a.json", "b.json"):
+        prof.export_chrome_trace(str(tmp_path / name))
+        assert "aten::add" in (tmp_path / name).read_text()
+
+
+@pytest.mark.parametrize("which", ["autograd.profiler", "profiler"])
+def test_other_traces_are_written_once(torch, tmp_path, which):
+    with room(torch, which).profile() as prof:
+        torch.ones(2) + 1
+    prof.export_chrome_trace(str(tmp_path / "a.json"))
+    with pytest.raises(RuntimeError, match="Trace is already saved."):
+        prof.export_chrome_trace(str(tmp_path / "b.json"))
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_each_cycle_has_a_trace(torch, tmp_path):
+    profiler = room(torch, "profiler")
+    written = []
+
+    def ready(prof):
+        written.append(tmp_path / f"{len(written)}.json")
+        prof.export_chrome_trace(str(written[-1]))
+
+    with profiler.profile(schedule=profiler.schedule(wait=1, warmup=0, active=1), on_trace_ready=ready) as prof:
+        for _ in range(4):
+            torch.ones(2) + 1
+            prof.step()
+    assert len(written) >= 2 and all("aten::add" in path.read_text() for path in written)
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz", "t.raw.json.gz", "t.html", "t.other"])
+@pytest.mark.filterwarnings("ignore:`export_memory_timeline` is deprecated")
+def test_memory_timelines(torch, tmp_path, name):
+    if name == "t.html" and torch.__name__ == "torch":
+        pytest.importorskip("matplotlib")
+    with room(torch, "profiler").profile(record_shapes=True, profile_memory=True, with_stack=True) as prof:
+        torch.ones(20, 20) @ torch.ones(20, 20)
+    path = tmp_path / name
+    prof.export_memory_timeline(str(path), "cpu")
+    text = gzip.decompress(path.read_bytes()).decode() if name.endswith(".gz") else path.read_text()
+    if name == "t.html":
+        assert text.startswith("<html>") and "Memory Timeline" in text
+        return
+    found = json.loads(text)
+    if "raw" in name:
+        assert all(len(change) == 4 for change in found)
+    else:
+        times, sizes = found
+        assert len(times) == len(sizes) and times == sorted(times) and all(len(row) == 9 for row in sizes)
+
+
+def test_configurations(torch):
+    profiler, legacy = room(torch, "autograd.profiler"), room(torch, "autograd.profiler_legacy")
+    assert type(profiler.profile().config()).__name__ == type(legacy.profile().config()).__name__ == "ProfilerConfig"
+    assert legacy.ProfilerState is profiler.ProfilerState is torch.autograd.ProfilerState and torch.autograd.ProfilerConfig is profiler.ProfilerConfig
+    assert [int(getattr(profiler.ProfilerState, name)) for name in ("Disabled", "CPU", "CUDA", "NVTX", "ITT", "KINETO")] == [0, 1, 2, 3, 4, 6]
+    assert profiler.MEMORY_EVENT_NAME == legacy.MEMORY_EVENT_NAME == "[memory]" and profiler.OUT_OF_MEMORY_EVENT_NAME == "[OutOfMemory]"
