@@ -76,7 +76,7 @@ DIFFERENT = {
     **dict.fromkeys(("diagonal_scatter", "select_scatter", "slice_scatter"), _GAPS),
     **dict.fromkeys(("__rand__", "__ror__", "__rxor__", "__rsub__", "rsub", "ldexp"), _REFLECTED),
     "__getitem__": "index arrays on tensors that do not lie row by row",
-    **dict.fromkeys(("nn.functional.conv1d", "nn.functional.conv_transpose2d", "nn.functional.conv_transpose3d"), "kernels for some sizes only"),
+    **dict.fromkeys(("nn.functional.conv1d", "nn.functional.conv_transpose3d"), "kernels for some sizes only"),
     **dict.fromkeys(("nn.functional.adaptive_avg_pool3d", "nn.functional.interpolate/area"), "only where all sizes change, or one is pooled as two"),
     "nn.functional.max_pool1d": "PyTorch has another kernel where no gradient is wanted",
     **dict.fromkeys(("nn.functional.avg_pool1d", "nn.functional.adaptive_max_pool1d"), "a row of pixels is pooled as an image, which lies otherwise"),

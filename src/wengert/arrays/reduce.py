@@ -14,8 +14,8 @@ _plus: Any = np.add.reduce  # called with positional arguments, which NumPy's ty
 
 
 def wide_type(d: np.dtype) -> Any:
-    """The type to accumulate in: half-precision sums are carried in float32."""
-    return np.float32 if d.itemsize == 2 and d.kind in "fV" else None
+    """The type to accumulate in: half-precision sums are carried in float32, or complex64."""
+    return np.float32 if d.itemsize == 2 and d.kind in "fV" else np.complex64 if d.kind == "W" else None
 
 
 def sortable(a: np.ndarray) -> np.ndarray:
@@ -52,10 +52,10 @@ def add_slices(x: Any, axis: int) -> Any:
 
 
 def sum_halves(x: Any, axis: Any, keepdims: Any = False) -> Any:
-    """The sum of float16 or bfloat16, carried in float32 at least and rounded once."""
-    if x.flags.c_contiguous and K.available:
+    """The sum of float16 or bfloat16, carried in float32 at least and rounded once; of complex32 likewise."""
+    if x.dtype.kind != "W" and x.flags.c_contiguous and K.available:
         return K.sum(x, axis, keepdims)
-    return np.asarray(_plus(x, axis, np.float32, None, keepdims)).astype(x.dtype)
+    return np.asarray(_plus(x, axis, wide_type(x.dtype), None, keepdims)).astype(x.dtype)
 
 
 def sum_to(g: Any, shape: tuple[int, ...]) -> np.ndarray:

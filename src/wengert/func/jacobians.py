@@ -55,7 +55,7 @@ def _pushed(
 ) -> tuple[Any, list[Tensor], Any]:
     """``(output, its tangents, aux)`` when the arguments with ``numbers`` move along ``directions``."""
     supply = iter(directions)
-    with transforming(), tangents.Level() as level, Inside(level) as run:
+    with transforming(), tangents.Level(True) as level, Inside(level) as run:
         row = list(args)
         for n in numbers:
             row[n] = trees.mapped(lambda x: _dual(level, x, next(supply), run), row[n])

@@ -110,7 +110,7 @@ def taken(op: Operator, raw: dict[str, Any], d: np.dtype) -> dict[str, Any] | No
 
 _HALF_COMPLEX = frozenset((
     "add", "sub", "rsub", "mul", "neg", "conj_physical", "isnan", "isinf", "isfinite", "nonzero", "any", "all", "sgn", "linalg_vector_norm",
-    "var", "std", "isclose", "masked_fill", "masked_fill_tensor", "abs", "isreal",
+    "var", "std", "isclose", "masked_fill", "masked_fill_tensor", "abs", "isreal", "convolution_forward", "conv_input", "conv_weight",
 ))  # fmt: skip
 _NEVER_COMPLEX = frozenset(("maximum", "minimum", "fmax", "fmin", "sort"))
 _HALF_COMPLEX_KERNELS = {**dict.fromkeys(("mm", "addmm", "matmul", "linear"), "addmm_impl_cpu_"), "sigmoid": "sigmoid_cpu",

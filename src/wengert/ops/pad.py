@@ -34,7 +34,7 @@ def _negated(pad: Any) -> tuple[int, ...]:
     return tuple(-n for n in pad)
 
 
-@operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, _negated(pad))), places=("torch",))
+@operator(grad=dict(input=lambda F, g, pad: F.constant_pad_nd(g, _negated(pad))), places=("torch",), layout="channels")
 def constant_pad_nd(input: Array, pad, value=0):
     """``input`` with ``value`` around it, or less of ``input`` where the amounts are negative.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -240,6 +241,26 @@ def _edges(input: Any, bins: Any, range: Any, d: int) -> Any:
     return np.linspace(low, high, int(bins) + 1, dtype=input.dtype)
 
 
+def _counted(rows: Any, edges: list[Any], weights: Any, density: bool) -> Any:
+    """How many rows fall between the given edges, which need not be sorted: as in PyTorch, a binary search finds some place then."""
+    d = rows.dtype
+    rows, edges = rows.astype(dt.F64), [e.astype(dt.F64) for e in edges]
+    shape = tuple(len(e) - 1 for e in edges)
+    inside = np.ones(len(rows), bool)
+    for column, e in zip(rows.T, edges):
+        inside &= (column >= e[0]) & (column <= e[-1])
+    if not all(shape):
+        return np.zeros(shape, d)
+    at = [(np.searchsorted(e, column, "right") - 1).clip(0, len(e) - 2) for column, e in zip(rows[inside].T, edges)]
+    flat = np.ravel_multi_index(tuple(at), shape)
+    hist = np.bincount(flat, None if weights is None else weights[inside].astype(dt.F64), math.prod(shape)).reshape(shape).astype(dt.F64)
+    if density:
+        hist /= hist.sum()
+        for axis, e in enumerate(edges):
+            hist /= np.diff(e).reshape(-1, *(1,) * (len(shape) - axis - 1))
+    return hist.astype(d)
+
+
 @operator(outputs=("hist", "bin_edges"), places=())
 def histogram(input: Array, bins: Array | None = None, count=None, *, range=None, weight: Array | None = None, density=False):
     """Counts between edges, given or spread evenly."""
@@ -250,7 +271,10 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
             f"but got input with shape {[input.size, 1]} and weight with shape {list(weight.shape)}"
         )
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
-    hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
+    if bins is None:
+        hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)
+    else:
+        hist = _counted(input.reshape(-1, 1), [edges], None if weight is None else weight.reshape(-1), density)
     return hist, np.ascontiguousarray(edges)
 
 
@@ -268,6 +292,8 @@ def histogramdd(input: Array, bins: Arrays, counts=None, *, range=None, weight: 
         raise RuntimeError(f"torch.histogramdd: expected {n} sequences of bin edges for a {n}-dimensional histogram but got {len(bins)}")
     edges = [_edges(rows[:, i], b, None if range is None else range[2 * i : 2 * i + 2], i) for i, b in enumerate(bins)]
     weights = None if weight is None else weight.reshape(-1)
+    if counts is None:
+        return [_counted(rows, edges, weights, density), *edges]
     return [np.histogramdd(rows, edges, weights=weights, density=density)[0].astype(input.dtype), *edges]
 
 

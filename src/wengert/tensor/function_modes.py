@@ -99,15 +99,20 @@ def _exchange(f: FunctionType, public: Any) -> None:
         m = modes()
         if m.functions:
             return ask_mode(public, args, kwargs, m)
-        if not m.bare and type(args[0]) not in KNOWN:  # a mode has called on; now it is the class's turn
-            owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]  # which have methods of their own
-            if owners:
-                return ask(public, owners, args, kwargs)
-        return original(*args, **kwargs)
+        answer = NotImplemented if m.bare else by_class(public, args, kwargs)
+        return original(*args, **kwargs) if answer is NotImplemented else answer
 
     f.__wrapped__ = original  # type: ignore[attr-defined]  # for those who ask how it is called
     f.__kwdefaults__ = {**(defaults or {}), "_watched": call}
     f.__code__ = _seen(f.__code__.co_freevars)
+
+
+def by_class(public: Any, args: Any, kwargs: Any) -> Any:
+    """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they override nothing."""
+    if type(args[0]) in KNOWN:
+        return NotImplemented
+    owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]  # which have methods of their own
+    return ask(public, owners, args, kwargs) if owners else NotImplemented
 
 
 # -- modes --------------------------------------------------------------------------------------------------------------

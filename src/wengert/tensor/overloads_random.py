@@ -126,7 +126,7 @@ def _alpha(input: Any, p: float, training: bool, inplace: bool, shape: Any) -> A
     if not training or p == 0.0:
         return input
     if p == 1.0:
-        return input * 0
+        return input.mul_(0) if inplace else input * 0
     return _alpha_dropped(input, p, inplace, shape)
 
 
@@ -136,10 +136,8 @@ def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
     if input.is_meta:
         return function("masked_scale")(input, keep, a)
-    found = _scaled(input, keep, a) + type(input)._wrap(
-        (np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._data.dtype)
-    )
-    return input.copy_(found) if inplace else found
+    shift = type(input)._wrap((np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._data.dtype))
+    return _scaled(input, keep, a, True).add_(shift) if inplace else _scaled(input, keep, a) + shift
 
 
 @overload("torch", "functional")

@@ -7,14 +7,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..ops.reduce import axes_of
-from .creation import finish
+from .creation import finish, write_out
 from .functions import by_example
 from .overloads import METHODS, overload
 
 
 @overload("torch", "Tensor")
 @by_example
-def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:
+def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Any:
     """The exclusive or of the 64 bits of the elements, numbers taken as int64 or float64, over ``dim`` or all; uint64.
 
     >>> import wengert as torch
@@ -34,7 +34,8 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     kind = "f8" if input.is_floating_point() else "i8"
     bits = np.ascontiguousarray(input.detach()._data.astype(kind)).view(np.uint64).reshape(input.shape)
     xor: Any = np.bitwise_xor.reduce
-    return finish(np.asarray(xor(bits, axis=axes_of(dims, input.ndim) if dims else None, keepdims=keepdim)))
+    found = np.asarray(xor(bits, axis=axes_of(dims, input.ndim) if dims else None, keepdims=keepdim))
+    return finish(found) if out is None else write_out(out, found, "hash_tensor")
 
 
 @overload("Tensor")

@@ -315,9 +315,10 @@ def _method(name: str, f: Any, func: Any) -> Any:
 
 
 def _mode_first(func: Any, args: Any, kwargs: Any = None) -> Any:
-    """Function modes come before classes."""
-    from .function_modes import ask_mode
+    """Function modes come before classes, which are asked when a mode calls on."""
+    from .function_modes import ask_mode, watch_members
 
+    watch_members()
     return ask_mode(func, args, kwargs or {}, modes())
 
 

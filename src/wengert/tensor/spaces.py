@@ -255,9 +255,13 @@ class RecordedSpace:
 
     def sum(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
         """The sum of everything, or over dimensions: two operators, as PyTorch has it."""
+        if dim is None and keepdim:
+            dim = tuple(range(x.ndim))
         return self.sum_of_all(x, **more) if dim is None else self.sum_dim(x, dim, keepdim, **more)
 
     def mean(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+        if dim is None and keepdim:
+            dim = tuple(range(x.ndim))
         return self.mean_of_all(x, **more) if dim is None else self.mean_dim(x, dim, keepdim, **more)
 
     @staticmethod

@@ -71,6 +71,12 @@ def _asking(event: str, original: Any, public: Any) -> Any:
             from .function_modes import ask_mode
 
             return ask_mode(public, args, kwargs, m)
+        if shown and not m.bare and args and isinstance(args[0], Tensor):
+            from .function_modes import by_class
+
+            answer = by_class(public, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
         if m.dispatch or general_path.DISPATCHING:
             from .factories import dispatched
 

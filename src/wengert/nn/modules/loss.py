@@ -226,9 +226,12 @@ class LinearCrossEntropyOptions:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"cannot assign to field {name!r}")
 
+    @staticmethod
+    def _fields_in_order() -> tuple[str, ...]:
+        return ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
+
     def _fields(self) -> dict[str, Any]:
-        order = ("allow_retain_graph", "batch_chunk_size", "chunking_method", "acc_policy", "acc_dtype")
-        return {name: getattr(self, name) for name in order}
+        return {name: getattr(self, name) for name in self._fields_in_order()}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LinearCrossEntropyOptions) and self._fields() == other._fields()
@@ -236,8 +239,12 @@ class LinearCrossEntropyOptions:
     def __hash__(self) -> int:
         return hash(tuple(self._fields().values()))
 
-    def __reduce__(self) -> Any:
-        return (type(self), tuple(self._fields().values()))
+    def __getstate__(self) -> list[Any]:
+        return list(self._fields().values())
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for field, value in zip(self._fields_in_order(), state, strict=True):
+            object.__setattr__(self, field, value)
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in self._fields().items())
