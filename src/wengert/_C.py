@@ -126,6 +126,20 @@ class _EnableTorchFunction:
     __del__ = __exit__
 
 
+class _ExcludeDispatchKeyGuard:
+    """A context without some keys of the dispatcher: without the tape's (``AutogradCPU``) nothing is recorded; others change nothing."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self._tape = keys.has(DispatchKey.AutogradCPU) or keys.has(DispatchKey.AutogradFunctionality)
+
+    def __enter__(self) -> None:
+        self._before = change(grad=False) if self._tape else modes()
+
+    def __exit__(self, *exc: object) -> None:
+        if self._tape:
+            change(grad=self._before.grad)
+
+
 class _WeakTensorRef:
     """A weak reference to a tensor."""
 
@@ -323,7 +337,7 @@ __all__ = [
     "_debug_only_are_vmap_fallback_warnings_enabled", "_debug_only_display_vmap_fallback_warnings",
     "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
-    "_EnableTorchFunction", "_FunctionBase", "_InferenceMode", "_len_torch_dispatch_stack", "_len_torch_function_stack",
+    "_EnableTorchFunction", "_ExcludeDispatchKeyGuard", "_FunctionBase", "_InferenceMode", "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_get_function_stack_at", "_is_torch_function_all_disabled",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",

@@ -117,6 +117,7 @@ _LOWLEVEL = (
 )  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
     **{f"_test_autograd_multiple_dispatch{n}": ("_test_operators", f"_test_autograd_multiple_dispatch{n}") for n in ("", "_view", "_view_copy")},
+    **{n: ("_test_operators", n) for n in ("_test_check_tensor", "_test_functorch_fallback")},
     **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
     **{n: ("types", n) for n in ("SymBool", "SymFloat", "SymInt")},
     "save": ("serialization", "save"), "load": ("serialization", "load"),

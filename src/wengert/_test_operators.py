@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 from .autograd.function import Function
+from .tensor import PLACES
 
 __all__ = [
     "_test_autograd_multiple_dispatch", "_test_autograd_multiple_dispatch_view", "_test_autograd_multiple_dispatch_view_copy",
-    "_test_warn_in_autograd",
+    "_test_check_tensor", "_test_functorch_fallback", "_test_warn_in_autograd",
 ]  # fmt: skip
 
 
@@ -60,3 +61,27 @@ def _test_autograd_multiple_dispatch_view_copy(input: Any) -> Any:
 def _test_warn_in_autograd(input: Any) -> Any:
     """A copy; its backward warns."""
     return _Warns.apply(input)
+
+
+def _test_functorch_fallback(input: Any, other: Any) -> Any:
+    """A copy of ``input``, which maps make example by example."""
+    from .graph.modes import map_levels
+
+    if not map_levels.get():
+        return input.detach().clone()
+    from .tensor.batching.dispatch import each_example, holds_batched, innermost
+
+    if not holds_batched((input, other)):
+        return input.detach().clone()
+    if innermost((input, other)).size == 0:
+        raise RuntimeError(
+            "Batching rule not implemented for aten::_test_functorch_fallback. The fallback path does not support vmap over dims of size 0."
+        )
+    return each_example(_test_functorch_fallback, (input, other), {})
+
+
+def _test_check_tensor(input: Any) -> Any:
+    """A copy of a tensor of bools, all of which must be true."""
+    if not PLACES["torch"]["_is_all_true"](input):
+        raise RuntimeError("Test message for TORCH_CHECK_TENSOR_ALL")
+    return input.clone()

@@ -90,3 +90,26 @@ def test_tangents_that_do_not_fit(torch, x, answer, text):
         torch.func.jvp(own, (x,), (x,))
     with pytest.raises(RuntimeError, match=text):
         torch.vmap(lambda a: torch.func.jvp(own, (a,), (a,)))(x)
+
+
+def test_arguments_by_keyword_alone(torch):
+    class Sum(torch.autograd.Function):
+        @staticmethod
+        def forward(x, *, y=2):
+            return x + y
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x, *, y=2):
+            return x + y, in_dims[0]
+
+    x = torch.ones(3)
+    torch.testing.assert_close(torch.vmap(Sum.apply)(x), x + 2)
+    torch.testing.assert_close(torch.vmap(lambda t: Sum.apply(t, y=3))(x), x + 3)
+    with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+        torch.vmap(Sum.apply)(x, y=x)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
+        Sum.apply(x, y=3)

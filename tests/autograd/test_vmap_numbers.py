@@ -170,3 +170,68 @@ def test_the_padding_row_of_each_table_has_a_forward_derivative(some):
 
     same(some, some.vmap(push)(tables), by_hand(some, push, tables))
     assert some.vmap(push)(tables)[0, 0].abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "ldexp", "heaviside", "atan2"])
+def test_numbers_of_each_example_do_not_widen_others(torch, name):
+    matrix, numbers = torch.rand(4, 2) + 0.5, torch.rand(4, dtype=torch.float64) + 0.5
+    f = getattr(torch, name)
+    if name != "heaviside":  # which outside of maps wants one type
+        expected = torch.stack([f(row, n) for row, n in zip(matrix, numbers)])
+        torch.testing.assert_close(torch.vmap(f)(matrix, numbers), expected)
+    assert torch.vmap(f)(matrix, numbers).dtype == torch.vmap(f)(numbers, matrix).dtype == torch.float32
+    assert torch.vmap(f, (None, 0))(matrix[0], numbers).dtype == torch.float32
+
+
+def test_choices_take_the_wider_type(torch):
+    matrix, numbers = torch.rand(4, 2), torch.rand(4, dtype=torch.float64)
+    assert torch.vmap(lambda x, y: torch.where(x > 0, x, y))(matrix, numbers).dtype == torch.float64
+
+
+def test_empty_vectors_are_part_of_what_is_joined(torch):
+    empty = torch.rand(0, requires_grad=True)
+    found = torch.vmap(lambda x, y: torch.cat([x, y]), in_dims=(None, 0))(empty, torch.ones(3, 2))
+    assert found.shape == (3, 2) and found.requires_grad
+    assert torch.autograd.grad(found.sum(), empty)[0].shape == (0,)
+
+
+@pytest.mark.parametrize("size, stride, apart", [((2, 3), (3, 1), 6), ((2, 3, 5), (0, 4, 2), 17), ((2, 0), (3, 1), None), ((), (), 1)])
+def test_memory_of_each_example(torch, size, stride, apart):
+    found = torch.vmap(lambda x: x.new_empty_strided(size, stride))(torch.ones(7))
+    assert found.shape == (7, *size) and found.stride()[1:] == stride
+    assert apart is None or found.stride(0) == apart
+    with pytest.raises(RuntimeError, match="dimensionality of sizes"):
+        torch.vmap(lambda x: x.new_empty_strided((2, 3), (1,)))(torch.ones(7))
+
+
+def test_layouts_of_examples_are_not_asked_for(torch):
+    for method in (torch.Tensor.contiguous, lambda x, **kw: x.contiguous(**kw)):
+        with pytest.raises(RuntimeError, match="NYI: querying is_contiguous inside of vmap for memory_format"):
+            torch.vmap(lambda x, method=method: method(x, memory_format=torch.channels_last))(torch.ones(3, 2))
+        assert torch.vmap(method)(torch.ones(3, 2)).shape == (3, 2)
+
+
+def test_dimensions_of_batches_are_printed(torch):
+    seen = []
+    x = torch.ones(2, 3, 4)
+    torch.vmap(torch.vmap(lambda t: seen.append(repr(t)) or t), in_dims=1)(x)
+    expected = "".join(f"BatchedTensor(lvl=2, bdim=0, value=BatchedTensor(lvl=1, bdim=1, value={x!r}))".split())
+    assert "".join(seen[0].split()) == expected
+
+
+def test_forward_mode_by_hand_is_refused_in_maps(torch):
+    from importlib import import_module
+
+    forward = import_module(f"{torch.__name__}.autograd.forward_ad")
+
+    def tangent(x):
+        with forward.dual_level():
+            dual = forward.make_dual(x, x)
+            return forward.unpack_dual(dual * dual).tangent
+
+    x = torch.ones(3, 2)
+    with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::_make_dual"):
+        torch.vmap(tangent)(x)
+    with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::_make_dual"):
+        torch.vmap(lambda t: torch.autograd.functional.jacobian(torch.sin, t, vectorize=True, strategy="forward-mode"))(x)
+    torch.testing.assert_close(torch.vmap(torch.func.grad(lambda t: tangent(t).sum()))(x), torch.full((3, 2), 4.0))

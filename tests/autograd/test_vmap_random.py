@@ -136,3 +136,28 @@ def test_a_layer_in_forward_mode(torch: Any) -> None:
     layer = torch.nn.Linear(3, 1)
     out, moved = torch.func.jvp(layer, (torch.ones(3),), (torch.ones(3),))
     assert out.requires_grad and moved.requires_grad
+
+
+def test_categories_of_rows_that_lie_across_memory(torch):
+    weights = torch.rand(5, 4) + 0.1
+    for given, dim in ((weights, 1), (weights[:, 0], None)):
+        torch.manual_seed(3)
+        found = torch.vmap(lambda w, _: torch.multinomial(w, 5), in_dims=(dim, 0), randomness="different")(given, torch.ones(4))
+        torch.manual_seed(3)
+        rows = given.movedim(1, 0) if dim else given.expand(4, 5)
+        torch.testing.assert_close(found, torch.multinomial(rows, 5))
+
+
+def test_slopes_and_results_given_are_refused(torch):
+    for f in (torch.rrelu, torch.nn.functional.rrelu):
+        with pytest.raises(RuntimeError, match="we do not yet support aten::rrelu"):
+            torch.vmap(f, randomness="same")(torch.ones(3))
+    y = torch.ones(3)
+    for f in (lambda x: torch.randn(3, out=y), lambda x: torch.normal(y, y, out=y)):
+        with pytest.raises(RuntimeError, match="calling out variants"):
+            torch.vmap(f, randomness="same")(y)
+
+
+def test_probabilities_of_each_example_for_one_tensor(torch):
+    with pytest.raises(RuntimeError, match="has more elements than `self`"):
+        torch.vmap(lambda t, p: t.bernoulli_(p), in_dims=(None, 0), randomness="different")(torch.ones(3), torch.rand(4, 3))

@@ -297,12 +297,25 @@ def _save(node: Any, m: Any) -> None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
 
 
+class Named(tuple[Any, ...]):
+    """Arguments with ``names``: those by keyword alone, which a ``vmap`` staticmethod may have."""
+
+    names: dict[str, Any]
+
+    def __new__(cls, args: Any, names: dict[str, Any]) -> Named:
+        found = super().__new__(cls, args)
+        found.names = names
+        return found
+
+
 def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with_context: bool) -> tuple[Any, ...]:
     """All arguments by position, for gradients are counted so."""
     signature = inspect.signature(forward)
     if not with_context:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
+        if bound.kwargs and map_levels.get() and operators.mapping.holds_batched(args):
+            return Named(bound.args, bound.kwargs)
         if bound.kwargs:
             raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'")
         return bound.args

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ..func.trees import filled, leaves, shape, spread
 from ..func.trees import mapped as each
@@ -60,6 +60,13 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     if not separate:
         raise RuntimeError(NO_SETUP)
     own = check_rule(cls)
+    args, names = tuple(args), getattr(args, "names", {})
+    if any(isinstance(v, Tensor) for v in names.values()):
+        raise NotImplementedError(
+            f"Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to autograd.Function. Got: {names}"
+        )
+    if names and not own:
+        raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(names))}'")
     level = max((x.level for x in leaves(args) if type(x) is Batched), key=lambda x: x.number)
     args = tuple(settled(x, level) for x in args)
     if own:  # which is shown the arguments of the map as they were given, with the batch where it was
@@ -71,23 +78,33 @@ def mapped(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     with _Below(level):
         if not own:
             return _generated(cls, in_dims, level, operands)
-        answer = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *operands)
+        answer = cls.vmap(VmapInfo(level.size, level.randomness), in_dims, *operands, **names)
+    check_returns(answer)
+    output, dims = answer
+    row = spread(dims, output)
+    if row is None:
+        refuse_out_dims(dims, output)
+    same = {id(value): x for value, x in zip(leaves(operands), leaves(args)) if isinstance(value, Tensor)}  # what is handed through is itself
+    return filled(output, [same[id(x)] if id(x) in same else _out(x, d, level) for x, d in zip(leaves(output), row)])
+
+
+def check_returns(answer: Any) -> None:
+    """Refuse what a ``vmap`` staticmethod gave if it is no pair."""
     if not isinstance(answer, tuple) or len(answer) != 2:
         found = f"{len(answer)} returns" if isinstance(answer, tuple) else f"a {type(answer)}"
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
             f"Got {found} instead"
         )
-    output, dims = answer
-    row = spread(dims, output)
-    if row is None:
-        raise RuntimeError(
-            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
-            f"out_dims={dims} to be compatible with the structure of `output`. out_dims has structure {shape(dims)} but output has structure "
-            f"{shape(output)}. {_MORE}"
-        )
-    same = {id(value): x for value, x in zip(leaves(operands), leaves(args)) if isinstance(value, Tensor)}  # what is handed through is itself
-    return filled(output, [same[id(x)] if id(x) in same else _out(x, d, level) for x, d in zip(leaves(output), row)])
+
+
+def refuse_out_dims(dims: Any, output: Any) -> NoReturn:
+    """Refuse ``out_dims`` of a ``vmap`` staticmethod that do not fit its output."""
+    raise RuntimeError(
+        "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+        f"out_dims={dims} to be compatible with the structure of `output`. out_dims has structure {shape(dims)} but output has structure "
+        f"{shape(output)}. {_MORE}"
+    )
 
 
 def _at(x: Any, level: Level) -> bool:

@@ -12,9 +12,10 @@ UnpackedDualTensor(primal=tensor(5.), tangent=tensor(2.))
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..graph.modes import _Mode, modes, set_modes
+from ..tensor import call
 from ..tensor.tangents import Level
 from ..tensor.tensor import Tensor
 from ._function_names import INSIDE
@@ -104,6 +105,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
+    refuse_mapped("_make_dual", tensor, tangent)
     if current.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
     if current.tangent(tangent) is not None:
@@ -114,6 +116,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
         )
     return current.dual(tensor, tangent)
+
+
+def refuse_mapped(name: str, *tensors: Any) -> None:
+    """Refuse tensors of a mapped function, unless a derivative is further in: ``torch.func.jvp`` is what maps take."""
+    if call.Batched_ is not None and any(type(t) is call.Batched_ and t._innermost() and not (t.level.directions or t.level.older) for t in tensors):
+        raise RuntimeError(f"Batching rule not implemented for aten::{name}; the fallback path doesn't work on out= or view ops.")
 
 
 def _maybe_load_decompositions() -> None:
@@ -129,6 +137,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
     if level not in (None, 0) and current is not None and current.tangent(tensor) is not None:
         raise RuntimeError("Invalid level given to _fw_primal")
+    if current is not None:
+        refuse_mapped("_unpack_dual", tensor)
     m = modes()
     if current is None or current not in m.levels:
         return UnpackedDualTensor(tensor, None)

@@ -186,11 +186,13 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
         )
     from ..tensor.batching import Level as Map
     from ..tensor.batching import expanded, wrapped
+    from .forward_ad import refuse_mapped
 
     several_in, row = _row(inputs, "inputs", "jacobian")
     for x in row:
         if not (x.is_floating_point() or x.is_complex()):
             raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
+    refuse_mapped("_make_dual", *row)
     sizes = [x.numel() for x in row]
     with Map(sum(sizes)) as mapped, tangents.Level() as level:
         seeds = _construct_standard_basis_for([x.reshape(-1) for x in row], sizes)

@@ -10,10 +10,12 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from ..tensor.creation import empty_like
 from ..tensor.functions import function
 from .gradients import debug_unwrap, functionalize, grad, grad_and_value, selected, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
-from .mapping import _dims, check_out_dims, check_randomness, vmap
+from .mapping import _dims, called_with_batches, check_out_dims, check_randomness, vmap
 from .modules import batch_norm_without_running_stats, functional_call, replace_all_batch_norm_modules_, stack_module_state
 
 if TYPE_CHECKING:
@@ -71,8 +73,23 @@ def _taken_apart(kind: Any, model: Module, detached: bool) -> tuple[Any, tuple[A
     model = copy.deepcopy(model)
     params, buffers = dict(model.named_parameters()), dict(model.named_buffers())
     made = kind(model, params, buffers)
+    _emptied(model)
     values = tuple(p.detach() if detached else p for p in params.values())
     return made, values, tuple(buffers.values())
+
+
+def _emptied(model: Module) -> None:
+    """Leave tensors without numbers in the places of a module's parameters and buffers."""
+    empty: dict[int, Any] = {}
+    for module in model.modules():
+        for group in (module._parameters, module._buffers):
+            for name, t in group.items():
+                if t is None:
+                    continue
+                if id(t) not in empty:
+                    bare = empty_like(t.detach(), device="meta")
+                    empty[id(t)] = Parameter(bare, t.requires_grad) if group is module._parameters else bare
+                group[name] = empty[id(t)]
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple[FunctionalModule, tuple[Any, ...]]:
@@ -174,6 +191,20 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
         if chunks <= 0:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         return vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))(*args, **kwargs)
+
+    return mapped
+
+
+def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable[..., Any]:
+    """``func`` mapped, for so many examples, whatever it takes and gives: results come with the dimensions of their batches.
+
+    >>> import wengert as torch
+    >>> restore_vmap(lambda x, y: (x * y, y), (0, None), 3, "error")(torch.arange(3.0), 2)
+    ((tensor([0., 2., 4.]), 2), (0, None))
+    """
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        return called_with_batches(func, in_dims, args, kwargs, batch_size, randomness)
 
     return mapped
 

@@ -46,9 +46,12 @@ def vmap(
 
 def _mapped(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunk_size: int | None = None,
-    around: Any = nullcontext, directions: bool = False,
+    around: Any = nullcontext, directions: bool = False, older: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents."""
+    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents.
+
+    ``older``: it is one of ``torch._vmap_internals``.
+    """
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -59,8 +62,10 @@ def _mapped(
         flat = trees.leaves(args)
         fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
         if chunk_size is None or chunk_size >= size:
+            level = Level(size, randomness, directions)
+            level.older = older
             with around():
-                return _once(func, args, fronts, dims, kwargs, out_dims, Level(size, randomness, directions))
+                return _once(func, args, fronts, dims, kwargs, out_dims, level)
         pieces = []
         drawn = get_rng_state() if randomness == "same" else None
         for at in range(0, size, chunk_size):
@@ -104,7 +109,7 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
 
     def wrapper(*args: Any) -> Any:
         del holes[:]
-        answer = _mapped(none_aside, in_dims, out_dims, "different")(*args)
+        answer = _mapped(none_aside, in_dims, out_dims, "different", older=True)(*args)
         if not any(holes):
             return answer
         rest = iter(answer)
@@ -116,12 +121,35 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
 def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: Level) -> Any:
     """One call of the function with everything mapped: ``fronts`` have their batch in front."""
     with level:
-        row = [x if d is None else with_batch(x, level) for x, d in zip(fronts, dims)]
+        row = [x if d is None else _nested().Part.of(x, level) if x.is_nested else with_batch(x, level) for x, d in zip(fronts, dims)]
         for x, d, t in zip(row, dims, trees.leaves(args)):
             if d and t.shape[d] == level.size:
                 x.given = (t, d)
         given = trees.filled(args, row)
         return _collected(func, func(*given, **kwargs), out_dims, level)
+
+
+def called_with_batches(
+    func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...], kwargs: dict[str, Any], size: int, randomness: str
+) -> tuple[Any, Any]:
+    """``(output, out_dims)`` of one call with everything mapped, for ``size`` examples: what does not vary has None for its dimension."""
+    dims = trees.spread(in_dims, args)
+    if dims is None:
+        raise ValueError(f"in_dims={in_dims} is not compatible with the structure of the arguments, {trees.shape(args)}")
+    with transforming(), Level(size, randomness) as level:
+        row = [x if d is None else with_batch(function("movedim")(x, d, 0), level) for x, d in zip(trees.leaves(args), dims)]
+        for x, d, t in zip(row, dims, trees.leaves(args)):
+            if d:
+                x.given = (t, d)
+        answer = func(*trees.filled(args, row), **kwargs)
+    found = [(x.given or (x.value, 0)) if type(x) is Batched and x.level is level else (x, None) for x in trees.leaves(answer)]
+    return trees.filled(answer, [x for x, _ in found]), trees.filled(answer, [d for _, d in found])
+
+
+def _nested() -> Any:
+    from . import nested_batches
+
+    return nested_batches
 
 
 def _name(func: Any) -> str:
@@ -165,7 +193,11 @@ def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | No
                 f"-{x.dim()} <= in_dim < {x.dim()}."
             )
         dims[i] = d % x.dim()
-        sizes.append(x.shape[d])
+        if x.is_nested:
+            sizes.append(x.size(dims[i]))
+            _nested().check_dim(dims[i])
+        else:
+            sizes.append(x.shape[d])
     if not sizes:
         raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if len(set(sizes)) > 1:
@@ -191,6 +223,10 @@ def _collected(func: Any, answer: Any, out_dims: Any, level: Level) -> Any:
     results = []
     for d, x in zip(_out(func, answer, out_dims), trees.leaves(answer)):
         batched = type(x) is Batched and x.level is level
+        if type(x) not in (Tensor, Batched) and getattr(x, "level", None) is level and d is not None:  # what became of a nested tensor
+            _nested().check_dim(d)
+            results.append(x.value)
+            continue
         if d is None:
             if batched:
                 raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")

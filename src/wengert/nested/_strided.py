@@ -102,7 +102,8 @@ class StridedNestedTensor(Nest):
 
     def __repr__(self) -> str:  # type: ignore[override]
         node, wants = self.grad_fn, requires_grad(self)
-        rows = [repr(p.detach().requires_grad_(wants)).replace("\n", "\n  ") for p in pieces(self.detach())]
+        parts = pieces(self.detach())
+        rows = [repr(p.detach().requires_grad_() if wants else p).replace("\n", "\n  ") for p in parts]
         note = f", grad_fn=<{node.name()}>" if node is not None else ", requires_grad=True" if wants else ""
         return "nested_tensor([\n" + ",\n".join(f"  {row}" for row in rows) + f"\n]{note})"
 

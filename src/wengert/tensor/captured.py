@@ -295,8 +295,8 @@ def shown(t: Any, text: Callable[[Any], str]) -> str:
     """The tensor as text, ``text(tensor)``, in the levels of the transforms that have made it, as PyTorch prints them."""
     layers = []
     while type(t) is call.Batched_:
-        layers.append((t.level.depth, f"BatchedTensor(lvl={t.level.depth}, bdim=0, value="))
-        t = t.value
+        t, (dim, level) = t.given[0] if t.given else t.value, (t.given[1] if t.given else 0, t.level)
+        layers.append((level.depth, f"BatchedTensor(lvl={level.depth}, bdim={dim}, value="))
     inside, made, ours = modes().inside, bool(layers), False
     own: set[int] = set()
     while inside is not None:

@@ -177,6 +177,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
 
 
 @overload("torch", "functional")
+@by_map("never")
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """Leaky ReLU with random slopes in [lower, upper] while training, their mean otherwise."""
     if lower > upper:
@@ -187,7 +188,6 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     return _random_slopes(input, lower, upper, inplace)
 
 
-@by_map("example")
 def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any:
     from .random import default_generator
 
@@ -198,6 +198,7 @@ def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any
 
 
 @overload("torch", "functional")
+@by_map("never")
 def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
     """``rrelu`` in place."""
     return rrelu(input, lower, upper, training, inplace=True)

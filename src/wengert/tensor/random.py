@@ -117,6 +117,9 @@ def by_map(kind: str) -> Any:
             from .batching.random import randomly, refuse_out
 
             refuse_out(kwargs.get("out"))
+            if kind == "never":
+                below = "_with_noise" if modes().inside is not None else ""
+                raise RuntimeError(f"vmap: we do not yet support aten::{f.__name__}{below}. Please file an issue")
             return randomly(f, args, kwargs, kind)
 
         return random
@@ -281,11 +284,11 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         if std < 0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (), size, out, dtype, device, requires_grad)
-    return _normal_of(mean, std, generator, out)
+    return _normal_of(mean, std, generator, out=out)
 
 
 @by_map("numbers")
-def _normal_of(mean: Any, std: Any, generator: Any, out: Any) -> Tensor:
+def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
     """Normal numbers with a tensor for their mean, their spread, or both."""
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not isinstance(std, Tensor) and std < 0:
@@ -334,7 +337,7 @@ def _without_gradient(t: Tensor, source: Tensor, node: str = "BernoulliBackward0
     return function("drawn_from")(source, t._data, node) if requires_grad(source) else t
 
 
-@by_map("example")
+@by_map("rows")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
     if out is not None and out._data.dtype != np.int64:

@@ -42,10 +42,11 @@ NO_GRAD_MODE = (
 class Level:
     """One map that is running: how many examples it has, what it does about random numbers.
 
-    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run.
+    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run; ``older``: whether it
+    is one of ``torch._vmap_internals``, which forward mode by hand goes through.
     """
 
-    __slots__ = ("_before", "depth", "directions", "number", "over", "randomness", "size")
+    __slots__ = ("_before", "depth", "directions", "number", "older", "over", "randomness", "size")
 
     def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness
@@ -53,7 +54,7 @@ class Level:
         outer = map_levels.get()
         self.number = outer[-1].number + 1 if outer else 1
         self.depth = self.number
-        self.over = False
+        self.over = self.older = False
 
     def __enter__(self) -> Level:
         self._before = map_levels.get()
@@ -311,6 +312,16 @@ class Batched(Tensor):
     def contiguous(self, memory_format: Any = None) -> Any:
         """The tensor with the elements of its batch in order in memory: itself if they are."""
         return self if self.is_contiguous(memory_format or contiguous_format) else wrapped(self.value.contiguous(), self.level)
+
+    def new_empty_strided(self, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
+        """Unset numbers with these sizes and strides for each example, one example's memory behind the other's."""
+        size, stride = tuple(size), tuple(stride)
+        if len(size) != len(stride):
+            raise RuntimeError(
+                f"new_empty_strided(sizes, strides): dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+            )
+        apart = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
+        return wrapped(self.value.new_empty_strided((self.level.size, *size), (apart, *stride), dtype, **options), self.level)
 
     def as_subclass(self, cls: Any) -> Any:
         return self

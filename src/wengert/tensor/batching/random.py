@@ -59,6 +59,7 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
     ``kind``: how ``f`` takes a batch. ``"shape"``: only the shape of its first argument matters; ``"numbers"``: it treats
     leading dimensions alike, and draws by its arguments' numbers; ``"mask"``: it draws a mask for its first argument;
+    ``"rows"``: it takes a matrix, whose rows it treats alike, or one row;
     ``"example"``: it takes one example after the other; ``"channels"``: so it does, but draws by the shape of its first argument alone.
     """
     if not map_levels.get():
@@ -88,9 +89,12 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     from ..tensor import Tensor
 
     whole = [expanded(x, level) if isinstance(x, Tensor) else x for x in args]
+    lines = kind == "rows" and whole[0]._data.ndim == 3
+    if lines:
+        whole[0] = whole[0].flatten(0, 1)
     with without():
         found = again(*whole)
-    return wrapped(found, level)
+    return wrapped(found.unflatten(0, (level.size, -1)) if lines else found, level)
 
 
 def randomly_inplace(f: Callable[..., Any], target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -99,6 +103,8 @@ def randomly_inplace(f: Callable[..., Any], target: Any, args: tuple[Any, ...], 
         return f(target, *args, **kwargs)
     level = _innermost()
     batched = _holds(level, (target,))
+    if level.randomness == "different" and _holds(level, args):
+        refuse_write(target, level, f"inplace {f.__name__.removesuffix('_')}")
     if level.randomness == "different" and not batched:
         raise RuntimeError(
             "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. If this is "

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _ELEMENTWISE = {"pointwise", "compare", "trig", "activation", "pairs", "powers", "rounding", "special", "complexes"}
 _ALONG = {"reduce", "extrema", "scan", "order", "sorting", "linalg_norms", "activation"}
+_PROMOTING = {"sub", "rsub", "pow", "ldexp", "heaviside"}  # of the elementwise ones, those that see to their operands' types themselves
 _MATRICES = {"linalg", "linalg_solve", "linalg_spectral", "linalg_functions"}
 
 
@@ -55,12 +56,13 @@ def pointwise(call: Call) -> Any:
         return call.run()
     rank = max(call.rank(p) for p in names)
     values = {p: call.aligned(p, rank) for p in names}
-    if call.op.promote and rank:  # a number does not widen the others' type, but its batch is no number any more
+    if (call.op.promote or call.op.name in _PROMOTING) and rank and call.op.name != "where":
+        # a number does not widen the others' type, but its batch is no number any more
         group = [call.given[p]._data for p in call.op.promoted if p in values]
         wide = dt.result([call.given[p]._data if p in values else call.given[p] for p in call.op.promoted if call.given[p] is not None])
-        if wide is not None and any(a.dtype != wide and not a.ndim for a in group):
+        if wide is not None and any(a.dtype != wide and (not a.ndim or call.op.name == "heaviside") for a in group):
             for p in call.op.promoted:
-                if p in call.batched and not call.rank(p) and values[p]._data.dtype != wide:
+                if p in values and values[p]._data.dtype != wide and (call.op.name == "heaviside" or (p in call.batched and not call.rank(p))):
                     values[p] = function("cast")(values[p], wide)
     return call.run(**values)
 
@@ -269,7 +271,9 @@ def cat(call: Call) -> Any:
     solid = [i for i, x in enumerate(given) if x._data.shape != (0,)] or [0]
     if any(not given[i]._data.ndim for i in solid):
         raise RuntimeError(f"zero-dimensional tensor (at position {next(i for i in solid if not given[i]._data.ndim)}) cannot be concatenated")
-    return call.run(tensors=[rows[i] for i in solid], dim=_moved(call["dim"], given[solid[0]]._data.ndim))
+    dim, whole = _moved(call["dim"], given[solid[0]]._data.ndim), list(rows[solid[0]]._data.shape)
+    whole[dim] = 0  # the shape of those that fit nothing else, which are part of the result's history all the same
+    return call.run(tensors=[rows[i] if i in solid else function("reshape")(rows[i], whole) for i in range(len(rows))], dim=dim)
 
 
 def stack(call: Call) -> Any:
