@@ -332,3 +332,92 @@ def test_gradients_of_gradients_inside_of_a_map(torch):
         return (inner * x).sum()
 
     assert torch.allclose(torch.func.vmap(torch.func.grad(f))(x), 9 * x**2)
+
+
+def test_what_a_custom_function_made_may_be_written_to(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * t
+
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0])
+    grad, jvp = torch.func.grad, torch.func.jvp
+    torch.testing.assert_close(grad(lambda t: (Double.apply(t).mul_(3) * y).sum())(x), 6 * y)
+    torch.testing.assert_close(grad(lambda t: (Double.apply(y).mul_(3) * t).sum())(x), 6 * y)
+    torch.testing.assert_close(jvp(lambda t: Double.apply(y).mul_(3) * t, (x,), (x,))[1], 6 * y * x)
+
+
+def test_hooks_are_for_gradients_of_one_derivative(torch):
+    def f(x):
+        s = x.sin()
+        s.register_hook(lambda g: g * 3)
+        return (s * x).sum()
+
+    def plain(x):  # the gradient that f has inside
+        return (x.sin() + 3 * x * x.cos()).sum()
+
+    grad, x = torch.func.grad, torch.tensor([0.3, 0.7])
+    torch.testing.assert_close(grad(f)(x), x.sin() + 3 * x * x.cos())
+    torch.testing.assert_close(grad(lambda t: grad(f)(t).sum())(x), grad(plain)(x))
+    torch.testing.assert_close(torch.func.jacfwd(grad(f))(x).diagonal(), grad(plain)(x))
+    y = x.clone().requires_grad_()
+    torch.testing.assert_close(torch.autograd.grad(torch.func.vjp(f, y)[0], y)[0], y.detach().sin() + y.detach() * y.detach().cos())
+
+
+def test_hooks_want_a_gradient_of_the_innermost_transform(torch):
+    x, y = torch.tensor([0.3, 0.7]), torch.tensor([0.3, 0.7], requires_grad=True)
+
+    def hooked(t):
+        t.register_hook(lambda g: g * 2)
+        return (t * t).sum()
+
+    torch.testing.assert_close(torch.vmap(torch.func.grad(hooked))(x), 4 * x)
+    for f in (
+        lambda: torch.vmap(hooked)(y), lambda: torch.func.jvp(hooked, (y,), (x,)), lambda: torch.func.grad(lambda a, b: hooked(b) + a.sum())(x, y),
+        lambda: torch.func.grad(lambda t: torch.vmap(hooked)(t).sum())(x),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require gradient"):
+            f()
+    torch.testing.assert_close(torch.autograd.grad((y * 3).sum(), y)[0], torch.full((2,), 3.0))  # no hook was left behind
+
+
+def test_data_is_cut_from_the_innermost_derivative_alone(torch):
+    from itertools import product
+
+    x = torch.tensor([0.3, 0.7])
+    for outer, inner in product((torch.func.jacfwd, torch.func.jacrev), repeat=2):
+        torch.testing.assert_close(outer(inner(lambda t: (t.data * t).sum()))(x), torch.eye(2))
+        torch.testing.assert_close(outer(inner(lambda t: (t.detach() * t).sum()))(x), torch.zeros(2, 2))
+
+
+def test_gradients_by_hand_of_mapped_tensors_are_refused(torch):
+    x = torch.tensor([0.3, 0.7], requires_grad=True)
+    for f in (
+        lambda: torch.vmap(lambda t: torch.autograd.grad(t.sin(), t)[0])(x),
+        lambda: torch.vmap(lambda t: torch.autograd.grad((x * t).sum(), x)[0])(x),
+        lambda: torch.func.jacrev(lambda z: torch.vmap(lambda t: torch.autograd.grad(t.sin(), t)[0])(z))(x.detach()),
+    ):
+        with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad and does not have a grad_fn"):
+            f()
+    torch.testing.assert_close(torch.vmap(lambda v: torch.autograd.grad(x.sin(), x, v)[0])(torch.eye(2)), x.detach().cos().diag())
+
+
+@pytest.mark.parametrize("name", ["scatter", "index_copy", "put"])
+def test_the_last_of_several_writes_has_the_tangent(torch, name):
+    index = torch.tensor([0, 1, 1])
+    f = {"scatter": lambda t: t.scatter(0, index, t), "index_copy": lambda t: t.index_copy(0, index, t), "put": lambda t: t.put(index, t)}[name]
+    x, t = torch.tensor([0.3, 0.7, 0.5]), torch.tensor([1.0, 2.0, 4.0])
+    torch.testing.assert_close(torch.func.jvp(f, (x,), (t,))[1], f(t))
+    torch.testing.assert_close(torch.func.jvp(lambda s: f(s).mul_(2), (x,), (t,))[1], 2 * f(t))

@@ -166,6 +166,8 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
         if not isinstance(o, Tensor):
             results.append(o)
             continue
+        if m.inside is not None and type(o._vc) is list and len(o._vc) == 1 and id(o) not in given and not o._is_view():
+            o._vc.append(m.inside)  # forward runs outside of transforms; what it makes belongs to them
         is_input, is_dirty = id(o) in given, id(o) in dirty
         if live is None or id(o) in plain or o._data.dtype.kind not in "fcVW":
             if is_input and not is_dirty and not requires_grad(o):

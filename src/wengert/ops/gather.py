@@ -209,7 +209,7 @@ def _to_src(F: Any, x: Any, shape: Any) -> Any:
         input=lambda F, g, dim, index: F.scatter_value(g, dim, index, 0),
         src=lambda F, g, dim, index, src_shape: _to_src(F, F.gather(g, dim, index), src_shape),
     ),
-    inplace=True, places=(),
+    inplace=True, places=(), linear=True,
 )
 def scatter(input: Array, dim, index: Array, src: Array):
     """``input`` with ``src`` written at ``index`` along ``dim``."""
@@ -397,7 +397,7 @@ def take(input: Array, index: Array):
         input=lambda F, g, index, accumulate: g if accumulate else F.put(g, index, F.zeros(index.shape, F.dtype_of(g))),
         source=lambda F, g, index, source_shape: F.reshape(F.take(g, index), source_shape),
     ),
-    inplace=True, places=("Tensor",), layout="first",
+    inplace=True, places=("Tensor",), layout="first", linear=True,
 )
 def put(input: Array, index: Array, source: Array, accumulate=False):
     """``input`` with ``source`` written (or added, if ``accumulate``) at places ``index`` of the row-major order."""

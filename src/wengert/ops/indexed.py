@@ -160,6 +160,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
     ),
     inplace=True,
     layout="rows",
+    linear=True,
 )
 def index_copy(input: Array, dim, index: Array, source: Array):
     """``input`` with the slices that ``index`` names replaced by those of ``source``."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from . import call
 from .backward import GradientEdge, as_row, grad, no_gradient, place_of, show
 from .tensor import Tensor
 
@@ -55,6 +56,9 @@ def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_
     """The gradients inside of maps: those of the tensors below, for each example its own."""
     from . import batching
 
+    for i, t in enumerate(rows):
+        if type(t) is call.Batched_ and t._innermost() and not t.level.directions and not t.asked:  # as it shows itself in the map
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     levels: list[Any] = []
     for t in (*rows, *wanted):
         levels += [x for x in batching.decomposed(t)[1] if x not in levels]

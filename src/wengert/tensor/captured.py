@@ -136,6 +136,23 @@ class Inside:
             return edge
         return (Cut(self, t, edge), 0) if self.foreign(below([edge])) else None
 
+    def keep_outer_tangents(self, t: Tensor, source: Tensor) -> None:
+        """``t`` carries what ``source`` does in forward derivatives around this run."""
+        around = self.parent
+        while around is not None:
+            tangent = None if around.level is None else around.level.tangent(source)
+            if tangent is not None:
+                around.level.attach(t, tangent)
+            around = around.parent
+
+    def own_hook(self, hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """``hook`` for the gradients of this derivative alone, not for those of derivatives around it."""
+
+        def only(g: Any) -> Any:
+            return hook(g) if (_pulling.get() or modes().inside) is self else None
+
+        return only
+
     def _given(self, t: Any) -> bool:
         """Whether ``t`` is an argument of the function, or a view of one."""
         if id(t) in self.inputs:

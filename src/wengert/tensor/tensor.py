@@ -260,6 +260,7 @@ class Tensor(Exchange):
             t._vc = [0] if home is None else [0, home]
         if home is not None:
             t._edge = home.cut(self)
+            home.keep_outer_tangents(t, self)
         return t
 
     @data.setter
@@ -337,6 +338,12 @@ class Tensor(Exchange):
         """Call ``hook(grad)`` whenever a gradient of this tensor is computed; what it returns replaces the gradient."""
         if not requires_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        inside = modes().inside
+        home = None if inside is None else inside.home(self)
+        if home is not None:
+            if not self.requires_grad:  # for the innermost transform that it belongs to
+                raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+            hook = home.own_hook(hook)
         edge = edge_of(self)
         assert edge is not None
         node, nr = edge

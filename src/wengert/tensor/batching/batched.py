@@ -289,6 +289,8 @@ class Batched(Tensor):
 
     def register_hook(self, hook: Any) -> Any:
         """Call ``hook`` with the gradient of this tensor, batched as it is."""
+        if self._innermost() and not self.asked:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         level = self.level
 
         def inside(g: Any) -> Any:
