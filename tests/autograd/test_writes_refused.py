@@ -123,3 +123,61 @@ def test_arrays_begin_where_they_begin(torch):
     assert part.tolist() == [6, 8, 10]
     strided = torch.from_numpy(torch.arange(6.0).view(2, 3).numpy()[:, 1:])
     assert (strided.storage_offset(), strided.stride()) == (0, (3, 1)) and strided.tolist() == [[1, 2], [4, 5]]
+
+
+def test_the_history_of_an_argument_before_its_numbers(torch):
+    x = torch.ones(4, 1, dtype=torch.complex64, requires_grad=True).clone()
+    part = x.split(1)[3]
+    with torch.no_grad():
+        part.mul_(2)
+    for run in (lambda: part.round(), lambda: part @ torch.ones(3, 3, dtype=torch.complex64)):
+        with pytest.raises(RuntimeError, match="Output 3 of Split is a view and its base or another view of its base has been"):
+            run()
+
+
+def test_too_many_places(torch):
+    x, at = torch.ones(2), torch.tensor([0])
+    for call in (lambda: x.index_put_((at, at), torch.tensor(1.0)), lambda: torch.index_put(x, (at, at), torch.tensor(1, dtype=torch.int64))):
+        with pytest.raises(IndexError, match=r"too many indices for tensor of dimension 1 \(got 2\)"):
+            call()
+    one = torch.tensor(1.0)
+    for key, message in ((0, "invalid index of a 0-dim tensor"), (torch.tensor(0), "too many indices for tensor of dimension 0")):
+        with pytest.raises(IndexError, match=message):
+            one[key]
+
+
+def test_copies_of_parts(torch):
+    x = torch.arange(3.0, requires_grad=True)
+    y = x.narrow_copy(0, 1, 2)
+    assert y.grad_fn.name() == "NarrowCopyBackward0" and not y._is_view()
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 1, 1]
+    z = torch.detach_copy(x)
+    assert z.requires_grad and z.tolist() == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="derivative for aten::detach_copy is not implemented"):
+        z.sum().backward()
+
+
+def test_another_memory_without_recording(torch):
+    base = torch.ones(4, requires_grad=True)
+    row = base.permute(0)
+    with torch.no_grad():
+        row.set_(torch.zeros(4))
+    assert not row.is_leaf and row.requires_grad
+    with pytest.raises(RuntimeError, match="Could not set tensor of type double to a tensor of type c10::BFloat16"):
+        torch.ones(1, dtype=torch.bfloat16, requires_grad=True).set_(torch.ones(1, dtype=torch.float64))
+    y = base.clone().set_(base)
+    assert y.grad_fn.next_functions[1][0].name() == "torch::autograd::AccumulateGrad"
+
+
+def test_types_named_by_keyword(torch):
+    assert torch.ones(4, 2, dtype=torch.float64).view(dtype=torch.complex64).shape == (4, 2)
+    assert torch.ones(4, 2).view(size=(8,)).shape == (8,)
+
+
+def test_absolute_values_in_place(torch):
+    with pytest.raises(RuntimeError, match="In-place abs is not supported for complex tensors"):
+        torch.ones(2, dtype=torch.complex64).abs_()
+    for kind in (torch.bool, torch.int64):
+        with pytest.raises(RuntimeError, match="linalg.vector_norm: Expected a floating point or complex tensor as input. Got"):
+            torch.ones(2, 2, dtype=kind).renorm(2, 0, 1.0)

@@ -234,8 +234,15 @@ SCALAR_NAMES = {
 
 def c_name(d: np.dtype) -> str:
     """The name of the type in C++, which some of PyTorch's messages use."""
-    name = scalar_name(d).lower()
-    return {"long": "long int", "byte": "unsigned char", "char": "signed char", "short": "short int"}.get(name, name)
+    name = scalar_name(d)
+    return _C_NAMES.get(name, f"c10::{name}")
+
+
+_C_NAMES = {
+    "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char", "Short": "short int", "Int": "int", "Long": "long int",
+    "Bool": "bool", "ComplexHalf": "c10::complex<c10::Half>", "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
+    "UInt16": "short unsigned int", "UInt32": "unsigned int", "UInt64": "long unsigned int",
+}  # fmt: skip
 
 
 def scalar_name(d: np.dtype) -> str:

@@ -92,10 +92,10 @@ def kept_strides(a: np.ndarray) -> tuple[int, ...]:
     """The strides, in elements, that ``preserve_format`` gives a tensor made like ``a``."""
     if gapless(a):
         return tuple(s // a.itemsize for s in a.strides)
-    return strides_for(a.shape, _order(a.shape, (a.strides,)))
+    return strides_for(a.shape, order_of(a.shape, (a.strides,)))
 
 
-def _order(shape: tuple[int, ...], operands: Any) -> list[int]:
+def order_of(shape: tuple[int, ...], operands: Any) -> list[int]:
     """The dimensions from the one with the largest steps to that with the smallest.
 
     ``operands`` are the strides of each; the first that steps along both of two dimensions decides. Ties and repeated
@@ -149,7 +149,7 @@ def result_strides(shape: tuple[int, ...], arrays: Any) -> tuple[int, ...] | Non
             return None
         steps = [0 if s == 1 and t != 1 else step for s, t, step in zip(a.shape, shape[len(shape) - a.ndim :], a.strides)]
         rows.append((0,) * (len(shape) - a.ndim) + tuple(steps))
-    return strides_for(shape, _order(shape, rows))
+    return strides_for(shape, order_of(shape, rows))
 
 
 def arranged(forward: Any, layout: Any) -> Any:

@@ -6,12 +6,13 @@ PyTorch's here; nothing that computes depends on them.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from . import kernels as K
-from .layouts import strides_for
+from .layouts import blank, order_of, strides_for
 from .lazy import address, window
 
 
@@ -33,6 +34,14 @@ def look(a: Any, shape: Any, strides: Any, start: int) -> Any:
     if 0 in shape:
         strides, start = None, 0
     return np.ndarray(shape, a.dtype, memory_of(a), start, strides)
+
+
+def refitted(a: Any, shape: tuple[int, ...]) -> Any:
+    """The memory of ``a`` from its beginning in another shape, row by row; None where there is too little of it."""
+    memory, start = memory_of(a), start_of(a)
+    if start + prod(shape) * a.itemsize > memory.size:
+        return None
+    return look(a, shape, [s * a.itemsize for s in strides_for(shape, range(len(shape)))], start)
 
 
 def geometry(a: Any) -> tuple[Any, ...]:
@@ -123,6 +132,26 @@ def part(a: Any, key: tuple[Any, ...]) -> Any:
                 new.append(row[at] * (k.step or 1))
             at += 1
     return stepping(a[key], (*new, *row[at:]))
+
+
+def taken(found: Any, a: Any, indices: Any) -> Any:
+    """``found``, what index arrays (None: a whole dimension) took from ``a``, laid out as PyTorch's iterator does: as ``a`` first, then as they."""
+    if a.flags.c_contiguous and all(i is None or i.flags.c_contiguous for i in indices):
+        return stepping(found, strides_for(found.shape, range(found.ndim))) if found.flags.c_contiguous else found.copy()
+    row = steps(a)
+    at = [d for d, i in enumerate(indices) if i is not None]
+    arrays = np.broadcast_arrays(*[indices[d] for d in at])
+    rest = [d for d in range(a.ndim) if d not in at]
+    before = [d for d in rest if d < at[0]] if at[-1] - at[0] == len(at) - 1 else []
+    after, depth = rest[len(before) :], arrays[0].ndim
+    operands = [[row[d] for d in before] + [0] * depth + [row[d] for d in after]]
+    operands += [[0] * len(before) + list(i.strides) + [0] * len(after) for i in arrays]
+    strides = strides_for(found.shape, order_of(found.shape, operands))
+    if not found.size or tuple([s * found.itemsize for s in strides]) == found.strides:
+        return found[...]  # whose strides count, unlike those of an array with memory of its own
+    out = blank(found.shape, found.dtype, strides)
+    out[...] = found
+    return out
 
 
 def expanded(a: Any, sizes: tuple[int, ...]) -> Any:

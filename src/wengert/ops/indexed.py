@@ -184,7 +184,7 @@ def index_copy(input: Array, dim, index: Array, source: Array):
     if rest != have:
         raise RuntimeError(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-            f"{list(rest)} at dimension {d} and source slice shape: {list(have)} at dimension 0."
+            f"{' '.join(map(str, rest))} at dimension {d} and source slice shape: {' '.join(map(str, have))} at dimension 0."
         )
     n = source.shape[d] if source.ndim else 1
     if n != index.size:

@@ -432,6 +432,8 @@ def renorm(input: Array, p, dim, maxnorm):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     dims_of(dim, input.ndim)
+    if input.dtype.kind not in "fcVW":
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dt.scalar_name(input.dtype)}")
     size = np.abs(input).astype(wide_type(input.dtype) or np.abs(input).dtype)
     rest = _slices(input, dim)
     norm = _maximum(size, rest, keepdims=True) if p == float("inf") else _plus(size**p, rest, keepdims=True) ** (1 / p)

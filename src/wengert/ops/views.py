@@ -13,7 +13,7 @@ from ..arrays.dtypes import OF_TYPES, of, scalar_name
 from ..arrays.eight import converted, imag_of, real_of
 from ..arrays.errors import bad_index, refuse_overflow, warn, warn_once
 from ..arrays.layouts import blank, lay, layout_like
-from ..arrays.places import expanded, part, restepped, start_of, steps, with_dimension
+from ..arrays.places import expanded, part, restepped, start_of, steps, taken, with_dimension
 from .operator import family
 
 if TYPE_CHECKING:
@@ -322,8 +322,9 @@ def index(input: Array, indices: Arrays | None, exact=False):
         if shape is None or 0 not in shape:
             raise bad_index(input, key) from error
         return np.zeros(shape, input.dtype)  # where nothing is read, nothing is wrong with places
-    # where the indexed dimensions are not the first, NumPy puts them outermost in memory
-    return found if found.flags.c_contiguous or not input.flags.c_contiguous else found.copy()
+    if type(found) is not np.ndarray or type(input) is not np.ndarray or any(i is not None and i.dtype.kind not in "iu" for i in indices or ()):
+        return found
+    return taken(found, input, indices)  # where the indexed dimensions are not the first, NumPy puts them outermost in memory
 
 
 def index_key(indices: Any) -> tuple[Any, ...]:
@@ -393,6 +394,8 @@ def _put_input(F: Any, g: Any, indices: Any, accumulate: Any) -> Any:
     promoted=("values",), inplace=True, layout="first", linear=True,
 )
 def index_put(input: Array, indices: Arrays | None, values: Array, accumulate=False):
+    if indices is not None and len(indices) > input.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.ndim} (got {len(indices)})")
     if values.dtype != input.dtype:
         _puts(input, indices, values)
         raise RuntimeError(
@@ -456,7 +459,8 @@ def complex(real: Array, imag: Array):
 
 def without_imaginary(a: Any) -> Any:
     """The real parts; said once in a process, for the rest is lost."""
-    warn_once("Casting complex values to real discards the imaginary part")
+    if a.size:
+        warn_once("Casting complex values to real discards the imaginary part")
     return real_of(a)
 
 

@@ -20,7 +20,7 @@ from ..arrays.lazy import Lazy, plain, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
 from .errors import explain
-from .meta import INFERENCE_VERSION, Meta, Released, View, normal_version
+from .meta import INFERENCE_VERSION, Meta, Released, View, edge_of, normal_version
 from .outs import DECIDING
 from .packing import apart, changed, pack_inputs, pack_results
 from .record import PACKED, record
@@ -123,7 +123,11 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         try:
             answer = forward(op, raw)
         except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
+            look_up(inputs, m)
             raise explain(op, raw, e) from e
+        except (RuntimeError, NotImplementedError):
+            look_up(inputs, m)
+            raise
     values = raw
     if op.aux:
         shown = answer[: len(op.outputs)]
@@ -195,6 +199,14 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if len(results) == 1:
         return results[0]
     return named(op, results)
+
+
+def look_up(inputs: dict[str, Any], m: Modes) -> None:
+    """Ask for the histories of the inputs of a forward that failed: what is wrong with one is said before."""
+    for t in inputs.values() if m.grad else ():
+        for x in t if type(t) is list else (t,):
+            if x is not None and x._meta is not None and x._meta.view is not None:
+                edge_of(x)
 
 
 def composed(parts: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -315,7 +327,6 @@ def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
     elif m.inference:
         attach_view(t, source, op, args, m)
         t._vc = normal_version()
-        t._meta.view.version = 0  # type: ignore[union-attr]
 
 
 def looks_at(a: np.ndarray, source: np.ndarray) -> bool:

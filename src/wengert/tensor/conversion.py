@@ -14,7 +14,7 @@ from . import call
 from .captured import refuse_storage
 from .dispatch import dispatching
 from .functions import function, inplace_function
-from .meta import requires_grad
+from .meta import edge_of, requires_grad
 from .record import called, undifferentiable
 from .rewriting import rebase
 from .shapes import NO_DATA
@@ -234,7 +234,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if any(t is not None and t._meta is not None and t._meta.tangents for t in (self, given)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
     recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))
-    check_writable(self, recording, m, shared=True)
     if given is not None and given._data.dtype != self._data.dtype:
         raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._data.dtype)} to a tensor of type {dt.c_name(self._data.dtype)}")
     if source is not None and self.device.type != (theirs := source.device.type):
@@ -242,6 +241,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device "{theirs}".  This is no '
             "longer allowed; the devices must match."
         )
+    check_writable(self, recording, m, shared=True)
     if source is None:
         array = np.empty(0, self._data.dtype)
     elif given is not None and size is None:
@@ -257,7 +257,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     bump(self)
     if recording:
         node = undifferentiable("set_", self)
-        node.shape = array.shape
+        node.shape, node.edges = array.shape, (edge_of(self), None if given is None else edge_of(given))
         rebase(self, node)
     self._data = array
     if self._meta is not None:

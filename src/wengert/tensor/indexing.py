@@ -225,7 +225,7 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
     ndim = t._data.ndim
     used = sum(_consumes(k) for k in row)
     if used > ndim:
-        raise IndexError(_too_many(row, ndim))
+        raise IndexError(_too_many(row, ndim, key))
     if not any(k is Ellipsis for k in row):
         row = (*row, Ellipsis)
     basic: list[Any] = []
@@ -296,10 +296,12 @@ def _as_tuple(key: Any) -> tuple[Any, ...]:
 _NO_NUMBERS = (Tensor, slice, list, tuple, range, np.ndarray)
 
 
-def _too_many(row: tuple[Any, ...], ndim: int) -> str:
+def _too_many(row: tuple[Any, ...], ndim: int, key: Any) -> str:
     if ndim == 0 and len(row) == 1 and type(row[0]) is slice:
         return "slice() cannot be applied to a 0-dim tensor."
-    if ndim == 0 and len(row) == 1 and type(row[0]) is int:
+    if ndim == 0 and len(row) == 1 and type(row[0]) is int and not isinstance(key, Tensor):
+        if row[0]:
+            return f"index {row[0]} is out of bounds for dimension 0 with size 0"
         return (
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
         )

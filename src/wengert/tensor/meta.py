@@ -292,7 +292,7 @@ def refresh(t: Tensor, view: View) -> None:
             again = view.replay(view.base)
         finally:
             set_modes(before)
-        t._edge = again._edge
+        t._edge = again._edge if again is not view.base else _strided_edge(t, again, (again._data.shape, again._data.strides, 0))
         if place is None and again._data.strides != t._data.strides and again._edge is not None:
             from ..arrays.errors import warn
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
 from ..arrays.layouts import gapless
-from ..arrays.lazy import address
+from ..arrays.lazy import Lazy, address
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,8 +130,8 @@ def check_memory(op: Any, target: np.ndarray, inputs: list[np.ndarray], size: in
     """
     apart = op.name in APART
     if apart or getattr(op, "pointwise", False) or op.name in _WHOLLY:
-        for a in inputs:
-            if (apart and a is target) or _overlap(a, target, max(size, target.nbytes), apart):
+        for a in inputs if type(target) is not Lazy else ():
+            if type(a) is not Lazy and ((apart and a is target) or _overlap(a, target, max(size, target.nbytes) if apart else target.nbytes, apart)):
                 raise RuntimeError(_PARTLY)
 
 

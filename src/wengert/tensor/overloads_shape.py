@@ -6,11 +6,13 @@ from typing import Any
 
 from ..arrays.errors import warn_once
 from ..arrays.places import geometry
+from ..graph.modes import modes
 from ..ops.arrange import common_shape
 from . import call
 from .functions import by_example, function, inplace_function
+from .meta import edge_of, requires_grad
 from .overloads import overload
-from .record import told
+from .record import told, undifferentiable
 from .tensor import Tensor
 from .types import Size, contiguous_format
 from .whole import as_one
@@ -226,8 +228,12 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
 
 @overload("torch")
 def detach_copy(input: Any) -> Any:
-    """A copy without history."""
-    return input.detach().clone(memory_format=contiguous_format)
+    """A copy without history; as PyTorch's has no gradient rule, what would be recorded raises when a gradient reaches it."""
+    found = input.detach().clone(memory_format=contiguous_format)
+    if modes().grad and requires_grad(input):
+        node = undifferentiable("aten::detach_copy", found)
+        node.edges, found._edge = (edge_of(input),), (node, 0)
+    return found
 
 
 @overload("torch")

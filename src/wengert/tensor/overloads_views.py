@@ -20,6 +20,7 @@ from .overloads_shape import as_strided
 from .record import rename
 from .tensor import Tensor
 from .types import shape_of, sizes_given
+from .whole import as_one
 from .writes import bump, check_normal, check_writable
 
 _narrow = function("narrow")
@@ -213,7 +214,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 @overload("Tensor")
 def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any:
     """``narrow`` in memory of its own."""
-    return input.narrow(dim, start, length).clone()
+    return as_one("NarrowCopyBackward0", (input,), lambda: input.narrow(dim, start, length).clone())
 
 
 @overload("Tensor")

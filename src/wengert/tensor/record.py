@@ -380,7 +380,7 @@ class NotImplementedNode(Node):
     def name(self) -> str:
         return "torch::autograd::NotImplemented"
 
-    def raw(self, g: Any) -> Any:
+    def raw(self, g: Any, needs: Any = None) -> Any:
         raise RuntimeError(f"derivative for {self.what} is not implemented")
 
     recorded = raw  # type: ignore[assignment]

@@ -6,7 +6,7 @@ from typing import Any
 
 # operator -> the other name -> the parameter
 OTHER_NAMES: dict[str, dict[str, str]] = {
-    "view": {"size": "shape"}, "view_copy": {"size": "shape"},
+    "view": {"size": "shape", "dtype": "shape"}, "view_copy": {"size": "shape"},
     "reshape": {"size": "shape"}, "tile": {"dims": "*"}, "resize_": {"size": "*"},
     **{n: dict.fromkeys(("sections", "indices", "tensor_indices_or_sections"), "indices_or_sections") for n in (
         "tensor_split", "hsplit", "vsplit", "dsplit",

@@ -239,7 +239,7 @@ class Tensor(Exchange):
         if wanted is not None and meta.grad is not None and meta.grad._data.dtype != wanted:
             raise RuntimeError(
                 f"Cannot set grad_dtype to '{dt.scalar_name(wanted)}' because there is already a gradient with dtype "
-                f"'{_c_name(meta.grad._data.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+                f"'{dt.c_name(meta.grad._data.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
                 "grad_dtype matches the existing gradient's dtype."
             )
         meta.grad_dtype = wanted
@@ -458,7 +458,7 @@ class Tensor(Exchange):
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
                 "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
+                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
             )
         if inside is not None and inside.level is not None:
             inside.level.forget(self)
@@ -524,18 +524,6 @@ class Tensor(Exchange):
         from .overrides import default_torch_function
 
         return default_torch_function(cls, func, types, args, kwargs or {})
-
-
-_C_NAMES = {
-    "Float": "float", "Double": "double", "Char": "signed char", "Byte": "unsigned char", "Short": "short int", "Int": "int", "Long": "long int",
-    "Bool": "bool", "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>",
-}  # fmt: skip
-
-
-def _c_name(d: np.dtype) -> str:
-    """A dtype by its name in C++, which some of PyTorch's messages use."""
-    name = dt.scalar_name(d)
-    return _C_NAMES.get(name, f"c10::{name}")
 
 
 InputMetadata.device = CPU

@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import warn
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, address, put, through
-from ..arrays.places import look, memory_of, start_of
+from ..arrays.places import look, memory_of, refitted, start_of
 from ..graph.modes import Modes, modes
 from ..ops.operator import TABLE
 from . import call
@@ -45,7 +45,10 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
         if t._data.shape != a.shape:
             if t._data.size:
                 warn_resized(t._data.shape, a.shape)
-            t._data = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
+            seen = refitted(t._data, a.shape) if type(t._data) is np.ndarray is type(a) else None
+            if seen is None:
+                seen = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
+            t._data = seen
         if type(a) is Ghost is not type(t._data):
             a._refuse()
         if type(t._data) is not Ghost:
@@ -121,6 +124,8 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             f"operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
         )
     beside = [v._data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._vc is target._vc]
+    if op.name == "abs" and a.dtype.kind in "cW":
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
     if beside and op.name not in APART and op.name != "fill":  # whose one number is read first
         check_memory(op, a, beside)
     if recording:
@@ -135,7 +140,11 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             raise explain(op, raw, e) from e
         except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
             if op.scalars:
-                check_shape(np.broadcast_shapes(*(np.shape(raw[p]) for p in op.promoted)), a.shape)
+                try:
+                    whole = np.broadcast_shapes(*(np.shape(raw[p]) for p in op.promoted))
+                except ValueError as e:
+                    raise explain(op, raw, e) from e
+                check_shape(whole, a.shape)
             if op.promote:
                 check_cast(raw[op.params[0]].dtype, a.dtype)
             raise
