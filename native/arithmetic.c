@@ -35,7 +35,7 @@ struct own {
             }                                                                                                         \
             if (own->tame_##which && !own->tame_##which(in, n)) {                                                     \
                 REAL divided[BLOCK];                                                                                  \
-                if (own->signed_rest) memcpy(divided, in[0], n * sizeof(REAL));                               \
+                if (own->signed_rest) memcpy(divided, in[0], n * sizeof(REAL));                                               \
                 own->numpy_##which.function(here, &n, steps, own->numpy_##which.data);                                \
                 for (npy_intp i = 0; own->signed_rest && i < n; i++) {                                                \
                     REAL *rest = (REAL *)(here[nin] + i * steps[nin]);                                                \
@@ -55,14 +55,14 @@ DEFINE_LOOP(double, twice)
 void arithmetic_replace(const char *name, struct loop *single, struct loop *twice)
 {
     static struct own owns[] = {
-#define ENTRY(name, nin) {#name, nin, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
+#define ENTRY(name, nin) {#name, nin, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
         ARITHMETIC_KERNELS(ENTRY)
 #undef ENTRY
-#define ENTRY(name) {#name, 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
+#define ENTRY(name) {#name, 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
         SINGLE_KERNELS(ENTRY)
 #undef ENTRY
-        {"sin", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
-        {"cos", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}},
+        {"sin", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
+        {"cos", 1, NULL, NULL, NULL, NULL, {NULL, NULL, 0}, {NULL, NULL, 0}, 0},
     };
     static int ready;
     if (!ready) {

@@ -311,9 +311,7 @@ def threshold_grad(F, g, x, threshold):
           places=("torch",), inplace_node="ThresholdBackward1")
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
-    if input.dtype.kind in "bc":
-        raise NotImplementedError(f'"threshold_cpu" not implemented for \'{dt.scalar_name(input.dtype)}\'')
-    limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
+    limit, instead = (_comparable(only("fViu", "threshold_cpu", input), x, n) for x, n in ((threshold, "threshold"), (value, "value")))
     return np.where(input <= limit, input.dtype.type(instead), input)
 
 

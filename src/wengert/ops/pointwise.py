@@ -181,12 +181,14 @@ def div_rounded(input: Array, other: Array, rounding_mode):
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
-def _no_zero(input: Any, other: Any, kernel: str) -> None:
+def _no_zero(input: Any, other: Any, kernel: str) -> Any:
+    """``other``, by which ``input`` can be divided."""
     d = (other if hasattr(other, "dtype") else input).dtype
     if d.kind in "iu" and not np.all(other) and np.size(input):
         raise RuntimeError("ZeroDivisionError")
     if d.kind in "bc":
         raise unsupported(kernel, d)
+    return other
 
 
 def _floor_quotient(input: Any, other: Any) -> Any:
@@ -217,8 +219,7 @@ def floor_divide(input: Array, other: Array):
             without=dict(other="RemainderBackward0", input="NotImplemented"))
 def remainder(input: Array, other: Array):
     """What Python's ``%`` gives: the remainder with the sign of ``other``."""
-    _no_zero(input, other, "remainder_cpu")
-    return K.remainder(input, other)
+    return K.remainder(input, _no_zero(input, other, "remainder_cpu"))
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "trunc")),
