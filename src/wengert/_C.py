@@ -106,6 +106,16 @@ def _undefined_grad() -> Any:
     return _Undefined.apply
 
 
+class _EnablePythonDispatcher:
+    """Nothing: every operator is Python's."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
 class _EnableTorchFunction:
     """As long as this object lives, or inside it, subclasses of Tensor and modes are asked, also within ``DisableTorchFunction``."""
 
@@ -337,7 +347,8 @@ __all__ = [
     "_debug_only_are_vmap_fallback_warnings_enabled", "_debug_only_display_vmap_fallback_warnings",
     "Generator", "TensorBase",
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_WeakTensorRef", "_autograd",
-    "_EnableTorchFunction", "_ExcludeDispatchKeyGuard", "_FunctionBase", "_InferenceMode", "_len_torch_dispatch_stack", "_len_torch_function_stack",
+    "_EnablePythonDispatcher", "_EnableTorchFunction", "_ExcludeDispatchKeyGuard", "_FunctionBase", "_InferenceMode",
+    "_len_torch_dispatch_stack", "_len_torch_function_stack",
     "_get_function_stack_at", "_is_torch_function_all_disabled",
     "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
     "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",

@@ -156,16 +156,13 @@ class CustomOperator:
 
     def _open(self, args: tuple[Any, ...], keyword_only: dict[str, Any], flat: list[Any]) -> Any:
         """What was registered for the tape if there is such a thing, else a kernel."""
-        m = modes()
-        if not below.get() and not m.inference:
+        if not below.get() and not modes().inference:
             registered = self.kernels.get("autogradcpu") or self.kernels.get("autograd")
             if registered is not None:
                 return registered(*args, **keyword_only)
         if "cpu" not in self.kernels and "compositeimplicitautograd" in self.kernels:
             return self.kernels["compositeimplicitautograd"](*args, **keyword_only)
-        if m.dispatch:
-            return fallen_back(lambda: self.run(args, keyword_only), self.qualname, flat, self.schema.mutable_returns)
-        return fallen_back(lambda: self._kernel(*args, **keyword_only), self.qualname, flat, self.schema.mutable_returns)
+        return fallen_back(lambda: self.run(args, keyword_only), self.qualname, flat, self.schema.mutable_returns)
 
     def _found(self, args: tuple[Any, ...] = ()) -> Callable[..., Any]:
         if META_DEVICE and any(isinstance(t, Tensor) and t.is_meta for t in _flatten(args)[0]):

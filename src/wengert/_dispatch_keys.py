@@ -11,8 +11,9 @@ import enum
 from typing import Any
 
 _NAMES = (
-    "Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU BackendSelect AutogradCPU AutogradCUDA "
-    "AutogradMeta AutogradOther Autograd AutogradFunctionality ADInplaceOrView AutocastCPU AutocastCUDA Functionalize Conjugate Negative "
+    "Undefined Dense CPU CUDA Meta MkldnnCPU SparseCPU SparseCsrCPU QuantizedCPU NestedTensorCPU NestedTensor BackendSelect AutogradCPU AutogradCUDA "
+    "AutogradMeta AutogradOther Autograd AutogradNestedTensor "
+    "AutogradFunctionality ADInplaceOrView AutocastCPU AutocastCUDA Functionalize Conjugate Negative "
     "ZeroTensor FuncTorchBatched FuncTorchVmapMode FuncTorchGradWrapper FuncTorchDynamicLayerFrontMode FuncTorchDynamicLayerBackMode "
     "PythonTLSSnapshot Python PreDispatch PythonDispatcher CompositeImplicitAutograd CompositeExplicitAutograd "
     "CompositeExplicitAutogradNonFunctional"
@@ -74,6 +75,8 @@ def keys_of(tensor: Any) -> DispatchKeySet:
     names = [where, "AutogradMeta" if where == "Meta" else "AutogradCPU", "AutocastCPU", "ADInplaceOrView"]
     if tensor.is_inference():
         names = [where, "AutocastCPU"]
+    extra = getattr(tensor, "_extra_dispatch_keys", None)
+    names += [key.name for key in extra.keys] if extra is not None else []
     if tensor.is_conj():
         names.append("Conjugate")
     if tensor.is_neg():

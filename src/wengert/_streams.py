@@ -10,11 +10,15 @@ from .tensor.types import device as device_class
 class Stream:
     """A queue of work. On the CPU everything that was asked for is done."""
 
-    def __init__(self, device: Any = None, *, priority: int = 0) -> None:
+    def __init__(
+        self, device: Any = None, *, priority: int = 0, stream_id: int | None = None, device_index: int = -1, device_type: int = 0
+    ) -> None:
         self.device = device_class("cpu" if device is None else device)
         if self.device.type != "cpu":
             raise RuntimeError(f"Please register a generator for the device: there are no streams of device type {self.device.type} here")
-        self.device_index, self.stream_id = -1, 0
+        self.device_index, self.stream_id, self.device_type = -1, 0, 0
+        if stream_id is not None:  # the name of a stream, of whatever device
+            self.stream_id, self.device_index, self.device_type = stream_id, device_index, device_type
 
     def query(self) -> bool:
         """Whether all work is done: yes."""
@@ -42,7 +46,7 @@ class Stream:
         pass
 
     def __repr__(self) -> str:
-        return f"torch.Stream device_type={self.device.type}, device_index=-1, stream_id=0"
+        return f"torch.Stream device_type={self.device.type}, device_index={self.device_index}, stream_id={self.stream_id}"
 
 
 class Event:

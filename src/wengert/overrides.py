@@ -132,8 +132,9 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     torch = import_module(__name__.rpartition(".")[0])
     ignored = get_ignored_functions()
     found: dict[Any, list[Any]] = {}
+    aside = _HELPERS | {*torch._ELSEWHERE}  # which is loaded when somebody asks for it
     for place in (torch, torch.functional, torch.nn.functional, torch.linalg, torch.fft, torch.special):
-        public = {n: f for n, f in vars(place).items() if n[0] != "_" and n[-1] != "_" and inspect.isfunction(f) and n not in _HELPERS}
+        public = {n: f for n, f in vars(place).items() if n[0] != "_" and n[-1] != "_" and inspect.isfunction(f) and n not in aside}
         found[place] = [f for f in dict.fromkeys(public.values()) if f not in ignored]
     methods: list[Any] = []
     for name, value in members().items():

@@ -127,7 +127,7 @@ class Pickler(_Writer):
 
 def _reduced(tensor: Tensor) -> Any:
     """How a tensor is put together again: a function and its arguments."""
-    state = tensor.__dict__
+    state = rebuild.state_of(tensor)
     if isinstance(tensor, Parameter) and type(tensor) is Parameter:
         args: tuple[Any, ...] = (tensor.data, tensor.requires_grad, OrderedDict())
         if state:
@@ -140,6 +140,8 @@ def _reduced(tensor: Tensor) -> Any:
 
 
 def _plain(tensor: Tensor) -> Any:
+    if rebuild.is_wrapper(tensor):
+        return rebuild.rebuild_wrapper_subclass, rebuild.wrapper_parts(tensor)
     if tensor.is_meta:
         warn_if_has_hooks(tensor)
         return rebuild.rebuild_meta_tensor_no_storage, (tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.requires_grad)

@@ -11,7 +11,19 @@ from typing import Any
 from ..arrays import dtypes as dt
 from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor
-from .rebuild import from_parts, marked, marks_of, rebuild_meta_tensor_no_storage, to_parts
+from .rebuild import (
+    attributed,
+    from_parts,
+    is_wrapper,
+    marked,
+    marks_of,
+    rebuild_from_type_v2,
+    rebuild_meta_tensor_no_storage,
+    rebuild_wrapper_subclass,
+    state_of,
+    to_parts,
+    wrapper_parts,
+)
 
 _KINDS = {"Tensor": Tensor, "Parameter": Parameter}
 
@@ -24,10 +36,12 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     >>> function(*args)
     tensor([1., 1.], requires_grad=True)
     """
+    if is_wrapper(tensor):
+        return rebuild_from_type_v2, (rebuild_wrapper_subclass, type(tensor), wrapper_parts(tensor), state_of(tensor))
     storage, offset, size, stride, dtype, requires_grad = to_parts(tensor)
     kind = type(tensor)
     name = next((name for name, known in _KINDS.items() if kind is known), kind)
-    state = dict(tensor.__dict__) or None
+    state = state_of(tensor) or None
     return rebuild_tensor, (None if tensor.is_meta else storage, offset, size, stride, dtype.name, requires_grad, name, state, marks_of(tensor))
 
 
@@ -39,7 +53,7 @@ def rebuild_tensor(
     dtype: str,
     requires_grad: bool,
     kind: str | type,
-    state: dict[str, Any] | None,
+    state: Any,
     marks: dict[str, bool] | None = None,
 ) -> Any:
     """The tensor that :func:`reduce_tensor` took apart, as an instance of ``kind``."""
@@ -53,5 +67,5 @@ def rebuild_tensor(
     if cls is not Tensor:
         tensor = Tensor._make_subclass(cls, tensor)
     if state:
-        tensor.__dict__.update(state)
+        attributed(tensor, state)
     return tensor._require(requires_grad)

@@ -9,8 +9,11 @@ from typing import Any
 
 from ..arrays import dtypes as dt
 from ..arrays import lazy
+from ..arrays.ghost import Ghost
 from ..tensor import types
+from ..tensor.call import DISPATCHING
 from ..tensor.captured import refuse_storage
+from ..tensor.copying import own_slots
 from ..tensor.parameter import Parameter
 from ..tensor.storage import UntypedStorage, look_at, window
 from ..tensor.tensor import Tensor, wrap
@@ -102,7 +105,7 @@ def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Par
 
 def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: Any, state: Any) -> Parameter:
     """A parameter that has attributes of its own."""
-    return _with_attributes(rebuild_parameter(data, requires_grad, backward_hooks), state)
+    return attributed(rebuild_parameter(data, requires_grad, backward_hooks), state)
 
 
 def rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Tensor:
@@ -112,15 +115,47 @@ def rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Ten
     if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
         raise RuntimeError(f"{new_type} is not a class of tensors")
     tensor = func(*args)
-    return _with_attributes(tensor if type(tensor) is new_type else tensor.as_subclass(new_type), state)
+    return attributed(tensor if type(tensor) is new_type else tensor.as_subclass(new_type), state)
 
 
-def _with_attributes(tensor: Any, state: Any) -> Any:
+def state_of(tensor: Any) -> Any:
+    """What is kept of a tensor beside its numbers: its attributes, and those in slots of its class."""
+    slots = own_slots(tensor)
+    return (dict(tensor.__dict__), slots) if slots else dict(tensor.__dict__)
+
+
+def attributed(tensor: Any, state: Any) -> Any:
+    """The tensor, with what ``state_of`` told."""
     own, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
-    if slots or not isinstance(own or {}, dict):
+    if not isinstance(slots or {}, dict) or not isinstance(own or {}, dict):
         raise RuntimeError("a tensor's attributes must be a dictionary")
     tensor.__dict__.update(own or {})
+    for name, value in (slots or {}).items():
+        if name not in {n for kind in type(tensor).__mro__ if kind not in Tensor.__mro__ for n in vars(kind).get("__slots__", ())}:
+            raise RuntimeError(f"{type(tensor).__name__} has no slot {name!r}")
+        setattr(tensor, name, value)
     return tensor
+
+
+def is_wrapper(tensor: Any) -> bool:
+    """Whether the tensor's class answers for it, and it has no memory of its own."""
+    return type(tensor) in DISPATCHING and type(tensor._data) is Ghost
+
+
+def wrapper_parts(tensor: Any) -> tuple[Any, ...]:
+    """The arguments of ``rebuild_wrapper_subclass``."""
+    a = tensor._data
+    offset = tensor.storage_offset()
+    return type(tensor), tensor.dtype, tuple(a.shape), tuple(tensor.stride()), offset, tensor.layout, tensor.device, tensor.requires_grad
+
+
+def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, storage_offset: Any, layout: Any, device: Any, requires_grad: Any) -> Any:
+    """A tensor of a class that answers for it; what it holds is among its attributes."""
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise RuntimeError(f"{kind} is not a class of tensors")
+    return Tensor._make_wrapper_subclass(
+        kind, size, strides=stride, dtype=dtype, storage_offset=storage_offset, layout=layout, device=device, requires_grad=bool(requires_grad)
+    )
 
 
 def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
@@ -166,5 +201,5 @@ def encode(text: str, encoding: str) -> bytes:
 
 _PLAIN = (
     rebuild_tensor, rebuild_tensor_v2, rebuild_tensor_v3, rebuild_parameter, rebuild_parameter_with_state,
-    rebuild_device_tensor_from_cpu_tensor, rebuild_meta_tensor_no_storage,
+    rebuild_device_tensor_from_cpu_tensor, rebuild_meta_tensor_no_storage, rebuild_wrapper_subclass,
 )  # fmt: skip

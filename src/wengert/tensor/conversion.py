@@ -7,6 +7,7 @@ from typing import Any, Union
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.ghost import Ghost
 from ..arrays.layouts import format_name, is_in_format, seems
 from ..arrays.lazy import window as plain_window
 from ..graph.modes import modes
@@ -167,7 +168,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the type of ``other``."""
-    return to(self, other.dtype)
+    return to(self, other.dtype) if self.device == other.device else to(self, other.device, other.dtype)
 
 
 def view_as(self: Tensor, other: Tensor) -> Tensor:
@@ -288,7 +289,7 @@ def untyped_storage(self: Tensor) -> Any:
 
     refuse_storage(self)
     found = window(self._data)[0]
-    found.meta = self.is_meta
+    found.meta, found.wrapped = self.is_meta, self._dispatches and type(self._data) is Ghost
     return found
 
 

@@ -174,7 +174,7 @@ class Exchange(Geometry):
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from .show import show
 
-        return show(self)
+        return show(self, tensor_contents)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})

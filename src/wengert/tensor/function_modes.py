@@ -7,10 +7,11 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes, set_modes
+from . import watched
 from .call import KNOWN
 from .dispatch import as_called
 from .functions import function, inplace_function
-from .overrides import AllDisabled, ask, declined, is_public, owners_of
+from .overrides import AllDisabled, ask, declined, is_public, owners_of, skipped
 from .tensor import Tensor, members
 from .watched import _lock, _seen, watch_forever
 
@@ -71,6 +72,8 @@ _members_watched = False
 def watch_members() -> None:
     """Have the methods and properties of Tensor ask the modes, from the first one on: their code is exchanged, as in ``watched``."""
     global _members_watched
+    if watched._watchers:  # what was exchanged already is not to be put back
+        watch_forever()
     with _lock:
         if _members_watched:
             return
@@ -89,8 +92,6 @@ _PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks", "_po
 
 def _exchange(f: FunctionType, public: Any) -> None:
     """Give ``f`` code that asks the modes about ``public``, and otherwise does what ``f`` did."""
-    if "_watched" in (f.__kwdefaults__ or {}):
-        return
     defaults = f.__kwdefaults__
     original = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     original.__kwdefaults__ = defaults
@@ -112,7 +113,7 @@ def by_class(public: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) in KNOWN:
         return NotImplemented
     owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]  # which have methods of their own
-    return ask(public, owners, args, kwargs) if owners else NotImplemented
+    return ask(public, owners, args, kwargs) if owners and not skipped() else NotImplemented
 
 
 # -- modes --------------------------------------------------------------------------------------------------------------

@@ -62,7 +62,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 def _owners(self: Tensor, *values: Any) -> list[Any]:
     """Those among a tensor, its keys and what is written to it that override operators."""
-    row = [self, *(x for v in values for x in (v if type(v) is tuple else (v,)))]
+    parts = [x for v in values for x in (v if type(v) is tuple else (v,))]
+    row = [self, *(x for v in parts for x in (v if type(v) is list and len(v) < 32 else (v,)))]
     return owners_of(row) if any(hasattr(type(x), "__torch_function__") and type(x) not in call.PLAIN for x in row) else []
 
 

@@ -261,7 +261,7 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
                     return finish(ask(call, owners, given, named))
             return f(*args, **kwargs)
         owners = owners_of((*args, *kwargs.values()))
-        return ask(call, owners, args, kwargs) if owners else f(*args, **kwargs)
+        return ask(call, owners, args, kwargs) if owners and not skipped() else f(*args, **kwargs)
 
     return call
 
@@ -276,7 +276,7 @@ PUBLIC = {
 }  # fmt: skip
 _SPECIAL = frozenset((
     "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__", "__contains__", "__repr__",
-    "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__", "__dlpack_device__", "__reduce_ex__",
+    "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__", "__dlpack_device__", "__reduce_ex__", "__deepcopy__",
     "__invert__", "__eq__", "__and__", "__or__",
     "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__",
     "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__", "__rmatmul__", "__floordiv__", "__rfloordiv__",
@@ -394,10 +394,7 @@ def has_torch_function(args: Any) -> bool:
     """Whether one of the arguments (a sequence) overrides operators, or a function mode is active."""
     if not hasattr(args, "__iter__"):
         raise TypeError(f"expected a sequence, got {type(args).__name__}")
-    if _skip.hops:  # see ``redispatch_function``
-        _skip.hops = 0
-        return False
-    return bool(modes().functions) or bool(owners_of(args))
+    return not skipped() and (bool(modes().functions) or bool(owners_of(args)))
 
 
 class _Skip(threading.local):
@@ -405,6 +402,12 @@ class _Skip(threading.local):
 
 
 _skip = _Skip()
+
+
+def skipped() -> bool:
+    """Whether this is the call of a function that its handler makes again: see ``redispatch_function``."""
+    hops, _skip.hops = _skip.hops, 0
+    return bool(hops)
 
 
 def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:

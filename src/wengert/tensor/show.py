@@ -10,10 +10,13 @@ from ..arrays import dtypes as dt
 from ..arrays.lazy import plain
 from ..graph.modes import modes
 from .call import PLAIN
+from .tensor import Parameter
 
 
-def show(t: Any) -> str:
-    """``repr`` of a tensor, as PyTorch prints it."""
+def show(t: Any, contents: str | None = None) -> str:
+    """``repr`` of a tensor, as PyTorch prints it; ``contents``: what to say in place of the numbers."""
+    if contents is not None:
+        return written(t, contents)
     if modes().inside is not None:
         from .captured import shown
 
@@ -21,8 +24,13 @@ def show(t: Any) -> str:
     return written(t)
 
 
-def written(t: Any) -> str:
+def written(t: Any, contents: str | None = None) -> str:
     """The text of an ordinary tensor, outside of transforms."""
+    text = _written(t, contents)
+    return f"Parameter({text})" if type(t) not in PLAIN and isinstance(t, Parameter) else text
+
+
+def _written(t: Any, contents: str | None) -> str:
     from .printing import format_tensor
 
     try:
@@ -31,16 +39,17 @@ def written(t: Any) -> str:
     except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
         name = "Invalid"
     kind = "tensor" if type(t) in PLAIN else type(t).__name__
-    if t.is_meta:
+    if t.is_meta and contents is None:
         said = t._data.dtype in (dt.default_float(), dt.default_complex(), dt.B1)
         rest = ("" if said else f", dtype={t.dtype}") + (
             f", grad_fn=<{name}>" if name is not None else ", requires_grad=True" if t.requires_grad else ""
         )
         return f"{kind}(..., device='meta', size={tuple(t.shape)}{rest})"
+    numbers = plain(t._data) if contents is None else np.broadcast_to(np.zeros((), t._data.dtype), t._data.shape)
     return format_tensor(
-        plain(t._data), dtype_name=t.dtype.name if t._data.dtype.type is np.void else None, default_dtype=dt.default_float(), grad_fn_name=name,
+        numbers, dtype_name=t.dtype.name if t._data.dtype.type is np.void else None, default_dtype=dt.default_float(), grad_fn_name=name,
         requires_grad=name is None and t.requires_grad, prefix=kind,
-        tangent=_tangent(t),
+        contents=contents, tangent=_tangent(t),
     )  # fmt: skip
 
 

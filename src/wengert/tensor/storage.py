@@ -20,7 +20,7 @@ class UntypedStorage:
     count bytes. :func:`storage_of` gives one object per memory for as long as it is in use.
     """
 
-    __slots__ = ("__weakref__", "array", "meta")
+    __slots__ = ("__weakref__", "array", "meta", "wrapped")
 
     def __init__(self, array: Any = 0, *, device: Any = None) -> None:
         if not isinstance(array, np.ndarray):  # a number of bytes, or the bytes
@@ -28,10 +28,11 @@ class UntypedStorage:
         self.array = array
         # whether tensors that look at it are on the device without numbers
         self.meta = device is not None and placed(device) is not None
+        self.wrapped = False  # whether it is of a tensor that has no memory, and whose class answers for it
 
     @property
     def _cdata(self) -> int:
-        return self.data_ptr()
+        return 0 if self.meta else address(self.array)
 
     @property
     def dtype(self) -> dt.dtype:
@@ -63,6 +64,8 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
+        if self.wrapped:
+            raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
         return 0 if self.meta else address(self.array)
 
     def bytes(self) -> np.ndarray:

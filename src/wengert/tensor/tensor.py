@@ -83,11 +83,16 @@ class Tensor(Exchange):
         return t
 
     @staticmethod
-    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False) -> Any:
-        """A tensor of the subclass ``cls`` that shares the memory of ``data``."""
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
+                       dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:  # fmt: skip
+        """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of ``_make_wrapper_subclass``."""
         _refuse_python(cls, data)
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
+        if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+            from .wrappers import questions
+
+            t.__dict__["_asks"] = questions(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
         return parametric(t, data) if require_grad else t
 
     def as_subclass(self, cls: Any) -> Any:
@@ -492,8 +497,10 @@ class Tensor(Exchange):
         if id(self) in memo:
             return memo[id(self)]
         refuse_storage(self)
-        from .copying import deep_copy
+        from .copying import deep_copy, same_class
 
+        if type(self) not in call.PLAIN and not hasattr(type(self), "_own_operators"):
+            same_class(self, self.new_empty([]), "non-wrapper", "new_empty() and for which that function")
         return deep_copy(self, memo)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -510,8 +517,8 @@ class Tensor(Exchange):
         """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
         from .wrappers import wrapper
 
-        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, dispatch_sizes_strides_policy, device,
-                       ("device",) * dispatch_device + ("layout",) * dispatch_layout)  # fmt: skip
+        return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, device,
+                       (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout), _extra_dispatch_keys)  # fmt: skip
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

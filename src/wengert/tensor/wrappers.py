@@ -16,6 +16,7 @@ from ..arrays.ghost import Ghost
 from ..graph.modes import modes, set_modes
 from . import call
 from .conversion import METHODS
+from .copying import copy_attributes, same_class
 from .damage import Packed
 from .dispatch import ask, aten, check_result, dispatching, prim
 from .meta import meta_of
@@ -25,7 +26,7 @@ from .parameter import Parameter
 from .record import PACKED, record, unchanged
 from .refusals import check_class
 from .tensor import Tensor
-from .types import Size
+from .types import Size, contiguous_format
 from .watched import watch_forever
 
 if TYPE_CHECKING:
@@ -35,21 +36,29 @@ if TYPE_CHECKING:
     from ..ops.operator import Operator
 
 
-def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, policy: Any,
-            device: Any = None, asks: tuple[str, ...] = ()) -> Tensor:  # fmt: skip
+def questions(policy: Any, device: bool, layout: bool) -> frozenset[str]:
+    """What the class of a new tensor wants to be asked about it."""
+    if policy not in (None, "sizes", "strides"):
+        raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
+    geometry = () if policy is None else ("strides",) if policy == "strides" else ("sizes", "strides")
+    return frozenset((*geometry, *("device",) * device, *("layout",) * layout))
+
+
+def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, device: Any = None,
+            asks: tuple[Any, bool, bool] = (None, False, False), keys: Any = None) -> Tensor:  # fmt: skip
     """See ``Tensor._make_wrapper_subclass``."""
     check_class(cls)
     if cls not in call.DISPATCHING:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    if policy not in (None, "sizes", "strides"):
-        raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
+    wanted = questions(*asks)
     kind = dt.default_float() if dtype is None else dtype.np
     if kind.kind not in "fcVW" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     steps = None if strides is None else tuple(int(s) for s in strides)
     made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]
-    asks += () if policy is None else ("strides",) if policy == "strides" else ("sizes", "strides")
-    made._data.asks = frozenset(asks)
+    made._data.asks = wanted
+    if keys is not None:
+        made.__dict__["_extra_dispatch_keys"] = keys
     if requires_grad:
         meta_of(made).requires_grad = True
     return made  # type: ignore[no-any-return]
@@ -132,12 +141,13 @@ def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any 
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         a = self._data
-        if type(a) is not Ghost or asking not in a.asks or not dispatching((self,)):
+        asks = a.asks if type(a) is Ghost else self.__dict__.get("_asks", ())
+        if asking not in asks or not dispatching((self,)):
             return usual(self, *args, **kwargs)
-        asked = args if name == "is_contiguous" else ()
+        asked = (*args, *kwargs.values()) if name == "is_contiguous" else ()
         overload = "memory_format" if asked or kwargs else "default"
         func = getattr(getattr(namespace, name), overload)
-        found = ask(func, usual, False, (self, *asked), kwargs, modes(), f"torch.ops.{namespace.__name__[10:]}.{name}")
+        found = ask(func, usual, False, (self, *asked), {} if asked else kwargs, modes(), f"torch.ops.{namespace.__name__[10:]}.{name}")
         if found is None:
             return usual(self, *args, **kwargs)
         if name in ("sym_size", "sym_stride"):
@@ -155,6 +165,13 @@ _dim = _question("sizes", "dim", Tensor.dim)
 _numel = _question("sizes", "sym_numel", Tensor.numel)
 _device = _question("device", "device", Tensor.device.fget, prim)  # type: ignore[attr-defined,arg-type]
 _layout = _question("layout", "layout", Tensor.layout.fget, prim)  # type: ignore[attr-defined,arg-type]
+
+
+def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+    if type(self._data) is not Ghost and "_asks" not in self.__dict__:
+        return METHODS["contiguous"](self, memory_format)
+    usual = memory_format is contiguous_format
+    return self if self.is_contiguous(*() if usual else (memory_format,)) else self.clone(memory_format=memory_format)
 
 
 def _address(self: Any) -> int:
@@ -185,13 +202,15 @@ def _deep_copy(self: Any, memo: Any) -> Any:
         found = self.clone()
     finally:
         set_modes(before)
+    same_class(self, found, "wrapper", "clone() and for which cloning")
     memo[id(self)] = found._require(self.requires_grad)
+    copy_attributes(self, found, memo)
     return found
 
 
 _METHODS: dict[str, Any] = {
     "detach": _detach, "item": _number, "__bool__": lambda self: bool(_number(self)), "__deepcopy__": _deep_copy,
-    "set_": _set, "is_contiguous": _is_contiguous, "size": _size, "stride": _stride, "dim": _dim, "numel": _numel,
+    "set_": _set, "is_contiguous": _is_contiguous, "contiguous": _contiguous, "size": _size, "stride": _stride, "dim": _dim, "numel": _numel,
     "shape": property(lambda self: _size(self)), "ndim": property(lambda self: _dim(self)), "device": property(_device), "layout": property(_layout),
     "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index,
     "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]

@@ -59,6 +59,11 @@ class TorchDispatchMode:
             set_modes(m.with_(dispatch=stack[:at] + stack[at + 1 :]))
 
     @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Whether it stands for a part of the library that is nothing to programs."""
+        return False
+
+    @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
         """The older spelling of ``Mode(...)``."""
         import warnings
@@ -83,8 +88,8 @@ def _len_torch_dispatch_stack() -> int:
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether some mode is active."""
-    return bool(_get_current_dispatch_mode_stack())
+    """Whether some mode is active; those that say of themselves that they are of the ``infra``structure may not count."""
+    return any(include_infra_modes or not getattr(mode, "is_infra_mode", bool)() for mode in _get_current_dispatch_mode_stack())
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
