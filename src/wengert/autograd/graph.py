@@ -278,7 +278,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., None], *,
             if fire:
                 fn(state[0] if mode == "all" else g)
 
-        return hook if mode == "all" or not hasattr(fn, "__name__") else functools.wraps(fn)(hook)
+        return hook if mode == "all" else functools.wraps(fn)(hook)
 
     return _MultiHandle(tuple(t.register_hook(at(i)) for i, t in enumerate(tensors)))
 
