@@ -131,11 +131,10 @@ class _Hooks(tuple[Any, ...]):
     """A pair of hooks, and what was in force outside of them: the modes hold the whole stack, so that a backward's end restores it."""
 
     outer: Any
-    apart: bool  # see ``tensor.packing``
 
-    def __new__(cls, pair: tuple[Any, Any], outer: Any, apart: bool) -> _Hooks:
+    def __new__(cls, pair: tuple[Any, Any], outer: Any) -> _Hooks:
         self = super().__new__(cls, pair)
-        self.outer, self.apart = outer, apart
+        self.outer = outer
         return self
 
 
@@ -155,7 +154,6 @@ class saved_tensors_hooks:
     """
 
     _everywhere = False  # whether also where a gradient of torch.func is being taken
-    _apart = True  # whether the hooks shall see what each of PyTorch's steps saves, where several are one step here
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
@@ -168,7 +166,7 @@ class saved_tensors_hooks:
             raise RuntimeError(m.no_packing)
         if transforms.get()[1] and not self._everywhere:
             raise RuntimeError(NO_HOOKS)
-        set_modes(m.with_(packing=_Hooks((self.pack_hook, self.unpack_hook), m.packing, self._apart)))
+        set_modes(m.with_(packing=_Hooks((self.pack_hook, self.unpack_hook), m.packing)))
 
     def __exit__(self, *exc: object) -> None:
         change(packing=getattr(modes().packing, "outer", None))

@@ -22,7 +22,7 @@ from ..ops.operator import TABLE
 from .errors import explain
 from .meta import INFERENCE_VERSION, Meta, Released, View, edge_of, normal_version
 from .outs import DECIDING
-from .packing import apart, changed, pack_inputs, pack_results
+from .packing import changed, pack_inputs, pack_results
 from .record import PACKED, record
 from .structseq import FIELDS, structseq
 
@@ -97,7 +97,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         return seen_as(inputs["input"], raw, op, m)
     own = dispatching(args)
     packing = m.packing is not None and m.grad
-    if out is None and (m.dispatch or own or (packing and apart(m))):  # what PyTorch makes of others is made of them here, above the tape
+    if out is None and (m.dispatch or own or packing):  # what PyTorch makes of others is made of them here, above the tape
         from .lowering import COMPOSED, HOOKED
 
         parts = (COMPOSED if m.dispatch or own else HOOKED).get(op.name)

@@ -75,7 +75,8 @@ def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
 def own_slots(t: Any) -> dict[str, Any]:
     """What is in the slots of classes that the program has derived from Tensor."""
     from .overrides import Overriding
-    from .tensor import Parameter, Tensor
+    from .parameter import Parameter
+    from .tensor import Tensor
 
     kinds = [k for k in type(t).__mro__ if k not in Tensor.__mro__ and k not in (Parameter, Overriding) and "_own_operators" not in vars(k)]
     names = [n for kind in kinds for slots in (vars(kind).get("__slots__", ()),) for n in ((slots,) if isinstance(slots, str) else slots)]

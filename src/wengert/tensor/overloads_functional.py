@@ -15,7 +15,6 @@ from .functions import function, inplace_function
 from .meta import requires_grad
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
-from .packing import apart
 from .record import called
 from .refusals import refuse_gradient
 from .spaces import RECORDED
@@ -178,7 +177,7 @@ def _class_shapes(input: Any, target: Any) -> None:
 def _taken_apart() -> bool:
     """Whether saved-tensor hooks shall see PyTorch's steps."""
     m = modes()
-    return m.packing is not None and m.grad and apart(m)
+    return m.packing is not None and m.grad
 
 
 def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:

@@ -8,7 +8,9 @@ import numpy as np
 
 from ..arrays.layouts import kept_strides
 from ..graph.modes import modes, no_grad
+from ..ops.operator import TABLE
 from . import call
+from .creation import empty_like
 from .errors import warn
 from .functions import function, inplace_function
 from .overloads import FUNCTIONAL, overload
@@ -51,13 +53,21 @@ def _nothing(input: Any, inplace: bool) -> Any:
 
 @by_map("mask")
 def _dropped(input: Any, p: float, inplace: bool) -> Any:
+    m = modes()
+    if m.dispatch and not (m.levels or input.is_meta) and type(input) in call.PLAIN:  # in the steps that PyTorch takes
+        from .dispatch import ask, aten
+
+        with no_grad():
+            noise = empty_like(input).bernoulli_(1.0 - p)
+            ask(aten.div_.Scalar, TABLE["div"], True, (noise, 1.0 - p), {}, m)
+        return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)
     return _scaled(input, _mask(input.shape, p, input), 1.0 / (1.0 - p), inplace)
 
 
 def _scaled(input: Any, mask: np.ndarray, scale: float, inplace: bool = False) -> Any:
     """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see numbers in their place."""
     m = modes()
-    if m.packing is not None and not (m.dispatch or m.levels or input.is_meta) and type(input) in call.PLAIN:
+    if m.packing is not None and not (m.levels or input.is_meta) and type(input) in call.PLAIN:
         with no_grad():
             noise = function("masked_scale")(input.new_ones(mask.shape), mask, scale)
         return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)

@@ -51,11 +51,6 @@ def changed(saved: tuple[Any, ...], at: int, entry: tuple[Any, Any, Any]) -> tup
     return row if type(saved) is not Kept else Kept.of(row, saved.beside, saved.order)
 
 
-def apart(m: Modes) -> bool:
-    """Whether the hooks in force are to see what each of PyTorch's steps saves, where several are one step here."""
-    return getattr(m.packing, "apart", True)
-
-
 @functools.cache
 def rows(op: Operator, node: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
     """What nodes of that name save, by our names: the arguments (and whether only for their own gradient), and what is made (and whether

@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.lazy import plain
 from ..graph.modes import modes
 from .call import PLAIN
-from .tensor import Parameter
+from .parameter import Parameter
 
 
 def show(t: Any, contents: str | None = None) -> str:
