@@ -108,6 +108,8 @@ def test_pairs_as_complex_numbers(torch):
         torch.view_as_complex(torch.ones(3))
     with pytest.raises(RuntimeError, match="Tensor must have a last dimension with stride 1"):
         torch.view_as_complex(torch.ones(2, 2).t())
+    with pytest.raises(RuntimeError, match="Tensor must have a storage_offset divisible by 2"):
+        torch.view_as_complex(torch.ones(2, 4)[:, 1:3])
     with pytest.raises(RuntimeError, match="view_as_real is only supported for complex tensors"):
         torch.view_as_real(torch.ones(3))
 

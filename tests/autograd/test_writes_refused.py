@@ -181,3 +181,49 @@ def test_absolute_values_in_place(torch):
     for kind in (torch.bool, torch.int64):
         with pytest.raises(RuntimeError, match="linalg.vector_norm: Expected a floating point or complex tensor as input. Got"):
             torch.ones(2, 2, dtype=kind).renorm(2, 0, 1.0)
+
+
+def test_out_with_a_gradient_before_all_else(torch):
+    x = torch.ones(4, 3, dtype=torch.complex64, requires_grad=True)
+    for run in (lambda: torch.clamp(x, 0, 1, out=x), lambda: torch.matmul(x, x, out=x)):
+        with pytest.raises(RuntimeError, match="functions with out=... arguments don't support automatic differentiation"):
+            run()
+
+
+def test_types_of_another_size(torch):
+    x = torch.ones(4, 4)
+    for seen, message in (
+        (x[:, :3].t()[:, :1].t(), r"self.size\(-1\) must be divisible by 2"), (x[:, 1:3], r"self.storage_offset\(\) must be divisible by 2"),
+        (x.t(), r"self.stride\(-1\) must be 1"), (torch.ones(3, 3)[:, :2], r"self.stride\(0\) must be divisible by 2"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"{message} to view Float as Double" if "must be 1" not in message else message):
+            seen.view(torch.float64)
+
+
+def test_a_view_whose_base_has_moved(torch):
+    x = torch.ones(3, 4, requires_grad=True)
+    row = x[0]
+    with torch.no_grad():
+        x.set_(torch.zeros(1, 4))
+    assert not row.is_leaf and row.requires_grad and row.grad_fn.name() == "AsStridedBackward0"
+    assert row.tolist() == [1, 1, 1, 1]
+
+
+def test_a_key_of_true_and_what_is_expanded(torch):
+    x = torch.zeros(3, requires_grad=True).clone()
+    x[True] = torch.ones(3, requires_grad=True) * 2
+    assert x.grad_fn.name() == "torch::autograd::CopySlices" and x.grad_fn.next_functions[1][0].name() == "ExpandBackward0"
+    y = torch.zeros(2, 3)
+    y[True] = torch.ones(1, 1, 3)
+    y[:, 0] = torch.full((1, 2), 4.0)
+    assert y.tolist() == [[4, 1, 1], [4, 1, 1]]
+    with pytest.raises(RuntimeError, match=r"must match the existing size \(2\) at non-singleton dimension 2.  Target sizes: \[1, 2, 3\].  Tensor sizes"):
+        y[True] = torch.ones(1, 2)
+
+
+def test_one_number_by_a_mask(torch):
+    x = torch.ones(1)
+    x[x != x] = x
+    assert x.tolist() == [1]
+    with pytest.raises(RuntimeError, match=SHARED):
+        x[[0]] = x

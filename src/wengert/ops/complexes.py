@@ -36,7 +36,7 @@ def view_as_real(input: Array):
     return lazy.seen(lazy.window(input)[..., None].view(part), False, negated)
 
 
-@operator(grad=dict(input=lambda F, g: F.view_as_real(g)), view=True, wirtinger=True, places=("torch",))
+@operator(grad=dict(input=lambda F, g: F.view_as_real(g)), view=True, wirtinger=True, places=())
 def view_as_complex(input: Array):
     """A real tensor with a last dimension of 2 as a complex one, in the same memory."""
     d = input.dtype

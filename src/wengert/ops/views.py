@@ -107,16 +107,14 @@ def as_type(a: Any, kind: np.dtype) -> Any:
     told = f"to view {scalar_name(a.dtype)} as {scalar_name(kind)} (different element sizes)"
     if not a.ndim:
         raise RuntimeError(f"self.dim() cannot be 0 {told}")
-    row = steps(a)
-    if row[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 {told}, but got {row[-1]}")
-    if item > size:
-        ratio = item // size
-        start = start_of(a) // size if a.size else 0
-        wrong = [(f"self.stride({d})", s) for d, s in enumerate(row[:-1]) if s % ratio]
-        found = [("self.size(-1)", a.shape[-1])] * bool(a.shape[-1] % ratio) + [("self.storage_offset()", start)] * bool(start % ratio) + wrong
-        if found:
-            raise RuntimeError(f"{found[0][0]} must be divisible by {ratio} {told}, but got {found[0][1]}")
+    row, ratio = steps(a), max(item // size, 1)
+    start = start_of(a) // size if a.size else 0
+    for what, number, wanted in (
+        ("size(-1)", a.shape[-1], ratio), ("storage_offset()", start, ratio), ("stride(-1)", row[-1], None),
+        *((f"stride({d})", s, ratio) for d, s in enumerate(row[:-1])),
+    ):  # fmt: skip
+        if number != 1 if wanted is None else number % wanted:
+            raise RuntimeError(f"self.{what} must be {f'divisible by {wanted}' if wanted else '1'} {told}, but got {number}")
     if not a.size:
         return np.empty((*a.shape[:-1], a.shape[-1] * size // item), kind)
     return a.view(kind)

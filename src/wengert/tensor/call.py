@@ -96,6 +96,10 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     if op.name == "view" and is_type(args[1]) and not m.dispatch:
         return seen_as(inputs["input"], raw, op, m)
     own = dispatching(args)
+    if out is not None:  # what has a gradient is refused before anything else is looked at
+        from .writes import refuse_recorded
+
+        refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), inputs, m)
     packing = m.packing is not None and m.grad
     if out is None and (m.dispatch or own or packing):  # what PyTorch makes of others is made of them here, above the tape
         from .lowering import COMPOSED, HOOKED
@@ -106,14 +110,10 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             if answer is not NotImplemented:
                 return answer
     early = pack_inputs(op, inputs, m, raw.get("also")) if packing and op.wrt else None
-    if out is not None:
-        from .writes import refuse_recorded
+    if out is not None and (m.dispatch or own or dispatching((out,))):
+        from .dispatch import dispatched_into
 
-        refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), inputs, m)
-        if m.dispatch or own or dispatching((out,)):
-            from .dispatch import dispatched_into
-
-            return dispatched_into(op, args, out, m)
+        return dispatched_into(op, args, out, m)
     if m.dispatch or own:
         from .dispatch import dispatched
 

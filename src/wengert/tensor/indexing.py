@@ -156,7 +156,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if owners:
         ask(Tensor.__setitem__, owners, (self, key, value), {})
         return
-    basic, advanced, last = split(self, key)
+    if key is True:
+        basic, advanced, last = (None, ...), None, None  # a dimension that takes what is given
+    else:
+        basic, advanced, last = split(self, key)
     target = self if basic is None else function(_STEP.get(last, "basic_index"))(self, basic)
     if advanced is not None:
         if not isinstance(value, Tensor):
@@ -166,8 +169,9 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if modes().grad and (requires_grad(target) or requires_grad(value)):
             check_history(target)
         shape = _indexed_shape(target._data, advanced[0])
-        while value._data.ndim > len(shape) and value._data.shape[0] == 1:
-            value = value[0]
+        value = _without_leading_ones(value)
+        if value._vc is target._vc and value.numel() == 1 and not requires_grad(value) and advanced[1][0]._data.dtype.kind == "b":
+            value = Tensor._wrap(value._data.copy())  # one number is read first
         if not _broadcasts(value._data.shape, shape):
             raise RuntimeError(
                 f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
@@ -178,10 +182,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if not value._data.ndim and target._data.ndim and value._data.dtype.kind != "c":
             inplace_function("fill")(target, value)
             return
-        while value._data.ndim > target._data.ndim and value._data.shape[0] == 1:
-            value = value[0]
-        if not _broadcasts(value._data.shape, target._data.shape):
-            function("expand")(value, tuple(target._data.shape))  # says why
+        if value._data.shape != target._data.shape:
+            value = function("expand")(_without_leading_ones(value), tuple(target._data.shape))
         inplace_function("copy")(target, value)
     else:
         filler = number(value, self._data.dtype)
@@ -191,6 +193,14 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         if type(target) is not call.Batched_ and overlapping(target._data):  # unlike fill_
             raise RuntimeError(OVERLAP)
         inplace_function("fill")(target, filler)
+
+
+def _without_leading_ones(value: Any) -> Any:
+    """``value`` without the dimensions of size one that it begins with."""
+    shape = value._data.shape
+    if not shape or shape[0] != 1:
+        return value
+    return function("view")(value, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
 
 
 def number(value: Any, dtype: np.dtype) -> Any:

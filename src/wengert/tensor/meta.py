@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import kernels as K
 from ..arrays.lazy import Lazy, address, marks, through
 from ..graph.modes import modes, set_modes
-from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, registering
+from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, next_sequence, registering
 from .spaces import RAW, RECORDED, alone, sole, sole_sparse
 
 if TYPE_CHECKING:
@@ -266,6 +266,32 @@ def _nowhere(t: Tensor) -> Node:
     return node
 
 
+class Lost(Node):
+    """The history of a view of which nobody can say any more where in its base it lies."""
+
+    __slots__ = ("reason",)
+
+    reason: str
+
+    def name(self) -> str:
+        return "AsStridedBackward0"
+
+    def raw(self, g: Any, needs: Any = None) -> Any:
+        raise RuntimeError(self.reason)
+
+    recorded = raw
+
+
+Lost.__name__ = "AsStridedBackward0"
+
+
+def _lost(t: Tensor, base: Tensor, reason: str) -> Node:
+    node = Lost()
+    node.edges, node.saved, node.hooks, node.seq = (edge_of(base),), None, None, next_sequence()
+    node.shape, node.dtype, node.reason = t._data.shape, t._data.dtype, reason
+    return node
+
+
 def all_inference(tensors: Iterable[Tensor | None]) -> bool:
     """Whether no normal tensor is among them: operators of inference tensors alone are not recorded, also outside."""
     return all(t is None or t._vc is INFERENCE_VERSION for t in tensors)
@@ -283,8 +309,13 @@ def refresh(t: Tensor, view: View) -> None:
         return
     if view.creation is not None:
         raise RuntimeError(creation_error(view.creation, t, indirect=True))
-    place = None if modes().original_views else view.place(t._data)
     old = t._edge
+    try:
+        place = None if modes().original_views else view.place(t._data)
+    except RuntimeError as error:  # only a gradient would have to know
+        t._edge = (_lost(t, view.base, str(error)), 0)
+        view.version = now
+        return
     if place is None:
         before = modes()
         set_modes(before.with_(grad=True, inference=False))

@@ -10,7 +10,7 @@ from .overloads import overload
 if TYPE_CHECKING:
     from .tensor import Tensor
 
-_physical = function("conj_physical")
+_physical, _as_complex = function("conj_physical"), function("view_as_complex")
 
 
 @overload("torch", "Tensor")
@@ -70,6 +70,20 @@ def imag(input: Tensor) -> Tensor:
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _part(input, 1)
+
+
+@overload("torch")
+def view_as_complex(input: Tensor) -> Tensor:
+    """A real tensor with a last dimension of two as a complex one, in the same memory; pairs begin at even places of it.
+
+    >>> import wengert as torch
+    >>> torch.view_as_complex(torch.tensor([[1.0, 2.0], [3.0, -4.0]]))
+    tensor([1.+2.j, 3.-4.j])
+    """
+    found = _as_complex(input)
+    if input._is_view() and input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return found
 
 
 def _part(input: Any, which: int) -> Any:
