@@ -358,3 +358,42 @@ def test_the_public_names_of_utils_hooks(torch):
     hooks = import_module(f"{torch.__name__}.utils.hooks")
     assert {"RemovableHandle", "unserializable_hook", "warn_if_has_hooks", "BackwardHook"} <= set(hooks.__all__)
     assert callable(hooks.BackwardHook)
+
+
+def without(tensor):
+    """The same tensor, to whose node no gradient comes."""
+    tensor.grad_fn.register_prehook(lambda grads: (None,) * len(grads))
+    return tensor
+
+
+@pytest.mark.parametrize("old", [None, 1.0])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_of_after_the_accumulation_are_told_where_no_gradient_comes(torch, old, create_graph):
+    x = torch.ones(2, requires_grad=True)
+    x.grad = None if old is None else torch.full((2,), old)
+    seen = []
+    x.register_hook(lambda g: seen.append(g))
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad if p.grad is None else p.grad.tolist()))
+    without(x * 2).sum().backward(create_graph=create_graph)
+    assert seen == [None, None if old is None else [old, old]]
+
+
+@pytest.mark.parametrize("take", ["unbind", "split", "svd", "clone"])
+def test_nodes_to_which_no_gradient_comes_hand_on_none(torch, take):
+    x = torch.eye(2, requires_grad=True)
+    y = {"unbind": lambda: x.unbind()[0], "split": lambda: x.split(1)[0], "svd": lambda: torch.linalg.svd(x)[1], "clone": x.clone}[take]()
+    seen = []
+    x.register_hook(seen.append)
+    without(y).sum().backward()
+    assert seen == [None] and x.grad is None
+
+
+def test_what_was_forgotten_is_missed_also_where_no_gradient_comes(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = without(x * x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+    z = without(x + x).sum()
+    z.backward()
+    z.backward()

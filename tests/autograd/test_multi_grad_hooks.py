@@ -53,14 +53,19 @@ def test_only_gradients_towards_the_inputs_count(torch, multi):
     assert calls == [[False, True, True, False], [False, False, True, True]]
 
 
-def test_gradients_of_grad_count_too():
-    import wengert as torch
-
+@pytest.mark.parametrize("wanted", [[0], [0, 1], [2], [3], [0, 3]])
+def test_leaves_whose_gradients_are_asked_for_cannot_be_waited_for(torch, wanted):
     a, b, c = leaves(torch, 3)
+    d = a * 1
     calls = []
-    torch.autograd.graph.register_multi_grad_hook((a, b, c), lambda grads: calls.append([g is not None for g in grads]))
-    torch.autograd.grad((a * b * c).sum(), (a, b))
-    assert calls == [[True, True, False]]
+    torch.autograd.graph.register_multi_grad_hook((a, b, d), lambda grads: calls.append([g is not None for g in grads]))
+    ask = [(a, b, c, d)[i] for i in wanted]
+    if {0, 1} & set(wanted):
+        with pytest.raises(RuntimeError, match="A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad()"):
+            torch.autograd.grad((d * b * c).sum(), ask)
+    else:
+        torch.autograd.grad((d * b * c).sum(), ask)
+        assert calls == ([[False, False, True]] if 3 in wanted else [])
 
 
 def test_results_and_leaves_together(torch, multi):

@@ -115,13 +115,17 @@ def _will_engine_execute_node(node: Any) -> bool:
     walk = engine.current_walk()
     if walk is None:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
-    if not node.edges and node in (walk.captures or ()) and executes(walk, node):
-        raise RuntimeError(
-            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not supported."
-        )
     return executes(walk, node)
 
 
 def executes(walk: Any, node: Node) -> bool:
-    """Whether some gradient leads the walk to ``node``: as in PyTorch, the only node that a backward starts from does not count."""
-    return not (len(walk.roots) == 1 and walk.roots[0][0][0] is node) and walk.reaches(node)
+    """Whether some gradient leads the walk to ``node``: as in PyTorch, the only node that a backward starts from does not count.
+
+    ``RuntimeError`` for a leaf whose gradient is captured: it is not accumulated.
+    """
+    found = not (len(walk.roots) == 1 and walk.roots[0][0][0] is node) and walk.reaches(node)
+    if found and not node.edges and node in (walk.captures or ()):
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not supported."
+        )
+    return found

@@ -94,6 +94,10 @@ class Node(_Fields):
         """``raw`` where only the inputs marked in ``needs`` are wanted."""
         return self.raw(g)
 
+    def without_gradient(self) -> Any:
+        """The gradients of the inputs where none came in."""
+        return (None,) * len(self.edges)
+
     def in_words(self, error: Exception, g: Any) -> Exception | None:
         """What to raise instead of ``error``, which the rule raised over the gradient ``g``; None to leave it."""
         sparse = type(error) is TypeError and isinstance(g, Scattered) and not self.written_by_user

@@ -444,6 +444,7 @@ class AccumulateGrad(Node):
     edges = ()  # these three stand on the class: a node is made for every first use of a leaf
     saved = None
     hooks: NodeHooks | None = None
+    wants_undefined = True  # its hooks of after the accumulation are told of every gradient that comes, also where there is none
 
     def _sequence_nr(self) -> int:
         return self.__dict__.get("_sequence", 2**64 - 1)  # PyTorch's: accumulators run before all else that is pending
@@ -452,10 +453,10 @@ class AccumulateGrad(Node):
         return self._sequence_nr()
 
     def raw(self, g: Any) -> tuple[()]:
-        if g is None:
-            return ()
         variable = self.variable
         meta = variable._meta or meta_of(variable)
+        if g is None:
+            return self._told(meta)
         if not meta.requires_grad and not requires_grad(variable):  # any more
             return self._told(meta)
         with _leaf_lock:
@@ -500,9 +501,9 @@ class AccumulateGrad(Node):
         return ()
 
     def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
-        if g is None:
-            return ()
         meta = meta_of(self.variable)
+        if g is None:
+            return self._told(meta)
         if not meta.requires_grad and not requires_grad(self.variable):
             return self._told(meta)
         while True:

@@ -58,6 +58,11 @@ class OpNode(Node):
 
         return explain_rule(self.name(), error)
 
+    def without_gradient(self) -> Any:
+        if self.saved is None and self.op.forgets:
+            freed(self)
+        return super().without_gradient()
+
     def sparse_name(self) -> str:
         return _AT_SPARSE.get(self.name(), self.name())
 
@@ -232,6 +237,8 @@ class OpNode(Node):
         if type(g) is list:
             if len(g) == 1:
                 g = g[0]
+            elif all(x is None for x in g):
+                return self.without_gradient()
             elif not op.undefined:
                 g = [space.zeros(s, d) if x is None else x for x, s, d in zip(g, self.shape, self.dtype)]
         if values is None:
