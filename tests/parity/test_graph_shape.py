@@ -31,7 +31,7 @@ OTHER_SHAPE = {
     **dict.fromkeys(
         ("nn.functional.cross_entropy", "nn.functional.linear_cross_entropy",
          "nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none", "nn.functional.l1_loss",
-         "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention", "nn.functional.multi_head_attention_forward",
+         "nn.functional.rms_norm",
          "nn.functional.pad/circular"), _ONE),
     "native_group_norm": _STEPS,
 }  # fmt: skip
@@ -42,6 +42,7 @@ _NUMBER = "a number is an operand like others"
 _PARTS = "the node stands for several, which remember other things"
 _DEFAULT = "what was not given is as if the default had been given"
 _ROUNDING = "the result differs by rounding, or by signs that are free"
+_DRAWN = "what dropout keeps is drawn otherwise"
 OTHER_MEMORY = {
     (node, key): why
     for why, rows in {
@@ -85,6 +86,7 @@ OTHER_MEMORY = {
             "RollBackward0": "shifts",
             "SliceBackward0": "dim end start", "SqueezeBackward1": "dim self_sym_sizes", "UnsqueezeBackward0": "dim",
         },
+        _DRAWN: {"BmmBackward0": "self"},
         _ROUNDING: {
             "LinalgEigBackward0": "eigenvectors", "LinalgEighBackward0": "eigenvectors",
             "LinalgQrBackward0": "Q R", "LinalgSvdBackward0": "U Vh", "MmBackward0": "mat2 self",

@@ -51,6 +51,24 @@ def _check_dimensions(query: Any, key: Any, value: Any, padding: Any, mask: Any,
             _need(tuple(mask.shape) == shape, f"Expected `attn_mask` shape to be {shape} but got {mask.shape}")
 
 
+def _projected(linear: Any, query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any) -> Any:
+    """The three projections, by as few products as there are different inputs."""
+    width = query.shape[-1]
+    if key is not value:
+        ws, bs = weight.chunk(3), (None,) * 3 if bias is None else bias.chunk(3)
+        return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), ws, bs))
+    if query is key:
+        return _apart(linear(query, weight, bias), 3, width)
+    (first, others), (b, bs) = weight.split([width, 2 * width]), (None, None) if bias is None else bias.split([width, 2 * width])
+    return linear(query, first, b), *_apart(linear(key, others, bs), 2, width)
+
+
+def _apart(x: Tensor, parts: int, width: int) -> list[Tensor]:
+    """Projections that were made side by side, each in memory of its own."""
+    found = x.unflatten(-1, (parts, width)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
+    return [found[i] for i in range(parts)]
+
+
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
@@ -89,12 +107,7 @@ def multi_head_attention_forward(
         weights = None
     linear = F["linear"]
     if weights is None:
-        if query is key and key is value:
-            q, k, v = linear(query, in_proj_weight, in_proj_bias).chunk(3, -1)
-        else:
-            ws = in_proj_weight.chunk(3)  # type: ignore[union-attr]
-            bs = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
-            q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), ws, bs))
+        q, k, v = _projected(linear, query, key, value, in_proj_weight, in_proj_bias)
     else:
         bs = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
         q, k, v = (linear(x, w, b) for x, w, b in zip((query, key, value), weights, bs))
@@ -106,11 +119,11 @@ def multi_head_attention_forward(
         mask = mask.unsqueeze(0) if mask.dim() == 2 else mask
     pad = F["pad"]
     if bias_k is not None and bias_v is not None:
-        k, v = function("cat")([k, bias_k.expand(1, batch, -1)]), function("cat")([v, bias_v.expand(1, batch, -1)])
+        k, v = function("cat")([k, bias_k.repeat(1, batch, 1)]), function("cat")([v, bias_v.repeat(1, batch, 1)])
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
-    q = q.reshape(length, batch * num_heads, head).transpose(0, 1)
-    k = k.reshape(k.shape[0], batch * num_heads, head).transpose(0, 1) if static_k is None else static_k
-    v = v.reshape(v.shape[0], batch * num_heads, head).transpose(0, 1) if static_v is None else static_v
+    q = q.view(length, batch * num_heads, head).transpose(0, 1)
+    k = k.view(k.shape[0], batch * num_heads, head).transpose(0, 1) if static_k is None else static_k
+    v = v.view(v.shape[0], batch * num_heads, head).transpose(0, 1) if static_v is None else static_v
     if add_zero_attn:
         zero = Tensor._wrap(np.zeros((batch * num_heads, 1, head), k._data.dtype))
         k, v = function("cat")([k, zero], 1), function("cat")([v, zero], 1)
@@ -124,10 +137,11 @@ def multi_head_attention_forward(
     p = dropout_p if training else 0.0
     found = None
     if need_weights:
-        scores = (q * math.sqrt(1.0 / head)) @ k.transpose(-2, -1)
-        found = function("softmax")(scores if mask is None else scores + mask, -1)
+        scaled, turned = q * math.sqrt(1.0 / head), k.transpose(-2, -1)
+        scores = function("bmm")(scaled, turned) if mask is None else function("baddbmm")(mask, scaled, turned)
+        found = function("softmax")(scores, -1)
         found = F["dropout"](found, p) if p > 0.0 else found
-        out = (found @ v).transpose(0, 1).reshape(length * batch, width)
+        out = function("bmm")(found, v).transpose(0, 1).reshape(length * batch, width)
     else:
         if mask is not None:
             mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(batch, num_heads, -1, source)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.layouts import in_order_of
 from .operator import family
 
 if TYPE_CHECKING:
@@ -56,16 +57,43 @@ def attention_weights(F, query, key, mask, causal, scale):
 
 
 @operator(
-    grad=lambda F, g, needs, query, key, value, mask, causal, scale: F.attention_grad(g, query, key, value, mask, causal, scale, needs),
-    wrt=("query", "key", "value", "mask"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0",
-    naming=lambda node: None if len(node.shape) == 4 and node.edges[3] is None else "UnsafeViewBackward0",
-)
+    grad=lambda F, g, needs, query, key, value, mask, causal, scale: F.attention_grad(
+        g, query, key, value, mask, causal, scale, (*needs, False))[:3],
+    wrt=("query", "key", "value"), places=(), node="ScaledDotProductFlashAttentionForCpuBackward0",
+    naming=lambda node: None if len(node.shape) == 4 else "UnsafeViewBackward0",
+)  # fmt: skip
 def attention(query: Array, key: Array, value: Array, mask: Array | None, causal, scale):
+    """In four dimensions the result lies in memory as the query does."""
+    out = _attended(query, key, value, mask, causal, scale)
+    return in_order_of(out, (query,)) if out.ndim == 4 and out.shape == query.shape and not query.flags.c_contiguous else out
+
+
+def _attended(query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: Any) -> Any:
     d = query.dtype
     query, key, value, mask = (wide(a) for a in (query, key, value, mask))
     if d is not query.dtype and query.ndim == 4 and mask is None and 0 < key.shape[-2] <= 512 and query.size and value.size:
         return _half_attention(query, key, value, causal, scale, d)
     return K.attention(query, key, value, mask, causal, scale).astype(d, copy=False)
+
+
+@operator(grad=dict(input=lambda F, g, result, dim: F.softmax_grad(g, result, dim)), places=())
+def safe_softmax(input: Array, dim=-1):
+    """The softmax of rows (``dim`` is the last), and zeros for a row that may look nowhere."""
+    p = K.softmax(input, -1)
+    return np.where(np.isneginf(input).all(-1, keepdims=True), np.zeros((), p.dtype), p) if np.isneginf(input).any() else p
+
+
+def _in_steps(F: Any, query: Any, key: Any, value: Any, mask: Any, causal: Any, scale: float, drop: Any) -> Any:
+    """The steps of PyTorch where its fused kernel does not serve: for other than four dimensions, masks that are learnt, and dropout."""
+    root = math.sqrt(abs(scale))
+    s = F.matmul(query * (-root if scale < 0 else root), F.transpose(key, -2, -1) * root)
+    if causal:
+        mask = F.constant(np.tri(*s.shape[-2:], dtype=np.bool_))
+    if mask is not None and F.dtype_of(mask).kind == "b":
+        zero, low = (F.constant(np.asarray(x, F.dtype_of(s))) for x in (0, -np.inf))
+        mask = F.where(mask, zero, low)
+    p = F.safe_softmax(s if mask is None else s + mask)
+    return F.matmul(p if drop is None else drop(p), value)
 
 
 def _half_attention(query: Any, key: Any, value: Any, causal: Any, scale: Any, d: Any) -> Any:
@@ -127,7 +155,12 @@ def scaled_dot_product_attention(
         nothing = F.zeros((*query.shape[:-1], value.shape[-1]), F.dtype_of(query))
         return nothing + (F.sum(query) + F.sum(key) + F.sum(value)) * 0
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None and query.shape[-1] else scale if scale is not None else 1.0
-    if dropout_p > 0.0:
+    dropped, learnt = dropout_p > 0.0, attn_mask is not None and F.followed(attn_mask)
+    steps = dropped or learnt or (query.ndim != 4 and any(map(F.followed, (query, key, value))))
+    if steps and F.dtype_of(query).itemsize > 2:
+        drop = (lambda p: dropout(p, dropout_p)) if dropped else None
+        return _in_steps(F, query, key, value, attn_mask, is_causal, factor, drop)
+    if dropped:
         p = F.attention_weights(query, key, attn_mask, is_causal, factor)
         return F.matmul(dropout(p, dropout_p), value)
     return F.attention(query, key, value, attn_mask, is_causal, factor)

@@ -59,7 +59,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     kept = memory_format is None or format_name(memory_format) == "preserve_format"
     if dtype is not None and dtype.np != self._data.dtype:
         t = function("cast")(self, dtype)
-        if not kept and seems(t._data) != format_name(memory_format):
+        if not kept:
             t._data = t.detach().clone(memory_format=memory_format)._data
         return t
     if not copy and (kept or seems(self._data) == format_name(memory_format)):

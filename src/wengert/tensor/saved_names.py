@@ -112,6 +112,7 @@ TABLE = {
     "avg_pool_windows:AdaptiveAvgPool2DBackward0": "",
     "avg_pool_windows:AdaptiveAvgPool3DBackward0": "",
     "unfold:AsStridedBackward0": "",
+    "matmul:BmmBackward0": "",
     "as_strided_scatter": "size* storage_offset stride*",
     "slice_scatter": "dim end start step",
     "diagonal_scatter": "dim1 dim2 offset",

@@ -312,6 +312,8 @@ class RecordedSpace:
         from .meta import requires_grad
 
         m = modes()
+        while hasattr(x, "level"):
+            x = x.value
         return bool(m.levels) or (m.grad and requires_grad(x))
 
     @staticmethod
