@@ -106,18 +106,6 @@ def test_gradients_of_several_results_of_one_node(torch):
     assert [g.item() for g in torch.autograd.grad(loss, (a, c), torch.tensor(2.0))] == [6, 2]
 
 
-def test_a_number_to_begin_with_inside_of_a_map():
-    import wengert as torch
-
-    def one(x, seed):
-        y = (x * x).sum()
-        return torch.autograd.grad(y, x, seed)[0]
-
-    x = torch.arange(6.0).reshape(2, 3).requires_grad_()
-    found = torch.func.vmap(one)(x, torch.tensor([3.0, 5.0]))
-    assert torch.equal(found, 2 * x.detach() * torch.tensor([[3.0], [5.0]]))
-
-
 def test_damage_inside_of_a_transform_is_seen(torch):
     def damaged(x):
         y = x.exp()

@@ -311,15 +311,16 @@ def threshold_grad(F, g, x, threshold):
           places=("torch",), inplace_node="ThresholdBackward1")
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
-    limit, instead = (_comparable(only("fViu", "threshold_cpu", input), x, n) for x, n in ((threshold, "threshold"), (value, "value")))
+    limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
     return np.where(input <= limit, input.dtype.type(instead), input)
 
 
 def _comparable(input: Any, x: Any, name: str) -> Any:
-    """``x`` as a real number, unless ``input`` is complex; within the reach of its type."""
+    """``x`` as a real number within the reach of the type of ``input``, which is real."""
+    only("fViu", "threshold_cpu", input)
     if input.dtype.kind in "iu" and isinstance(x, float) and not np.iinfo(input.dtype).min <= x <= np.iinfo(input.dtype).max:
         raise RuntimeError(f"value cannot be converted to type {input.dtype.name}_t without overflow")
-    if input.dtype.kind == "c" or not isinstance(x, complex):
+    if not isinstance(x, complex):
         return x
     if x.imag:
         raise RuntimeError(f"{name} cannot be converted to a real type without overflow")

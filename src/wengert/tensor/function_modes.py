@@ -92,6 +92,8 @@ _PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks", "_po
 
 def _exchange(f: FunctionType, public: Any) -> None:
     """Give ``f`` code that asks the modes about ``public``, and otherwise does what ``f`` did."""
+    if "_watched" in (f.__kwdefaults__ or {}):  # which asks already
+        return
     defaults = f.__kwdefaults__
     original = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     original.__kwdefaults__ = defaults

@@ -64,6 +64,7 @@ def _seen(names: tuple[str, ...]) -> CodeType:
 def _asking(event: str, original: Any, public: Any) -> Any:
     name = event.removeprefix("aten::")
     shown = not name.endswith(" ") and name != "from_numpy"
+    by_itself = "_watched" in (original.__kwdefaults__ or {})  # a method that was exchanged for the modes already asks the classes
 
     def call(*args: Any, **kwargs: Any) -> Any:
         m = modes()
@@ -71,7 +72,7 @@ def _asking(event: str, original: Any, public: Any) -> Any:
             from .function_modes import ask_mode
 
             return ask_mode(public, args, kwargs, m)
-        if shown and not m.bare and args and isinstance(args[0], Tensor):
+        if shown and not by_itself and not m.bare and args and isinstance(args[0], Tensor):
             from .function_modes import by_class
 
             answer = by_class(public, args, kwargs)
