@@ -137,7 +137,7 @@ def reductify_leaf(
 
     >>> import wengert as torch
     >>> reductify_leaf(torch.ones(2, 3), 0, None, 2), reductify_leaf(torch.ones(3), None, 1, 2).shape
-    (tensor([2., 2., 2.]), torch.Size([2, 2, 3]))
+    (tensor([2., 2., 2.]), torch.Size([3, 2]))
     """
     if grad_input is None or (grad_input_bdim is None and input_bdim is None):
         return grad_input
