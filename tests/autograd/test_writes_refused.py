@@ -217,7 +217,7 @@ def test_a_key_of_true_and_what_is_expanded(torch):
     y[True] = torch.ones(1, 1, 3)
     y[:, 0] = torch.full((1, 2), 4.0)
     assert y.tolist() == [[4, 1, 1], [4, 1, 1]]
-    with pytest.raises(RuntimeError, match=r"must match the existing size \(2\) at non-singleton dimension 2.  Target sizes: \[1, 2, 3\]."):
+    with pytest.raises(RuntimeError, match=r"must match the existing size \(2\) at non-singleton dimension 2.  Target sizes: \[1, 2, 3\]"):
         y[True] = torch.ones(1, 2)
 
 

@@ -156,8 +156,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if owners:
         ask(Tensor.__setitem__, owners, (self, key, value), {})
         return
-    # True: a dimension that takes what is given
-    basic, advanced, last = ((None, ...), None, None) if key is True else split(self, key)
+    basic, advanced, last = split(self, None if key is True else key)  # True: a dimension that takes what is given
     target = self if basic is None else function(_STEP.get(last, "basic_index"))(self, basic)
     if advanced is not None:
         if not isinstance(value, Tensor):

@@ -571,8 +571,8 @@ KEEPS_ZERO = (
 )  # fmt: skip
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm, "mv": _mm, "t": _t,
-    "transpose": _transpose, "permute": _permute, "sum": _sum, "sum_dim": _sum,
+    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "mm": _mm, "addmm": _addmm, "matmul": _mm, "mv": _mm, "sum": _sum,
+    "sum_dim": _sum,
 }  # fmt: skip
 OPERATORS |= {name: _on_values(name, linear=True) for name in _LINEAR}
 OPERATORS["clone"] = lambda s, memory_format=None: sparse_clone(s)
