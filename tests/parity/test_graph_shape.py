@@ -47,7 +47,7 @@ OTHER_MEMORY = {
     (node, key): why
     for why, rows in {
         _NUMBER: {
-            "AddBackward1": "alpha", "ClampMinBackward0": "min", "DistBackward0": "p", "DivBackward0": "other rounding_mode",
+            "AddBackward1": "alpha", "ClampMinBackward0": "min", "DivBackward0": "other rounding_mode",
             "DivBackward1": "other rounding_mode self", "MulBackward0": "other", "MulBackward1": "other self", "SubBackward1": "alpha",
         },
         _DEFAULT: {
@@ -73,7 +73,7 @@ OTHER_MEMORY = {
         _LESS: {
             "CholeskyInverseBackward0": "L", "ErfinvBackward0": "result", "FftC2CBackward0": "normalization",
             "FftC2RBackward0": "normalization", "FftR2CBackward0": "normalization", "IndexAddBackward0": "source_dim",
-            "IndexCopyBackward0": "source_dim", "IndexReduceBackward0": "index", "LdexpBackward0": "self", "LinalgLuBackward0": "pivot",
+            "IndexCopyBackward0": "source_dim", "IndexReduceBackward0": "index", "LinalgLuBackward0": "pivot",
             "LinalgLuFactorExBackward0": "pivot", "LinalgSolveTriangularBackward0": "result", "LinalgSvdBackward0": "S_sym_argsize_minus_1",
             "NativeBatchNormBackward0": "result1 result2 training", "NativeGroupNormBackward0": "result1 result2",
             "PixelUnshuffleBackward0": "downscale_factor",
