@@ -152,3 +152,13 @@ def test_whether_saved_tensor_hooks_are_allowed(torch):
     with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
         assert not core._autograd._saved_tensors_hooks_is_enabled()
     assert core._autograd._saved_tensors_hooks_is_enabled()
+
+
+def test_what_was_never_kept_is_none_also_after_the_backward(torch):
+    x = torch.ones(2, requires_grad=True)
+    doubled, product = x.sin() * 2, x.detach() * x
+    nodes = doubled.grad_fn, product.grad_fn
+    (doubled + product).sum().backward()
+    assert nodes[0]._saved_self is None and nodes[1]._saved_other is None
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        _ = nodes[1]._saved_self

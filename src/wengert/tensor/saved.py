@@ -84,6 +84,8 @@ def remembered(node: OpNode, key: str) -> Any:
         kept = node.saved[3 * len(op.saved) + op.consts.index(key)]
         return RAW.wrap(kept) if isinstance(kept, np.ndarray) else kept
     if node.saved is None:
+        if not op.tensor_lists and all(node.edges[i] is None for i in op.users[key]):
+            return None  # no gradient needed it: it was never kept
         freed(node)
     at = 3 * op.saved.index(key)
     others = _references(node.saved, at)

@@ -150,8 +150,8 @@ class Problem:
         self.eps, self.atol, self.rtol, self.nondet_tol, self.dtypes = eps, atol, rtol, nondet_tol, dtypes
         _check_inputs(inputs)
         answer = row(func(*inputs))
-        self.shapes = [(o._data.shape, o._data.dtype) for o in answer]
         self.numbers = [i for i, o in enumerate(answer) if o.requires_grad]
+        self.shapes = [(o._data.shape, o._data.dtype) for o in answer]
         self.outputs = [answer[i] for i in self.numbers]
         _check_outputs(self.outputs)
         self.where = [i for i, x in enumerate(inputs) if checked(x)]

@@ -33,6 +33,7 @@ class Declared(Module):
         super().__init_subclass__(**kwargs)
         if function is not None:
             cls.forward = _apply_function(function, takes)  # type: ignore[method-assign]
+            cls.forward.__qualname__ = f"{cls.__qualname__}.forward"
         if shows is not None:
             cls._shows = shows
 
