@@ -106,6 +106,15 @@ def test_gradients_of_several_results_of_one_node(torch):
     assert [g.item() for g in torch.autograd.grad(loss, (a, c), torch.tensor(2.0))] == [6, 2]
 
 
+def test_a_root_that_is_asked_for_counts_as_both(torch):
+    x = torch.tensor(5.0, requires_grad=True)
+    y = x * 2
+    z = y * 3
+    assert [g.item() for g in torch.autograd.grad((y, z), (y,))] == [4]
+    y = x * 2
+    assert [g.item() for g in torch.autograd.grad((y, y * 3), (y, x), (torch.tensor(10.0), torch.tensor(1.0)))] == [13, 26]
+
+
 def test_damage_inside_of_a_transform_is_seen(torch):
     def damaged(x):
         y = x.exp()

@@ -11,6 +11,7 @@ from ..graph import engine
 from ..graph.node import Node
 from ..tensor import Tensor
 from ..tensor.backward import GradientEdge, backward, grad
+from ..tensor.damage import unrecorded
 from .grad_mode import is_multithreading_enabled
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _check_arguments(tensors: Any, grad_tensors: Any, inputs: Any) -> None:
         if not isinstance(t, (Tensor, GradientEdge)):
             raise RuntimeError(f"element {i} of tensors tuple is neither a Tensor nor a GradientEdge")
         if isinstance(t, Tensor) and not t.requires_grad:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise unrecorded(i, t)
         if g is None and isinstance(t, GradientEdge):
             raise RuntimeError(
                 f"element {i} of gradients tuple is None, but the corresponding output is a GradientEdge.This is not supported."

@@ -118,7 +118,10 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         groups: list[Any] = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise ValueError(
+                "optimizer got an empty parameter list: a module finds parameters in the modules that are its attributes, so keep those in an "
+                "nn.ModuleList or nn.ModuleDict rather than a list or dict; and model.parameters() can be gone through only once"
+            )
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:

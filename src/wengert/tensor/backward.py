@@ -15,6 +15,7 @@ from ..graph.engine import below, leads_to, reachable, run, taking_apart, wait_f
 from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes
 from . import call
 from . import tensor as tensor_module
+from .damage import no_scalar, unrecorded
 from .meta import Nowhere, edge_of, requires_grad
 from .rewriting import CopySlices
 from .spaces import RAW, RECORDED, without_numbers
@@ -445,7 +446,7 @@ def _roots(tensors: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
             continue
         edge = edge_of(t) if isinstance(t, Tensor_) and requires_grad(t) else None
         if edge is None or type(edge[0]) is Nowhere:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise unrecorded(i, t)
         edges.append((edge, g))
     return edges
 
@@ -472,7 +473,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
             for n in (0,) if hasattr(shape, "ragged") else shape:
                 size = size * n
             if size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+                raise no_scalar(shape)
             if dtype.kind not in "fV":
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {_dtype_name(dtype)}")
             if not edge and (t.is_meta or (create_graph and (type(t) in call.DISPATCHING or modes().dispatch))):

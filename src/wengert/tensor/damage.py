@@ -35,7 +35,33 @@ def freed(node: Node) -> NoReturn:
     """The memory of ``node`` is gone."""
     raise RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        f"freed). {FREED} (The first step that finds its memory gone: {node.name()}.)"
+        f"freed). {FREED} (The first step that finds its memory gone: {node.name()}. If a value of an earlier step, such as a hidden state or a "
+        "sum of losses, goes into what is differentiated here, detach() it between the steps.)"
+    )
+
+
+def unrecorded(i: int, t: Any) -> RuntimeError:
+    """The error that a backward cannot begin at ``t``, and what may be the reason."""
+    text = f"element {i} of tensors does not require grad and does not have a grad_fn"
+    if not hasattr(t, "_data"):
+        return RuntimeError(text)
+    if t._data.dtype.kind not in "fcVW":
+        why = f"it is of type {t.dtype}, which has no gradients, as what argmax() and comparisons give"
+    elif t.is_inference():
+        why = "it was made in inference mode, which records nothing"
+    else:
+        why = (
+            "nothing that it was computed from requires grad, or its history ended on the way: in detach(), .data, item(), numpy(), torch.tensor() "
+            "or an operation that has no gradient, such as argmax(), or because it was computed under torch.no_grad()"
+        )
+    return RuntimeError(f"{text}: {why}")
+
+
+def no_scalar(shape: Any) -> RuntimeError:
+    """The error that a backward of several numbers was not told what to begin with."""
+    return RuntimeError(
+        f"grad can be implicitly created only for scalar outputs: this one has shape {list(shape)}; take its mean() or sum(), or give the "
+        "gradient to begin with"
     )
 
 
@@ -124,12 +150,17 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
         strided = op_below is not None and op_below.view is True and op_below.name not in _REPLAYED
         maker = "AsStrided" if strided else edge[0].operation()
         origin = f", which is output {edge[1]} of {maker},"
+    cause = "an in-place operation has overwritten it since; use the out-of-place form there, or write to a clone()."
+    if edge is not None and hasattr(edge[0], "variable") and not is_result(op, name):
+        cause = (
+            "it is a leaf that was written to since, as by an optimizer's step between the forward and this backward; do all backwards before the "
+            "step, or compute the loss anew after it."
+        )
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[{kind}]{origin} is at version {int(found)}; expected version {int(expected)} instead. Hint: {node.name()} saved "
-        f"{'its result' if is_result(op, name) else f'its argument {name!r}'} for its gradient, and an in-place operation has "
-        "overwritten it since; use the out-of-place form there, or write to a clone(). enable anomaly detection to find the "
-        "operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        f"{'its result' if is_result(op, name) else f'its argument {name!r}'} for its gradient, and {cause} "
+        "enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
     )
 
 

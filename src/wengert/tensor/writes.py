@@ -222,6 +222,7 @@ def check_shape(result: tuple[int, ...], target: tuple[int, ...]) -> None:
         raise RuntimeError(f"output with shape {list(target)} doesn't match the broadcast shape {list(result)}")
 
 
+_LEAF = "Write to it under torch.no_grad(), as an optimizer does; to go on from changed numbers, write to a clone() of it."
 OVERLAP = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
     "clone() the tensor before performing the operation."
@@ -283,9 +284,9 @@ def check_history(t: Tensor) -> None:
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, t))
         if view.base._edge is None and requires_grad(t):
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
     if t._edge is None and meta.requires_grad:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
 
 
 def check_normal(t: Tensor, m: Modes) -> None:
