@@ -61,7 +61,7 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
 
         return asked(op, args, {} if out is None else {"out": out}, m, public=public)
     call: Any = compute
-    if mapping is not None and mapping.holds_batched(args):
+    if mapping is not None and (mapping.holds_batched(args) or (out is not None and mapping.holds_batched((out,)))):
         call = mapping.mapped
     for v in args:
         kind = type(v)

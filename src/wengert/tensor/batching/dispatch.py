@@ -16,7 +16,8 @@ from ..call import UNSET, compute
 from ..dispatch import named
 from ..functions import function, inplace_function
 from ..structseq import rebuilt
-from .batched import Batched, expanded, settled, wrapped
+from ..writes import refuse_recorded
+from .batched import Batched, expanded, plain, settled, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +128,7 @@ def _check_running(level: Level, where: str) -> None:
 def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     """The operator on batched tensors."""
     if out is not None:
+        refuse_recorded(op, (), {"": [plain(x) for x in args if type(x) is Batched and not x._innermost()]}, m)
         raise RuntimeError(
             f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops."
         )
