@@ -152,7 +152,8 @@ def test_what_wants_strides(torch):
     s = torch.eye(2).to_sparse()
     for run, name in (
         (lambda: s.squeeze_(), "as_strided_"), (lambda: s.unsqueeze_(0), "as_strided_"), (lambda: s.squeeze(), "as_strided"),
-        (lambda: s.narrow(0, 0, 1), "as_strided"), (lambda: s.split(1), "as_strided"), (lambda: s.diagonal(), "as_strided"), (lambda: s.view(4), "view"),
+        (lambda: s.narrow(0, 0, 1), "as_strided"), (lambda: s.split(1), "as_strided"), (lambda: s.diagonal(), "as_strided"),
+        (lambda: s.view(4), "view"),
         (lambda: s.resize_(2, 2), "resize_"), (lambda: s.is_set_to(s), "is_set_to"), (lambda: s.set_(s), "set_.source_Tensor"),
     ):  # fmt: skip
         with pytest.raises(NotImplementedError, match=f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend"):
