@@ -227,3 +227,24 @@ def test_one_number_by_a_mask(torch):
     assert x.tolist() == [1]
     with pytest.raises(RuntimeError, match=SHARED):
         x[[0]] = x
+
+
+@pytest.mark.filterwarnings("ignore:Use of index_fill_ on expanded tensors")
+def test_one_value_at_places_that_share_memory(torch):
+    x = torch.ones(3)
+    x.expand(2, 3).index_fill_(1, torch.tensor([0]), torch.tensor(2.0))
+    assert x.tolist() == [2, 1, 1]
+
+
+def test_results_lie_as_the_arguments_did_before_they_were_converted(torch):
+    numbers, column = torch.arange(12).view(4, 3).t(), torch.arange(4).view(4, 1).expand(2, 4, 1)
+    assert (numbers * torch.ones(3, 4)).stride() == (1, 3) and (torch.ones(3, 4) * numbers).stride() == (4, 1)
+    assert (column * torch.ones(2)).stride() == (8, 2, 1)
+
+
+def test_the_history_of_what_is_written_first(torch):
+    x = torch.ones(3, 4, requires_grad=True).clone()
+    row = x.unbind()[1]
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="Output 1 of Unbind is a view and its base or another view of its base has been"):
+        torch.ones(2, 3).mul_(row)

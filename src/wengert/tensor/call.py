@@ -150,7 +150,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         if type(a) is not np.ndarray and type(a) is not Lazy and type(a) is not Ghost:
             a = np.asarray(a)
         if layout and type(a) is np.ndarray and not (layout == "rows" and a.flags.c_contiguous):
-            a = in_order_of(a, [raw[p] for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
+            a = in_order_of(a, [_given(inputs.get(p), raw[p]) for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
         looking = source is not None and (op.view is True or looks_at(a, source._data))
         if given is not None and isinstance(given[i], Tensor_) and not (m.inference and type(given[i]) is Tensor_):
             from .wrappers import result
@@ -207,6 +207,11 @@ def look_up(inputs: dict[str, Any], m: Modes) -> None:
         for x in t if type(t) is list else (t,):
             if x is not None and x._meta is not None and x._meta.view is not None:
                 edge_of(x)
+
+
+def _given(t: Any, array: Any) -> Any:
+    """What an argument was before it was converted: it is its layout that counts."""
+    return array if t is None or type(t) is list else t._data
 
 
 def composed(parts: Callable[..., Any], args: tuple[Any, ...]) -> Any:

@@ -14,7 +14,7 @@ from ..arrays.places import look, memory_of, refitted, start_of
 from ..graph.modes import Modes, modes
 from ..ops.operator import TABLE
 from . import call
-from .call import PLAIN, check_devices, concerned, convert, forward, overridden, version_results, within
+from .call import PLAIN, check_devices, concerned, convert, forward, look_up, overridden, version_results, within
 from .errors import explain, warn_resized
 from .meta import INFERENCE_VERSION, creation_error, edge_of, requires_grad
 from .outs import APART, check_memory, check_type
@@ -137,6 +137,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         try:
             y = forward(op, raw)
         except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
+            look_up(inputs, m)
             raise explain(op, raw, e) from e
         except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
             if op.scalars:
@@ -228,14 +229,18 @@ OVERLAP = (
     "clone() the tensor before performing the operation."
 )
 # Writes that may go to an expanded tensor: where places share memory, all of them are meant.
-_IDEMPOTENT = frozenset(("copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_put", "tril", "triu"))
+_IDEMPOTENT = frozenset((
+    "copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor", "index_put", "tril", "triu",
+))  # fmt: skip
 
 # Writes that PyTorch's tape does not see at all, and those that cut the history under a name of their own.
 _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
 _COMPARING = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
 
 _CLAMPS = frozenset(("clamp", "clamp_max", "clamp_min"))
-_ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(("index_fill", "masked_fill", "masked_fill_tensor"), "[mask] = scalar")}
+_ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(
+    ("index_fill", "index_fill_tensor", "masked_fill", "masked_fill_tensor"), "[mask] = scalar",
+)}  # fmt: skip
 
 
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
