@@ -157,3 +157,15 @@ def test_nodes_show_what_they_save_for_its_shape(torch):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
         node = y.gather(0, torch.tensor([[0]])).grad_fn
         assert node._saved_self.grad_fn is y.grad_fn and torch.equal(node._saved_self, y)
+
+
+def test_what_is_about_to_be_overwritten_is_a_clone(torch):
+    x, y = torch.rand(3, requires_grad=True), torch.rand(3, requires_grad=True)
+    z = x * 1
+    before, seen = z.detach().clone(), []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append((t is z, t.grad_fn and t.grad_fn.name(), t.tolist())) or t, lambda t: t):
+        z.mul_(y)
+    assert seen[1] == (False, "CloneBackward0", before.tolist())
+    (gy,) = torch.autograd.grad(z.sum(), y, create_graph=True)
+    assert torch.equal(gy, before)
+    assert torch.equal(torch.autograd.grad(gy.sum(), x)[0], torch.ones(3))

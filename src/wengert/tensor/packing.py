@@ -96,8 +96,8 @@ def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes, also: dict[str, 
             continue  # as PyTorch, which asks where there is one gradient that needs it
         if type(t) is list:
             early[name] = [None if x is None else pack(x._data, m.packing, x) for x in t]
-        elif private is not None and name in private:
-            early[name] = pack(private[name], m.packing)
+        elif private is not None and private.get(name) is not None:
+            early[name] = pack(private[name]._data, m.packing, private[name])
         else:
             early[name] = pack(t._data, m.packing, t)
     return early

@@ -11,7 +11,7 @@ from ..arrays.errors import warn
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, address, put, through
 from ..arrays.places import look, memory_of, refitted, start_of
-from ..graph.modes import Modes, modes
+from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
 from . import call
 from .call import PLAIN, check_devices, concerned, convert, forward, look_up, overridden, version_results, within
@@ -162,11 +162,15 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     node = None
     if recording:
         raw["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
-        first = op.params[0]
+        first, private = op.params[0], None
         if first in op.saved:  # some rule needs the value that is about to be overwritten
-            raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
+            if m.packing is not None and not own:
+                private = _cloned(target, m)  # with its history, as hooks see it
+                raw[first] = private._data
+            else:
+                raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
         if m.packing is not None and not own:
-            raw[PACKED] = pack_inputs(op, inputs, m, None, {first: raw[first]})
+            raw[PACKED] = pack_inputs(op, inputs, m, None, {first: private})
         if own:
             from .wrappers import record_write
 
@@ -208,6 +212,14 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             node.__dict__["seen"] = {p: call.seen(v) for p, v in zip(op.params, args)}
         rebase(target, node)
     return target
+
+
+def _cloned(target: Tensor, m: Modes) -> Tensor:
+    set_modes(m.with_(packing=None))
+    try:
+        return target.clone()
+    finally:
+        set_modes(m)
 
 
 def check_cast(result: np.dtype, target: np.dtype, c_named: bool = False) -> None:
