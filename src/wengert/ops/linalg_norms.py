@@ -46,9 +46,10 @@ def vector_norm_back(F: Any, g: Any, input: Any, result: Any, ord: Any, dim: Any
         size = F.abs(input)
         top = (size == norm) | (size != size)
         return F.sgn(input) * (g / F.sum(top, dim, True) * top)
-    nothing = norm == 0
     if ord == 2:
-        return g * F.masked_fill(input / norm, nothing, 0)
+        unit = input / norm
+        return g * F.masked_fill(unit, norm == 0, 0)
+    nothing = norm == 0
     size = F.abs(input)
     if ord > 2:
         slope = input * F.pow(size, ord - 2)
@@ -228,9 +229,9 @@ def linalg_cond(F, A, p=None):
 
 def _dist_back(F: Any, g: Any, needs: Any, input: Any, other: Any, result: Any, p: Any) -> Any:
     """Each of both from a difference of its own, as in PyTorch, whose graph shows that."""
-    first = vector_norm_back(F, g, input - other, result, p, None) if needs[0] else None
     second = vector_norm_back(F, g, input - other, result, p, None) if needs[1] else None
-    return first, None if second is None else -second
+    second = None if second is None else -second
+    return vector_norm_back(F, g, input - other, result, p, None) if needs[0] else None, second
 
 
 @operator(grad=_dist_back, wrt=("input", "other"), wirtinger=True, promote="elementwise", scalars="", places=("torch", "Tensor"), layout="rows")

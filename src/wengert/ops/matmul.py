@@ -434,14 +434,16 @@ def tensordot(F, a, b, dims=2):
     for i in left:
         k *= a.shape[i]
     shape = (*[a.shape[i] for i in free_a], *[b.shape[j] for j in free_b])
-    a, b = F.permute(a, (*free_a, *left)), F.permute(b, (*right, *free_b))
-    n, m = _size(a, range(len(free_a))), _size(b, range(len(right), b.ndim))
-    if n == m == 1:  # a product of vectors
-        if all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in (a, b)):
-            return F.reshape(F.dot(F.flatten(a), F.flatten(b)), shape)
-        found = F.sum(F.squeeze(a) * F.squeeze(b))
-        return F.reshape(found if F.dtype_of(found) == d else F.cast(found, d), shape)
-    return F.reshape(F.matmul(F.reshape(a, (n, k)), F.reshape(b, (k, m))), shape)
+    n, m = _size(a, free_a), _size(b, free_b)
+    a = F.permute(a, (*free_a, *left))
+    if n != 1 or m != 1:
+        rows = F.reshape(a, (n, k))
+        return F.reshape(F.matmul(rows, F.reshape(F.permute(b, (*right, *free_b)), (k, m))), shape)
+    b = F.permute(b, (*right, *free_b))
+    if all(x.flags.c_contiguous if F.raw else x.is_contiguous() for x in (a, b)):  # a product of vectors
+        return F.reshape(F.dot(F.flatten(a), F.flatten(b)), shape)
+    found = F.sum(F.squeeze(a) * F.squeeze(b))
+    return F.reshape(found if F.dtype_of(found) == d else F.cast(found, d), shape)
 
 
 def _size(x: Any, dims: Any) -> int:

@@ -185,7 +185,8 @@ def _times_log(log: Any, where_zero: Any) -> Any:
     def rule(F: Any, g: Any, input: Any, other: Any) -> Any:
         if not hasattr(other, "dtype"):
             other = F.constant(np.asarray(other, F.dtype_of(g)))
-        return F.masked_fill(log(F, g, other), (input == 0) & (other <= where_zero), 0)
+        found, below = log(F, g, other), other <= where_zero
+        return F.masked_fill(found, (input == 0) & below, 0)
 
     return rule
 

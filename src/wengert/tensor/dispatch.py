@@ -213,6 +213,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
     "max_all": ("max", "default"), "min_all": ("min", "default"), "median": ("median", "dim"), "median_all": ("median", "default"),
     "nanmedian": ("nanmedian", "dim"), "nanmedian_all": ("nanmedian", "default"), "sort_stable": ("sort", "stable"),
     "var": ("var", "correction"), "std": ("std", "correction"), "var_mean": ("var_mean", "correction"), "std_mean": ("std_mean", "correction"),
+    "trilinear": ("_trilinear", "default"), "safe_softmax": ("_safe_softmax", "default"),
     "softmax": ("_softmax", "default"), "log_softmax": ("_log_softmax", "default"), "transpose": ("transpose", "int"), "split": ("split", "Tensor"),
     "split_with_sizes": ("split_with_sizes", "default"), "select": ("select", "int"), "unbind": ("unbind", "int"),
     "reshape": ("view", "default"), "cast": ("_to_copy", "default"), "assign": ("copy", "default"), "scatter_value": ("scatter", "value"),
