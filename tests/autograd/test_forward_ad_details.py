@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 
 import pytest
 
@@ -329,3 +330,38 @@ def test_out_is_refused_last(torch):
             torch.add(dual, torch.ones(3), out=torch.ones(2))
     with pytest.raises(RuntimeError, match=r"add\(\): functions with out=... arguments don't support automatic differentiation"):
         torch.add(wanted, torch.ones(3), out=torch.ones(2))
+
+
+def test_gradients_accumulate_in_place_within_a_level(torch):
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x = torch.ones(3, requires_grad=True)
+    with fwad.dual_level():
+        dual = fwad.make_dual(x, torch.ones(3))
+        (dual**2).sum().backward()
+        kept = x.grad
+        (dual**3).sum().backward()
+        assert x.grad is kept and kept.tolist() == [5.0] * 3
+        x.grad = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            (x**2).sum().backward(create_graph=True)
+        kept = x.grad
+        assert kept.requires_grad and kept._version == 1  # a copy, which was written once
+        (x**2).sum().backward()
+        assert x.grad is kept and kept.requires_grad and kept._version == 2
+
+
+def test_no_dual_tensors_in_inference_mode(torch):
+    fwad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    x = torch.ones(2, requires_grad=True)
+    with torch.inference_mode():
+        with pytest.raises(RuntimeError, match="no level exists"):
+            fwad.make_dual(x, torch.ones(2))
+        assert fwad.make_dual(x, torch.ones(2), level=0)._is_view()
+    with fwad.dual_level():
+        dual = fwad.make_dual(x, torch.ones(2))
+        with torch.inference_mode():
+            again = fwad.make_dual(dual, dual)  # neither is looked at
+            primal, tangent = fwad.unpack_dual(dual)
+            assert tangent is None and primal is not dual and primal._is_view()
+        assert again is not dual

@@ -96,9 +96,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     current = _current()
     if (level is None and current is None) or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
-    if level not in (None, 0):
+    kept = not modes().inference
+    if kept and level not in (None, 0):
         raise RuntimeError("Invalid level given to _make_dual")
-    if current is None:
+    if kept and current is None:
         raise RuntimeError(
             "Trying to access a forward AD level with an invalid index. This index was either not created or is already deleted."
         )
@@ -106,6 +107,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {t.dtype}")
     refuse_mapped("_make_dual", tensor, tangent)
+    if current is None or not kept:
+        return tensor.view_as(tensor)
     if current.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
     if current.tangent(tangent) is not None:

@@ -510,10 +510,11 @@ class AccumulateGrad(Node):
             old = meta.grad
             m = modes()
             watched = bool(m.dispatch) or g._dispatches
+            plain = not (old is None or old.is_sparse or g.is_sparse)
             if old is None:
                 new = g.detach() if watched and self._takes(g) else self._first(g)
-            elif (watched or old._dispatches) and not m.grad and not old.is_sparse:
-                new = old
+            elif not m.grad and (plain or ((watched or old._dispatches) and not old.is_sparse)):
+                new = old  # in place: also where the backward is recorded, or sees tangents, without a graph of it being asked for
                 old.add_(g)
             else:
                 new = g + old if old.is_sparse and not g.is_sparse else old + g
@@ -547,6 +548,8 @@ class AccumulateGrad(Node):
         new = RECORDED.copy(RAW.wrap(array), g) if m.grad else g.detach()  # either is still the memory of g
         new._data = _copied(new._data, array)
         new._vc = new_version()
+        if m.grad:
+            new._vc[0] += 1  # it is written once
         return new
 
     def _laid(self, g: Any) -> Any:
