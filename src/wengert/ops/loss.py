@@ -438,7 +438,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
         gap = gap * F.unsqueeze(F.index_select(weight, 0, index), 1)
     others = np.arange(rows.shape[1]) != raw[:, None]
     values = F.sum(F.where(F.constant(others), gap, 0), 1) / rows.shape[1]
-    return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, ()), reduction)
+    return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, tuple(target.shape)), reduction)
 
 
 @composite(by_example=True, node="MultilabelMarginLossBackward0", whole=("input",), saves=("input", "target"))

@@ -276,7 +276,7 @@ def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
 def squeeze(input: Array, dim=None):
     if dim is None:
         return input.squeeze()
-    axes = tuple(d for d in dims_of(dim, input.ndim) if input.ndim and input.shape[d] == 1) if dim != () else ()
+    axes = tuple(d for d in dims_of(dim, input.ndim) if input.ndim and input.shape[d] == 1) if dim not in ((), []) else ()
     return input.squeeze(axes) if axes else input[...]
 
 

@@ -374,14 +374,15 @@ def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
     return row[0], row[1]
 
 
-def _listed(x: Any, dim: Any, *rest: Any) -> tuple[Any, ...]:
-    return x, [dim] if type(dim) is int else dim, *rest
+def _listed(x: Any, *rest: Any) -> tuple[Any, ...]:
+    return (x, [rest[0]], *rest[1:]) if rest and type(rest[0]) is int else (x, *rest)
 
 
 # The arguments of an operator as PyTorch's has them, and back.
 _ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
     **{n: (lambda x, dim, *rest: (x, dim, False), lambda x, dim, *_: (x, dim)) for n in ("softmax", "log_softmax")},
-    **{n: (_listed, lambda *args: args) for n in ("sum_dim", "mean_dim")},
+    **{n: (_listed, lambda *args: args) for n in ("sum_dim", "mean_dim", "nansum")},
+    "linalg_vector_norm": (lambda x, ord=2, *rest: (x, ord, *_listed(x, *rest)[1:]), lambda *args: args),
     "basic_index": (
         lambda x, key: (x, len(key) - 1, key[-1].start, key[-1].stop, *(() if key[-1].step in (None, 1) else (key[-1].step,))),
         lambda x, dim=0, start=0, end=None, step=1: (x, (*[slice(None)] * dim, slice(start, end, step))),

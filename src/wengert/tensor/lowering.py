@@ -162,11 +162,19 @@ def _rms_norm(x: Any, weight: Any, dims: int, eps: float) -> Any:
     return y if weight is None else y * weight
 
 
+def _softmax(name: str) -> Callable[..., Any]:
+    def lower(x: Any, dim: Any, dtype: Any = None) -> Any:
+        """In another type: converted first."""
+        return NotImplemented if dtype is None or dtype == x._data.dtype else function(name)(function("cast")(x, dtype), dim)
+
+    return lower
+
+
 #: Made of others above the tape, so that it is those which are recorded.
 COMPOSED: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
     "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
-    "cross_entropy_index": _cross_entropy,
+    "cross_entropy_index": _cross_entropy, **{name: _softmax(name) for name in ("softmax", "log_softmax")},
 }  # fmt: skip
 #: One step here and several of PyTorch, of which saved-tensor hooks are given what each of them saves.
 HOOKED: dict[str, Callable[..., Any]] = {
