@@ -148,3 +148,44 @@ def test_options_of_a_loss_are_saved_with_it(torch):
     torch.save(loss, file)
     file.seek(0)
     assert torch.load(file, weights_only=False).options == options
+
+
+@pytest.mark.parametrize("shape, found, error, message", [
+    ((4, 2), (5,), ValueError, "Expected input batch_size"), ((4, 2), (4, 3), RuntimeError, "0D or 1D target tensor expected"),
+    ((4, 2, 3), (4, 2), RuntimeError, "Expected target size"), ((4, 2), (4,), RuntimeError, "Long"),
+])  # fmt: skip
+def test_shapes_of_targets_are_checked_before_their_type(torch, shape, found, error, message):
+    for name in ("nll_loss", "cross_entropy"):
+        with pytest.raises(error, match=message):
+            getattr(functional(torch), name)(torch.ones(shape), torch.zeros(found))
+
+
+@pytest.mark.parametrize("classes", [0, 3])
+def test_weights_of_classes_have_the_type_of_the_input(torch, classes):
+    x, target = torch.ones(classes, classes), torch.zeros(classes, dtype=torch.int64)
+    for name in ("nll_loss", "cross_entropy"):
+        for one, other in ((torch.float32, torch.float16), (torch.float16, torch.float32), (torch.float16, torch.bfloat16)):
+            with pytest.raises(RuntimeError, match=r"expected scalar type \w+ but found \w+"):
+                getattr(functional(torch), name)(x.to(one), target, torch.ones(classes, dtype=other))
+
+
+def test_a_margin_loss_of_one_example_has_the_shape_of_its_target(torch):
+    f, x = functional(torch).multi_margin_loss, torch.randn(5)
+    assert [f(x, torch.tensor(t), reduction="none").shape for t in (3, [3])] == [(), (1,)]
+
+
+def test_below_a_dispatch_mode(torch):
+    class Mode(importlib.import_module(f"{torch.__name__}.utils._python_dispatch").TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((str(func), *(a for a in args if isinstance(a, (int, list)))))
+            return func(*args, **(kwargs or {}))
+
+    seen, x = [], torch.randn(2, 1, 3)
+    with Mode():
+        for name in ("softmax", "log_softmax"):
+            y = getattr(torch, name)(x, 2, dtype=torch.float64)
+            assert y.dtype == torch.float64
+        assert x.squeeze(()).shape == x.shape
+        torch.nansum(x, 0), torch.linalg.vector_norm(x, 2, 1)
+    assert [row[0] for row in seen[:4]] == ["aten._to_copy.default", "aten._softmax.default", "aten._to_copy.default", "aten._log_softmax.default"]
+    assert seen[4:] == [("aten.squeeze.dims", []), ("aten.nansum.default", [0]), ("aten.linalg_vector_norm.default", 2, [1])]

@@ -33,7 +33,7 @@ def _nll_name(node: Any) -> str | None:
 
 
 def same_width(wanted: Any, found: Any) -> None:
-    if wanted != found and wanted.itemsize > 2 < found.itemsize:
+    if wanted != found:
         raise RuntimeError(f"expected scalar type {scalar_name(wanted)} but found {scalar_name(found)}")
 
 

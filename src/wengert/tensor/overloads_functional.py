@@ -185,13 +185,13 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
         raise ValueError("Expected 1 or more dimensions (got 0)")
     if input._data.dtype.kind in "iub":
         raise unsupported("log_softmax_lastdim_kernel_impl", input._data.dtype)
-    _class_target(input, target)
     if weight is not None and (weight.ndim != 1 or weight.numel() != input.shape[1 if input.ndim > 1 else 0]):
         raise RuntimeError(
             f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no classes but got "
             f"weight tensor of shape: {list(weight.shape)}"
         )
     _class_shapes(input, target)
+    _class_target(input, target)
     if weight is not None:
         refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in (target, weight)) or type(input) is call.Batched_:
