@@ -235,3 +235,17 @@ def test_forward_mode_by_hand_is_refused_in_maps(torch):
     with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::_make_dual"):
         torch.vmap(lambda t: torch.autograd.functional.jacobian(torch.sin, t, vectorize=True, strategy="forward-mode"))(x)
     torch.testing.assert_close(torch.vmap(torch.func.grad(lambda t: tangent(t).sum()))(x), torch.full((3, 2), 4.0))
+
+
+def test_results_given_are_refused_for_what_comes_first(torch):
+    x = torch.tensor([0.3, 0.7])
+
+    def f(t):
+        return torch.sin(t, out=torch.empty(t.shape)).sum()
+
+    for g in (torch.func.grad(f), torch.func.hessian(f), torch.vmap(torch.func.grad(f)), torch.func.grad(lambda z: torch.func.jvp(f, (z,), (x,))[1])):
+        with pytest.raises(RuntimeError, match=r"sin\(\): functions with out=... arguments don't support automatic differentiation"):
+            g(x)
+    for g in (lambda t: torch.sin(t, out=torch.empty(())), lambda t: torch.sin(x[0], out=t.clone())):
+        with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::sin.out; the fallback path doesn't work on out="):
+            torch.vmap(g)(x)

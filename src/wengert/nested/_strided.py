@@ -111,7 +111,7 @@ class StridedNestedTensor(Nest):
         if self._edge is not None:
             raise RuntimeError("Only leaf nested tensors can be pickled; detach() it first.")
         plan = numbers_plan(self)
-        return _rebuilt, (self._packed, plan.sizes, plan.steps, plan.starts, requires_grad(self))
+        return rebuilt, (self._packed, plan.sizes, plan.steps, plan.starts, requires_grad(self))
 
     @classmethod
     def _refused(cls, name: str) -> Exception:
@@ -166,7 +166,8 @@ def _matches(t: Any, dense: Tensor) -> bool:
     return dense.dim() == t.dim() and shape[0] == n and all(k == 1 for k in shape[1:-1]) and shape[-1] in (1, numbers_plan(t).common(-1))
 
 
-def _rebuilt(values: Tensor, sizes: Any, steps: Any, starts: Any, wants: bool) -> Any:
+def rebuilt(values: Tensor, sizes: Any, steps: Any, starts: Any, wants: bool) -> Any:
+    """A nested tensor of the numbers ``values``, from where each part lies in them."""
     t = viewed(values, Apart(sizes, steps, starts)).detach()
     return t._require(wants) if wants else t
 

@@ -15,7 +15,7 @@ BLOCKED = ("sys", "os", "posix", "nt")  # never, even if the user names them
 REBUILDERS = (
     "rebuild_tensor", "rebuild_tensor_v2", "rebuild_tensor_v3", "rebuild_parameter", "rebuild_parameter_with_state",
     "rebuild_device_tensor_from_cpu_tensor", "rebuild_meta_tensor_no_storage", "rebuild_sparse_tensor",
-    "rebuild_wrapper_subclass",
+    "rebuild_wrapper_subclass", "rebuild_nested_tensor",
 )  # fmt: skip
 
 
@@ -61,6 +61,9 @@ def known() -> dict[str, Any]:
     ours |= {
         "torch._tensor._rebuild_from_type_v2": rebuild.rebuild_from_type_v2,
         "torch.serialization._get_layout": rebuild.get_layout,
+        "torch.nested._internal.nested_tensor._rebuild_njt": rebuild.rebuild_njt,
+        "torch.nested._internal.nested_tensor.NestedTensor": rebuild.Jagged,
+        "torch._dynamo.decorators._DimRange": rebuild.DimRange,
         "torch.storage.UntypedStorage": UNTYPED,
         "torch.nn.parameter.Parameter": Parameter,
         "torch.Tensor": Tensor,

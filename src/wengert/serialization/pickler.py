@@ -10,6 +10,7 @@ from typing import Any
 from .._homes import find
 from ..arrays import dtypes as dt
 from ..tensor import types
+from ..tensor.meta import requires_grad
 from ..tensor.parameter import Parameter
 from ..tensor.storage import UntypedStorage
 from ..tensor.tensor import Tensor
@@ -95,6 +96,8 @@ class Pickler(_Writer):
             return rebuild.rebuild_sparse_tensor, (obj.layout, (Tensor._wrap(a.starts), Tensor._wrap(a.others), obj._values(), obj.shape))
         if isinstance(obj, Tensor) and obj.is_sparse:
             return rebuild.rebuild_sparse_tensor, (obj.layout, (obj._indices(), obj._values(), obj.shape, obj.is_coalesced()))
+        if isinstance(obj, Tensor) and obj.is_nested:
+            return _reduced_nested(obj)
         if isinstance(obj, Tensor):
             reduce = type(obj).__reduce_ex__
             if Tensor.__reduce_ex__ in (reduce, getattr(reduce, "__wrapped__", None)):  # a subclass's asks its class first
@@ -123,6 +126,19 @@ class Pickler(_Writer):
 
     dispatch = {**_Writer.dispatch}
     dispatch[type(rebuild.encode)] = save_global  # functions
+
+
+def _reduced_nested(t: Any) -> Any:
+    """How a nested tensor is made again; one with a history is written as its numbers."""
+    wants, t = requires_grad(t), t.detach()
+    values = t._packed
+    if t.layout is types.jagged:
+        parts = {"values": values, "offsets": t.offsets(), "lengths": t.lengths(), "_ragged_idx": t._ragged_idx, "requires_grad": wants}
+        return rebuild.rebuild_from_type_v2, (rebuild.rebuild_njt, rebuild.Jagged, (parts,), {})
+    if wants:
+        values = values.detach()._require()
+    places = (t._nested_tensor_size(), t._nested_tensor_strides(), t._nested_tensor_storage_offsets())
+    return rebuild.rebuild_nested_tensor, (values, *places)
 
 
 def _reduced(tensor: Tensor) -> Any:

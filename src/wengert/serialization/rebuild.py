@@ -110,6 +110,8 @@ def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: 
 
 def rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or one that has attributes."""
+    if func is rebuild_njt:
+        return func(*args)
     if not any(func is known for known in _PLAIN):
         raise RuntimeError(f"{func} does not rebuild tensors")
     if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
@@ -185,6 +187,33 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
 
     indices, values, size, *coalesced = data
     return sparse_coo_tensor(indices, values, size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
+
+
+def rebuild_nested_tensor(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any:
+    """A nested tensor of the layout ``torch.strided`` from its numbers, and where each part lies in them."""
+    from ..nested._strided import rebuilt
+
+    shapes, steps = (tuple(map(tuple, t.tolist())) for t in (sizes, strides))
+    return rebuilt(buffer.detach(), shapes, steps, tuple(storage_offsets.tolist()), buffer.requires_grad)
+
+
+def rebuild_njt(parts: dict[str, Any]) -> Any:
+    """A jagged tensor from what its class is called with."""
+    from ..nested._internal.nested_tensor import NestedTensor
+
+    given = {k: v for k, v in parts.items() if k in ("lengths", "_ragged_idx", "requires_grad")}
+    return NestedTensor(parts["values"], parts["offsets"], **given)
+
+
+class Jagged:
+    """The class of jagged tensors, where a file names it: it is imported when there is a tensor of it."""
+
+
+class DimRange:
+    """What PyTorch's compiler notes of a dimension, which travels with jagged tensors and says nothing here."""
+
+    def __setstate__(self, state: Any) -> None:
+        pass
 
 
 def get_layout(name: str) -> types.layout:

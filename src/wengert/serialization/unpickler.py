@@ -17,6 +17,7 @@ from numpy import dtype
 from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor
 from .names import BLOCKED, allowed_by_user, known
+from .rebuild import DimRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +79,7 @@ class Unpickler(_Machine):
         by_user = allowed_by_user()
         self.names = {**by_user, **known()}
         self.allowed = {id(thing) for thing in self.names.values()}
-        self.fillable = {id(thing) for thing in by_user.values()}
+        self.fillable = {id(thing) for thing in (*by_user.values(), DimRange)}
 
     def find_class(self, module: str, name: str) -> Any:
         module, name = todays_name(module, name, self.proto)

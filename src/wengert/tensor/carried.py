@@ -81,6 +81,8 @@ class Tangents:
         if type(t) is call.Batched_:
             b = batching()
             return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._data)), t.level)
+        if t.is_nested:
+            raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
         result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
         if not modes().inference:
             if repeated:
