@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .func.mapping import _vmap
+from .func.older import _vmap
 
 if TYPE_CHECKING:
     from collections.abc import Callable

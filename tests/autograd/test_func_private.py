@@ -142,3 +142,49 @@ def test_operators_of_the_tests(torch):
     assert torch.vmap(torch._test_check_tensor)(x >= 0).all()
     with pytest.raises(RuntimeError, match="TORCH_CHECK_TENSOR_ALL"):
         torch.vmap(torch.vmap(torch._test_check_tensor))(x > 0)
+
+
+@pytest.fixture
+def older(torch):
+    return importlib.import_module(f"{torch.__name__}._vmap_internals")._vmap
+
+
+def test_the_older_map(torch, older):
+    x, y = torch.arange(6.0).view(2, 3), torch.ones(2, 3)
+    torch.testing.assert_close(older(torch.mul)(x, y), x * y)
+    torch.testing.assert_close(older(older(torch.mul))(x, y), x * y)
+    torch.testing.assert_close(older(lambda t: (t, t * 2), out_dims=(0, 1))(x), (x, 2 * x.t()))
+    torch.testing.assert_close(older(torch.mul, (0, None))(x, 2), x * 2)
+    found = older(lambda t: (None, t), out_dims=(0, 1), allow_none_pass_through=True)(x)
+    assert found[0] is None
+    torch.testing.assert_close(found[1], x.t())
+    v = torch.ones(4, 2, 3)
+    x.requires_grad_()
+    torch.testing.assert_close(older(lambda t: torch.autograd.grad(x * 2, x, t)[0])(v), 2 * v)
+
+
+def test_what_the_older_map_refuses(torch, older):
+    x = torch.arange(6.0).view(2, 3)
+    for f, options, message in (
+        (lambda t: 3.14, {}, "must only return Tensors, got type <class 'float'> as the return"),
+        (lambda t: (t, 3), {}, "got type <class 'int'> for return 1"), (lambda t: [t], {}, "got type <class 'list'>"),
+        (lambda t: None, {}, "got type <class 'NoneType'> as the return"),
+        (lambda t: t, {"out_dims": "no"}, "`out_dims` must be an int or a tuple of int"),
+        (lambda t: t, {"out_dims": None}, "`out_dims` must be an int or a tuple of int"),
+        (lambda t: t, {"out_dims": (0, 0)}, "`out_dims` must have one dim per output"),
+        (lambda t: t, {"in_dims": -1}, "to satisfy 0 <= in_dim < 2"), (lambda t: t, {"in_dims": [0]}, "expected `in_dims` to be int or a"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+            older(f, **options)(x)
+    with pytest.raises(ValueError, match="got no inputs"):
+        older(lambda: x)()
+    for f in (lambda t: torch.randn(3), torch.rand_like, lambda t: torch.dropout(t, 0.5, True)):
+        with pytest.raises(RuntimeError, match="do not yet support calling random operations inside of vmap"):
+            older(f)(x)
+    with pytest.raises(RuntimeError, match=r"Batching rule not implemented for aten::item"):
+        older(lambda t: t.item())(x[:, 0])
+    x.requires_grad_()
+    with pytest.raises(RuntimeError, match=r"backward\(\) called inside torch.vmap"):
+        older(lambda t: t.sum().backward())(x)
+    with pytest.raises(RuntimeError, match="autograd.grad.* called inside torch.vmap.*output 0 is being vmapped over"):
+        older(lambda t: torch.autograd.grad(t.sum(), t)[0])(x)

@@ -90,32 +90,9 @@ def check_out_dims(func: Any, out_dims: Any) -> None:
     """Refuse what are no places for a dimension of the results."""
     if not all(isinstance(d, int) or d is None for d in trees.leaves(out_dims)):
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+            f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
             "representing where in the outputs the vmapped dimension should appear."
         )
-
-
-def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False) -> Callable[..., Any]:
-    """PyTorch's older ``vmap``, which lets random numbers be drawn and, if asked to, None come out."""
-
-    def none_aside(*args: Any) -> Any:
-        answer = func(*args)
-        if not allow_none_pass_through or not isinstance(answer, tuple):
-            return answer
-        holes[:] = [x is None for x in answer]
-        return tuple(x for x in answer if x is not None)
-
-    holes: list[bool] = []
-
-    def wrapper(*args: Any) -> Any:
-        del holes[:]
-        answer = _mapped(none_aside, in_dims, out_dims, "different", older=True)(*args)
-        if not any(holes):
-            return answer
-        rest = iter(answer)
-        return tuple(None if hole else next(rest) for hole in holes)
-
-    return wrapper
 
 
 def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: Any, level: Level) -> Any:
@@ -152,22 +129,23 @@ def _nested() -> Any:
     return nested_batches
 
 
-def _name(func: Any) -> str:
+def name_of(func: Any) -> str:
+    """What messages call the function."""
     if isinstance(func, partial):
-        return f"functools.partial({_name(func.func)}, ...)"
+        return f"functools.partial({name_of(func.func)}, ...)"
     return getattr(func, "__name__", None) or repr(func)
 
 
 def _dims(func: Any, in_dims: Any, args: tuple[Any, ...]) -> tuple[list[int | None], int]:
     """For each leaf of the arguments the dimension to map over, and how many examples there are."""
-    call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
+    call = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{call}expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
+            f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
             "no inputs. The latter is unsupported."
         )
     dims = trees.spread(in_dims, args)
@@ -212,7 +190,7 @@ def _out(func: Any, answer: Any, out_dims: Any) -> list[Any]:
         dims = list(out_dims)
     if dims is None:
         raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
+            f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
             f"has structure {trees.shape(out_dims)} but outputs has structure {trees.shape(answer)}."
         )
     return dims
@@ -229,12 +207,12 @@ def _collected(func: Any, answer: Any, out_dims: Any, level: Level) -> Any:
             continue
         if d is None:
             if batched:
-                raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None")
+                raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
             results.append(x)
             continue
         if not isinstance(x, Tensor):
             raise ValueError(
-                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= to "
+                f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(x)}. Did you mean to set out_dims= to "
                 "None for output?"
             )
         value = expanded(x, level)

@@ -131,7 +131,7 @@ def batched(problem: Problem) -> None:
 
     ``vmap`` takes the examples one by one, so that a batch of one shows all that can go wrong.
     """
-    from ...func.mapping import _vmap
+    from ...func.mapping import _mapped as mapped_
 
     for i, x in zip(problem.where, problem.wanted):
         tangents = [randn_like(x.detach()) for _ in range(2)]
@@ -139,7 +139,7 @@ def batched(problem: Problem) -> None:
         expected = [run(t) for t in tangents]
         before = get_rng_state()
         try:
-            together = _vmap(run)(function("stack")(tangents[:1]))
+            together = mapped_(run, randomness="different", older=True)(function("stack")(tangents[:1]))
             if bool((get_rng_state() != before).any()):
                 raise RuntimeError(RANDOM)
         except RuntimeError as error:

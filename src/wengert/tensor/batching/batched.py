@@ -31,6 +31,10 @@ NO_BRANCH = (
     "issue at https://github.com/pytorch/pytorch/issues . Inside a mapped function a tensor stands for all examples at once: choose between "
     "values with torch.where."
 )
+NO_BACKWARD_IN_OLDER = (
+    "backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or instead use torch.autograd.grad "
+    "inside torch.vmap"
+)
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 NO_GRAD_MODE = (
     "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being "
@@ -198,6 +202,14 @@ def _refused(text: str, kind: type[Exception] = RuntimeError) -> Any:
     return method
 
 
+def _no_backward(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise RuntimeError(NO_BACKWARD_IN_OLDER if self.level.older else NO_BACKWARD)
+
+
+def _no_item(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise RuntimeError("Batching rule not implemented for aten::item. We could not generate a fallback." if self.level.older else NO_ITEM)
+
+
 def _data_of(self: Any) -> Any:
     inside = modes().inside
     if inside is None or inside.depth < self.level.number:
@@ -219,14 +231,14 @@ class Batched(Tensor):
     __hash__ = Tensor.__hash__
 
     # what would have to look at the numbers of one example
-    item = __float__ = __int__ = __complex__ = __index__ = _refused(NO_ITEM)
+    item = __float__ = __int__ = __complex__ = __index__ = _no_item
     __bool__ = _refused(NO_BRANCH)
     tolist = numpy = data_ptr = __array__ = __dlpack__ = _refused(NO_STORAGE)
     __deepcopy__ = __reduce_ex__ = storage = untyped_storage = share_memory_ = is_shared = _refused(  # type: ignore[assignment]
         "Cannot access storage of BatchedTensorImpl", NotImplementedError
     )
     data = property(_data_of, _refused("mutating directly with `.data` under vmap transform is not allowed."))  # type: ignore[assignment]
-    backward = _refused(NO_BACKWARD)
+    backward = _no_backward
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Refused: inside a mapped function, gradients come from ``torch.func.grad`` and its kin."""
