@@ -21,7 +21,7 @@ def restrided(x: Array, shape: Ints, strides: Ints) -> Array:
     root = x
     while isinstance(root.base, np.ndarray):
         root = root.base
-    if not root.flags.forc or 0 in shape:
+    if not root.flags.forc or not x.size:
         return np.lib.stride_tricks.as_strided(x, shape, [s * x.itemsize for s in strides])
     memory = (root if root.flags.c_contiguous else root.T).reshape(-1).view(np.uint8)
     start = x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
