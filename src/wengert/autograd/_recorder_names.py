@@ -25,6 +25,7 @@ _RENAMED: dict[str, str | None] = {
     "FractionalMaxPool#D_back": "fractional_max_pool2d_backward", "MaxPool#DWithIndices_back": "max_pool2d_with_indices_backward",
     "adaptive_max_pool1d_with_indices": "adaptive_max_pool1d", "adaptive_max_pool2d_with_indices": "adaptive_max_pool2d",
     "adaptive_max_pool3d_with_indices": "adaptive_max_pool3d", "apart": "alias", "beside": "alias", "once_only": "alias",
+    "safe_softmax": "_safe_softmax", "trilinear": "_trilinear",
     "attention": "_scaled_dot_product_flash_attention_for_cpu", "attention_weights": "_scaled_dot_product_attention_math",
     "attention_grad": "_scaled_dot_product_flash_attention_for_cpu_backward", "diagonal_back": "diagonal_backward",
     "embedding_scatter": "embedding_dense_backward", "embedding_take": "embedding", "neg_view": "_neg_view", "nll_pick": "nll_loss",

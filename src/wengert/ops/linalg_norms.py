@@ -12,7 +12,9 @@ from ..arrays import kernels as K
 from ..arrays.plain.folds import SQUARES
 from ..arrays.reduce import add_up, fold, wide_type
 from .operator import family
+from .pointwise import sub
 from .reduce import restored
+from .refusals import without
 from .views import axis, dims_of
 
 if TYPE_CHECKING:
@@ -234,10 +236,12 @@ def _dist_back(F: Any, g: Any, needs: Any, input: Any, other: Any, result: Any, 
     return vector_norm_back(F, g, input - other, result, p, None) if needs[0] else None, second
 
 
-@operator(grad=_dist_back, wrt=("input", "other"), wirtinger=True, promote="elementwise", scalars="", places=("torch", "Tensor"), layout="rows")
+@operator(grad=_dist_back, wrt=("input", "other"), wirtinger=True, places=("torch", "Tensor"), layout="rows")
 def dist(input: Array, other: Array, p=2):
     """The ``p``-norm of ``input - other``, which broadcast."""
-    return linalg_vector_norm.forward(input - other, p)
+    away = sub.forward(input, other, alpha=1)
+    without("iu", away, f"norm(): input dtype should be either floating point or complex. Got {dt.scalar_name(away.dtype)} instead.")
+    return linalg_vector_norm.forward(away, p)
 
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

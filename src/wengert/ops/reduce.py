@@ -270,7 +270,7 @@ def spread_squares(name: str, input: Any, dim: Any, correction: Any, keepdim: An
 
 def _var_back(F: Any, g: Any, input: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
     shape, free = input.shape, count(input.shape, dim) - correction
-    g, mean = restored(F, g, shape, dim, keepdim), F.mean(input, dim, True)
+    g, mean = restored(F, g, shape, dim, keepdim), F.mean(input) if dim is None else F.mean(input, dim, True)
     if free <= 0 and (dim is None or not shape):  # a slope nowhere: PyTorch's constants, which have no history
         return g * F.masked_fill(F.zeros(shape, F.dtype_of(g)) + math.inf, input == mean, math.nan)
     return g * _two_over(free) * (input - mean)

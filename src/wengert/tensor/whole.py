@@ -101,7 +101,8 @@ def enclose(
     arguments = list(arguments)
     edges = [edge_of(t) if t is not None and requires_grad(t) else None for t in arguments]
     first = outputs[0]._edge[0]
-    if forgets is None and len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
+    alike = forgets is None or (forgets and bool(first.saved))
+    if alike and len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
         rename(first, name)
         return
     parts, doors = _inside([t._edge[0] for t in outputs], since)
