@@ -26,7 +26,7 @@ _STABLE = "other steps, which stay finite where PyTorch's do not"
 _HISTORY = "a gradient that has no history in one of both, or cannot be had with one in PyTorch"
 OTHER_STEPS: dict[str, str] = {
     **dict.fromkeys(
-        ("native_group_norm", "nn.functional.l1_loss", "nn.functional.linear_cross_entropy",
+        ("einsum", "native_group_norm", "nn.functional.l1_loss", "nn.functional.linear_cross_entropy",
          "nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none",
          "nn.functional.multi_head_attention_forward", "nn.functional.rms_norm", "nn.functional.scaled_dot_product_attention"), _FIRST),
     **dict.fromkeys(

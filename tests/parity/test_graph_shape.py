@@ -33,7 +33,7 @@ OTHER_SHAPE = {
          "nn.functional.linear_cross_entropy/chunked", "nn.functional.linear_cross_entropy/chunked_none", "nn.functional.l1_loss",
          "nn.functional.rms_norm",
          "nn.functional.pad/circular"), _ONE),
-    "native_group_norm": _STEPS,
+    **dict.fromkeys(("einsum", "native_group_norm"), _STEPS),
 }  # fmt: skip
 
 # Node and attribute -> why it differs: a name that one of both lacks, or another value.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays import dtypes as dt
 from .operator import family
 
 _, composite = family("torch")
@@ -35,29 +36,24 @@ def einsum(F, *args):
         if len(_plans) > 500:
             _plans.clear()
         plan = _plans[equation, shapes, strategy] = _plan(equation, shapes, strategy)
-    unrecorded = F.unrecorded(operands) if len(operands) > 1 else None
-    if unrecorded is not None:
-        raw, arrays = unrecorded
-        return F.constant(_carried_out(raw, arrays, plan))
-    return _carried_out(F, operands, plan)
-
-
-def _carried_out(F: Any, operands: Any, plan: Any) -> Any:
     prepare, steps, last = plan
-    row = [_carry(F, x, todo) for x, todo in zip(operands, prepare)]
-    for i, j, left, right, multiply, after, place in steps:
+    row = [_carry(F, x, todo) if todo else x for x, todo in zip(operands, prepare)]
+    for i, j, left, right, multiply, after in steps:
         b, a = row.pop(j), row.pop(i)
-        if multiply == "turned":
-            a, b = b, a
         a, b = _carry(F, a, left), _carry(F, b, right)
-        row.insert(place, _carry(F, _product(F, a, b), after) if multiply else a * b)
+        row.append(_carry(F, _product(F, a, b) if multiply else a * b, after))
     return _carry(F, row[0], last)
 
 
 def _product(F: Any, a: Any, b: Any) -> Any:
-    if F.dtype_of(a).kind == "b" and 0 not in (*a.shape, *b.shape):
+    d = F.dtype_of(a)
+    if 0 in (*a.shape, *b.shape):  # of nothing any types are multiplied
+        return F.bmm(a, b) if a.ndim == 3 else F.squeeze(F.bmm(F.unsqueeze(a, 0), F.unsqueeze(b, 0)), 0)
+    if d != F.dtype_of(b):
+        raise RuntimeError(f"expected scalar type {dt.scalar_name(d)} but found {dt.scalar_name(F.dtype_of(b))}")
+    if d.kind == "b":
         raise NotImplementedError("\"bmm\" not implemented for 'Bool'")
-    return F.bmm(a, b)
+    return F.matmul(a, b)
 
 
 def _carry(F: Any, x: Any, todo: Any) -> Any:
@@ -188,69 +184,53 @@ def _sizes(terms: list[list[Any]], shapes: Any) -> dict[Any, int]:
 
 
 # -- the plan ---------------------------------------------------------------------------------------------------------
-#
-# As PyTorch does it, step by step, because its graph shows the steps: every operand gets a dimension for every subscript (those of the
-# output first, in its order; of size one where it lacks the subscript), and keeps them through all products.
 
 
 def _plan(equation: str, shapes: Any, strategy: str | None) -> tuple[Any, Any, Any]:
     """``(prepare, steps, last)``: operations on each operand, products of pairs, and what brings the result into order."""
     terms, out = _parse(equation, shapes)
     sizes = _sizes(terms, shapes)
-    inner = {c for row in terms for c in row if c not in out}
-    labels = [*out, *sorted((c for c in inner if isinstance(c, int)), key=int), *sorted(c for c in inner if isinstance(c, str))]
-    dots = [c for c in labels if isinstance(c, int)]
-    prepare, seen = [], []
-    for row, shape, text in zip(terms, shapes, equation.partition("->")[0].split(",")):
-        todo, own = _spread(row, shape, labels, dots, text)
+    prepare, rows = [], []
+    for i, (row, shape) in enumerate(zip(terms, shapes)):
+        others = {c for j, other in enumerate(terms) if j != i for c in other}
+        todo, row = _single(list(row), list(shape), others, out, sizes)
         prepare.append(todo)
-        seen.append(own)
-    rest = range(len(out), len(labels))
-    if len(seen) == 1:
-        return prepare, [], [("sum", tuple(rest))] if rest else []
+        rows.append(row)
     steps: list[Any] = []
     if strategy == "auto":
-        strategy = "optimal" if len(seen) <= _MOST else "greedy"
+        strategy = "optimal" if len(rows) <= _MOST else "greedy"
     path = _best_path(terms, out, sizes) if strategy == "optimal" else []
-    holders = [sum(own[d] != 1 for own in seen) for d in range(len(labels))]
-    searched = strategy in ("optimal", "greedy")
-    while len(seen) > 1:
-        i, j = path.pop(0) if path else _cheapest(terms, out, sizes) if strategy == "greedy" else (0, 1)
-        right, left = seen.pop(j), seen.pop(i)
-        if strategy == "greedy":
-            there, here = terms.pop(j), terms.pop(i)
-            terms.append([c for c in dict.fromkeys((*here, *there)) if c in out or any(c in row for row in terms)])
-        place = len(seen) if searched else 0
-        step, made = _pair(left, right, holders, rest)
-        steps.append((i, j, *step, place))
-        seen.insert(place, made)
-    return prepare, steps, [("view", tuple(seen[0][: len(out)]))] if rest else []
+    while len(rows) > 1:
+        in_turn = (0, len(rows) - 1) if steps else (0, 1)  # the last one is what was made before
+        i, j = path.pop(0) if path else _cheapest(rows, out, sizes) if strategy == "greedy" else in_turn
+        keep = {*out, *(c for k, row in enumerate(rows) if k not in (i, j) for c in row)}
+        right, left = rows.pop(j), rows.pop(i)
+        step, row = _pair(left, right, keep, out if not rows else None, sizes)
+        steps.append((i, j, *step))
+        rows.append(row)
+    return prepare, steps, _arranged(rows[0], out)
 
 
-def _spread(row: list[Any], shape: Any, labels: list[Any], dots: list[Any], text: str) -> tuple[list[Any], list[int]]:
-    """One operand by itself: what gives it a dimension for each of ``labels``, and how long those are then."""
+def _single(row: list[Any], shape: list[int], others: set[Any], out: list[Any], sizes: dict[Any, int]) -> tuple[list[Any], list[Any]]:
+    """One operand by itself: diagonals, broadcast dimensions dropped, sums over what nobody else has."""
     todo: list[Any] = []
-    place: dict[Any, int] = {}
-    size = dict(zip(row, shape))
-    own = [c for c in row if isinstance(c, int)]
-    if "." in text and len(own) < len(dots):  # what the ellipsis stands for elsewhere
-        at = len(_labels(text.split(".")[0], "operand", 0))
-        todo = [("unsqueeze", at)] * (len(dots) - len(own))
-        row = [*row[:at], *dots[: len(dots) - len(own)], *row[at:]]
-    j = 0
-    for c in row:
-        if c in place:
-            todo += [("diagonal", 0, place[c], j), ("movedim", -1, place[c])]
-        else:
-            place[c] = j
-            j += 1
-    for c in labels:
-        if c not in place:
-            todo.append(("unsqueeze", -1))
-            place[c] = j
-            j += 1
-    todo.append(("permute", tuple(place[c] for c in labels)))
-    return todo, [size.get(c, 1) for c in labels]
+    for c in [c for k, c in enumerate(row) if row.index(c) == k and row.count(c) > 1]:
+        while row.count(c) > 1:
+            a = row.index(c)
+            b = row.index(c, a + 1)
+            todo.append(("diagonal", 0, a, b))
+            n = shape[a]
+            row = [*(x for k, x in enumerate(row) if k not in (a, b)), c]
+            shape = [*(x for k, x in enumerate(shape) if k not in (a, b)), n]
+    drop = tuple(k for k, c in enumerate(row) if shape[k] == 1 and sizes[c] != 1)
+    if drop:
+        todo.append(("squeeze", drop))
+        row = [c for k, c in enumerate(row) if k not in drop]
+    gone = tuple(k for k, c in enumerate(row) if c not in others and c not in out)
+    if gone:
+        todo.append(("sum", gone))
+        row = [c for k, c in enumerate(row) if k not in gone]
+    return todo, row
 
 
 def _cheapest(rows: list[list[Any]], out: list[Any], sizes: dict[Any, int]) -> tuple[int, int]:
@@ -300,50 +280,48 @@ def _volume(row: Any, sizes: dict[Any, int]) -> int:
     return n
 
 
-def _pair(a: list[int], b: list[int], holders: list[int], rest: range) -> tuple[tuple[Any, ...], list[int]]:
-    """The product of operands of sizes ``a`` and ``b`` as a batched matrix product, or an elementwise one where nothing is summed.
-
-    ``holders``: how many operands still have each dimension; what only these two have, of the dimensions ``rest``, is summed.
-    """
-    a, b = list(a), list(b)
-    summed: list[int] = []
-    alone: tuple[list[int], list[int]] = ([], [])
-    for d in rest:
-        if a[d] != 1 and b[d] != 1:
-            holders[d] -= 1
-            if holders[d] == 1:
-                summed.append(d)
-                holders[d] = 0
-        elif holders[d] == 1 and (a[d] != 1 or b[d] != 1):
-            alone[a[d] == 1].append(d)
-            holders[d] = 0
-    left: Any
-    right: Any
-    left, right = ([("sum", tuple(dims), True)] if dims else [] for dims in alone)
-    for row, dims in zip((a, b), alone):
-        for d in dims:
-            row[d] = 1
+def _pair(a: list[Any], b: list[Any], keep: set[Any], out: list[Any] | None, sizes: dict[Any, int]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The product of two operands as one batched matrix product, or an elementwise one where nothing is summed."""
+    ones = [c for c in a if c in b and c not in keep and sizes[c] == 1]
+    summed = [c for c in a if c in b and c not in keep and c not in ones]
+    batch = [c for c in a if c in b and c in keep]
+    # what only one of them has and nobody wants (its partner was broadcast away) is summed beforehand
+    lone_a, lone_b = ([c for c in x if c not in y and c not in keep] for x, y in ((a, b), (b, a)))
+    (left, a), (right, b) = _without(a, lone_a), _without(b, lone_b)
+    if ones:  # no sums: the product may be elementwise
+        left, right = ([*todo, ("squeeze", tuple(map(row.index, ones)))] for todo, row in ((left, a), (right, b)))
+        a, b = ([c for c in row if c not in ones] for row in (a, b))
+    free_a, free_b = [c for c in a if c not in b], [c for c in b if c not in a]
     if not summed:
-        return (left, right, "", ()), [n if n != 1 else m for n, m in zip(a, b)]
-    others = [d for d in range(len(a)) if d not in summed]
-    both = [d for d in others if a[d] != 1 and b[d] != 1]
-    of_a = [d for d in others if a[d] != 1 and b[d] == 1]
-    of_b = [d for d in others if a[d] == 1]
-    turned = bool(of_a and of_b) and of_b[-1] < of_a[0]  # then the other way round leaves less to be rearranged
-    if turned:
-        a, b, of_a, of_b, left, right = b, a, of_b, of_a, right, left
-    order = [*both, *of_a, *summed, *of_b]
-    batch, n, k, m = (_size(a, both), _size(a, of_a), _size(a, summed), _size(b, of_b))
-    left += [("permute", tuple(order)), ("reshape", (batch, n, k))]
-    right += [("permute", (*both, *summed, *of_b, *of_a)), ("reshape", (batch, k, m))]
-    shape = (*[a[d] for d in both], *[a[d] for d in of_a], *[1] * len(summed), *[b[d] for d in of_b])
-    made = [1 if d in summed else b[d] if d in of_b else a[d] for d in range(len(a))]
-    after: list[Any] = [("view", shape), ("permute", tuple(map(order.index, range(len(a)))))]
-    return (left, right, "turned" if turned else "straight", after), made
+        order = [c for c in out if c in a or c in b] if out is not None else [*batch, *free_a, *free_b]
+        left += _arranged(a, [c for c in order if c in a]) + _spaced([c in a for c in order])
+        right += _arranged(b, [c for c in order if c in b]) + _spaced([c in b for c in order])
+        return (left, right, False, ()), order
+    size = {c: sizes[c] for c in (*a, *b)}
+    shape = [size[c] for c in batch]
+    k = _volume(summed, sizes)
+    left += _arranged(a, [*batch, *free_a, *summed])
+    right += _arranged(b, [*batch, *summed, *free_b])
+    if len(free_a) != 1 or len(summed) != 1:
+        left.append(("reshape", (*shape, _volume(free_a, sizes), k)))
+    if len(free_b) != 1 or len(summed) != 1:
+        right.append(("reshape", (*shape, k, _volume(free_b, sizes))))
+    after = []
+    if len(free_a) != 1 or len(free_b) != 1:
+        after.append(("reshape", (*shape, *(size[c] for c in free_a), *(size[c] for c in free_b))))
+    return (left, right, True, after), [*batch, *free_a, *free_b]
 
 
-def _size(shape: list[int], dims: list[int]) -> int:
-    n = 1
-    for d in dims:
-        n *= shape[d]
-    return n
+def _without(row: list[Any], gone: list[Any]) -> tuple[list[Any], list[Any]]:
+    if not gone:
+        return [], row
+    return [("sum", tuple(k for k, c in enumerate(row) if c in gone))], [c for c in row if c not in gone]
+
+
+def _arranged(row: list[Any], wanted: list[Any]) -> list[Any]:
+    return [] if row == wanted else [("permute", tuple(row.index(c) for c in wanted))]
+
+
+def _spaced(present: list[bool]) -> list[Any]:
+    """Dimensions of size one where ``present`` is false."""
+    return [("unsqueeze", k) for k, there in enumerate(present) if not there]

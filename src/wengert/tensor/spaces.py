@@ -172,10 +172,6 @@ class RawSpace:
         return False
 
     @staticmethod
-    def unrecorded(row: Any) -> Any:
-        return None
-
-    @staticmethod
     def is_complex(x: Any) -> bool:
         return x.dtype.kind in "cW"
 
@@ -315,18 +311,6 @@ class RecordedSpace:
         while hasattr(x, "level"):
             x = x.value
         return bool(m.levels) or (m.grad and requires_grad(x))
-
-    @staticmethod
-    def unrecorded(row: Any) -> Any:
-        """The other vocabulary and the arrays of plain tensors, if nothing that is done with them is recorded or seen by anybody."""
-        from ..graph.modes import RECORD, SILENT, modes
-        from .meta import requires_grad
-        from .tensor import Tensor
-
-        m = modes()
-        if (m is not SILENT and m is not RECORD) or not all(type(t) is Tensor and type(t._data) is np.ndarray for t in row):
-            return None
-        return None if m is RECORD and any(map(requires_grad, row)) else (RAW, [t._data for t in row])
 
     @staticmethod
     def is_complex(x: Any) -> bool:
