@@ -655,11 +655,11 @@ static PyObject *ordered(const Operation *self, const struct call *c, PyObject *
 /* Python code of the package, without NumPy's warnings of infinities and NaN (see wengert.arrays.flags). */
 static PyObject *quietly(PyObject *callable, PyObject *const *args, Py_ssize_t n, PyObject *names)
 {
-    PyObject *before = PyContextVar_Set(at.flags, at.ignored);
+    PyObject *before = context_set(at.flags, at.ignored);
     if (!before) return NULL;
     PyObject *answer = PyObject_Vectorcall(callable, args, n, names), *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    if (PyContextVar_Reset(at.flags, before) < 0) Py_CLEAR(answer);
+    if (context_reset(at.flags, before) < 0) Py_CLEAR(answer);
     else PyErr_Restore(type, error, traceback);
     Py_DECREF(before);
     return answer;

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from contextvars import ContextVar
 from copy import copy
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -18,6 +17,7 @@ from ._dispatch_keys import keys_of as _dispatch_keys
 from ._dispatch_keys import parsed as _parse_dispatch_key
 from ._function_modes import _get_function_stack_at, _is_torch_function_all_disabled, _len_torch_function_stack
 from ._test_operators import _test_warn_in_autograd
+from .arrays.context import ContextVar
 from .autograd._engine import (
     ImperativeEngine,
     _current_autograd_node,

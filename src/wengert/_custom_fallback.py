@@ -7,9 +7,9 @@ to a result says that nobody has registered a gradient; in ``"nothing"`` it does
 from __future__ import annotations
 
 import warnings
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from .arrays.context import ContextVar
 from .graph.modes import _Mode, modes, set_modes
 from .graph.node import Node, next_sequence
 from .tensor import Tensor

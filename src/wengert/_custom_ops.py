@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ._custom_fallback import below, fallen_back
 from ._custom_schema import Schema
 from .amp.autocast_settings import is_autocast_enabled
+from .arrays.context import ContextVar
 from .arrays.ghost import META_DEVICE
 from .autograd.function import Function
 from .graph.modes import modes, no_grad, set_modes

@@ -5,9 +5,9 @@ Whether it is on for the CPU stands among the observers (see ``graph.modes``), w
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.context import ContextVar
 from ..arrays.dtypes import NAMES, dtype
 from ..graph.modes import change, modes
 from ..tensor.types import device as _device
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _BFLOAT16 = ("cpu", "xla", "hpu")  # what is taken by default, float16 elsewhere
 _KNOWN = (*_BFLOAT16, "cuda", "mps", "xpu", "ipu", "mtia", "maia")
 
-_dtypes: ContextVar[dict[str, Any]] = ContextVar("wengert_autocast_dtypes", default={})  # noqa: B039  (never changed in place)
+_dtypes: ContextVar[dict[str, Any]] = ContextVar("wengert_autocast_dtypes", default={})
 _enabled: ContextVar[frozenset[str]] = ContextVar("wengert_autocast_enabled", default=frozenset())  # devices other than the CPU
 _caching: ContextVar[bool] = ContextVar("wengert_autocast_caching", default=True)
 _nesting: ContextVar[int] = ContextVar("wengert_autocast_nesting", default=0)

@@ -11,9 +11,9 @@ UnpackedDualTensor(primal=tensor(5.), tangent=tensor(2.))
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
+from ..arrays.context import ContextVar
 from ..graph.modes import _Mode, modes, set_modes
 from ..tensor import call
 from ..tensor.tangents import Level

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import Any
 
+from ..arrays.context import ContextVar
 from ..graph.modes import _Mode, change, enable_grad, inference_mode, modes, no_grad, set_grad_enabled
 from ..tensor.meta import layout_enforced
 from ..tensor.tensor import Tensor

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ..arrays.flags import IGNORED, STATE
+from ..arrays.flags import IGNORED, quieten, restore
 from . import anomaly as anomaly_mode
 from . import node as graph_node
 from .modes import modes
@@ -160,7 +160,7 @@ def run(
     keys = None
     if graph_node.relabelled or (graph_node.hooked and any(hooks() for hooks in graph_node.hooked.copy().values())):
         keys = order(roots, needed, captures)
-    flags = STATE.set(IGNORED)
+    flags = quieten(IGNORED)
     try:
         if not observers:
             _run(roots, space, retain, needed, captures, watch, keys)
@@ -171,7 +171,7 @@ def run(
             watch.failed()
         raise
     finally:
-        STATE.reset(flags)
+        restore(flags)
         _current.walk = outer
         if watch is not None:
             watch.leave(before)

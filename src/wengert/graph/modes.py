@@ -7,8 +7,9 @@ identity test: ``RECORD`` and ``SILENT`` are the two everyday states, everything
 from __future__ import annotations
 
 import functools
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..arrays.context import ContextVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.context import ContextVar
 from ..tensor.storage import UntypedStorage
 from ..tensor.typed_storage import TypedStorage
 from . import endianness

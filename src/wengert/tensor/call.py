@@ -475,11 +475,11 @@ def scalar(v: Any, d: np.dtype) -> np.ndarray:
 
 def forward(op: Operator, raw: dict[str, Any]) -> Any:
     """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of float32."""
-    before = flags.STATE.set(flags.IGNORED)
+    before = flags.quieten(flags.IGNORED)
     try:
         return _forward(op, raw)
     finally:
-        flags.STATE.reset(before)
+        flags.restore(before)
 
 
 def _forward(op: Operator, raw: dict[str, Any]) -> Any:

@@ -6,9 +6,9 @@ while the function runs carry its ``Inside`` beside their version, in the list t
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.context import ContextVar
 from ..graph.engine import below
 from ..graph.modes import map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence

@@ -8,9 +8,9 @@ operators stay on the everyday path.
 from __future__ import annotations
 
 import functools
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from ..arrays.context import ContextVar
 from ..graph.modes import modes, set_modes
 from .function_modes import TorchFunctionMode
 from .types import CPU, placed

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.context import ContextVar
 from ..arrays.ghost import Ghost
 from ..graph.modes import change, modes, set_modes
 from ..ops.operator import TABLE, Operator

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 import weakref
-from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.context import ContextVar
 from ..arrays.lazy import Lazy, address, marks, through
 from ..graph.modes import modes, set_modes
 from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, next_sequence, registering

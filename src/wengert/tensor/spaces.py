@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import kernels as K
+from ..arrays.context import ContextVar
 from ..arrays.eight import real_of
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, plain

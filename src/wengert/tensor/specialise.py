@@ -44,7 +44,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED,
         respelled=_respelled, former=_former, foreign=_foreign, equal=_equal, stranger=_stranger, UNSET=UNSET, KINDS=(dt.dtype, type),
-        set_flags=flags.STATE.set, reset_flags=flags.STATE.reset, IGNORED=flags.IGNORED,
+        set_flags=flags.quieten, reset_flags=flags.restore, IGNORED=flags.IGNORED,
     )  # fmt: skip
     if kind not in ("inplace", "augmented"):
         nodes = (fast_node(op) if fast(op) else node_class(op)) if op.wrt else None

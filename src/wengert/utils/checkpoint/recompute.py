@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import weakref
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from ...arrays.context import ContextVar
 from ...autograd._function_node import SavedTensor
 from ...autograd.graph import saved_tensors_hooks
 from ...graph.engine import current_walk
