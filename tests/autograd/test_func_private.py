@@ -188,3 +188,22 @@ def test_what_the_older_map_refuses(torch, older):
         older(lambda t: t.sum().backward())(x)
     with pytest.raises(RuntimeError, match="autograd.grad.* called inside torch.vmap.*output 0 is being vmapped over"):
         older(lambda t: torch.autograd.grad(t.sum(), t)[0])(x)
+
+
+def test_what_the_older_map_leaves_in_place_is_no_view(torch):
+    """Tangents that a map gives back are the tensors that they were."""
+    forward_ad = importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
+    older = importlib.import_module(f"{torch.__name__}._vmap_internals")
+    base, x, tangent = torch.zeros(2, 2), torch.zeros(2, 2), torch.zeros(2, 2, 2)
+    view = base.view_as(base)
+
+    def jvp(t):
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x, t)
+            view.copy_(dual)
+            return tuple(forward_ad.unpack_dual(v)[1] for v in (dual, view, view._base))
+
+    own, of_view, of_base = older._vmap(jvp, 0, 0)(tangent)
+    assert own is tangent and of_view is of_base and of_view is not tangent
+    assert not of_view._is_view()
+    assert older._vmap(lambda t: t * 1, 0, 1)(tangent)._is_view()

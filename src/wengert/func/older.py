@@ -40,10 +40,14 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_n
         answer = given[0]
         row = answer if isinstance(answer, tuple) else (answer,)
         places = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(row)
-        placed = tuple(None if x is None else function("movedim")(next(found), 0, d) for x, d in zip(row, places))
+        placed = tuple(None if x is None else _placed(next(found), d) for x, d in zip(row, places))
         return placed if isinstance(answer, tuple) else placed[0]
 
     return wrapper
+
+
+def _placed(x: Tensor, d: int) -> Tensor:
+    return x if d == 0 else function("movedim")(x, 0, d)  # itself, not a view, where nothing is to be moved
 
 
 def _results(name: str, answer: Any, out_dims: Any, may_be_none: bool) -> tuple[Tensor, ...]:
