@@ -4,6 +4,7 @@ import copy
 import importlib
 import io
 import pickle
+from logging import WARNING, getLogger
 
 import pytest
 
@@ -20,6 +21,16 @@ NAMES = (
     "base_tensor", "non_wrapper_tensor", "logging_tensor", "sparse_tensor", "diag_tensor_below", "wrapper_with_custom_sizes",
     "wrapper_with_custom_strides", "redispatch_tensor",
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def unlogged():
+    """What capture_logs leaves behind: a logger whose records only its own handler can format."""
+    logger = getLogger("LoggingTensor")
+    level = logger.level
+    logger.setLevel(WARNING)
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(params=NAMES)
