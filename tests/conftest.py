@@ -17,6 +17,10 @@ PARITY = Path(__file__).parent / "parity"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the stress tests too (marked slow: minutes each)")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("WENGERT_REQUIRE_PARITY") == "1" and not HAS_TORCH:
         raise pytest.UsageError("WENGERT_REQUIRE_PARITY=1, but torch is not installed: pip install torch==2.13.0")
@@ -27,7 +31,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if not HAS_TORCH and collection_path.is_relative_to(PARITY) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        if item.get_closest_marker("slow") and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason="a stress test: run it with --slow"))
         if item.path.is_relative_to(PARITY):
             item.add_marker(pytest.mark.parity)

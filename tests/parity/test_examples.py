@@ -17,7 +17,6 @@ RELATIVE = 1e-4
 
 pytestmark = [
     pytest.mark.parity,
-    pytest.mark.slow,
     pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
     pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is not installed"),
 ]

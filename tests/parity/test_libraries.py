@@ -16,7 +16,6 @@ RELATIVE, ABSOLUTE = 1e-3, 2e-4  # float32, after some steps of training
 
 pytestmark = [
     pytest.mark.parity,
-    pytest.mark.slow,
     pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed"),
 ]
 
