@@ -93,7 +93,6 @@ def test_an_alias_made_by_hand(tmp_path, write, when):
         import torch, torch.nn as nn, torch.nn.functional as F
         import torch.autograd.forward_ad as fwAD
         from torch.optim.adamw import AdamW
-        from torch.testing._internal.common_utils import TestCase
         from torch.utils.checkpoint import checkpoint
 
         assert torch is wengert and nn is wengert.nn and F is wengert.nn.functional and AdamW is wengert.optim.AdamW
@@ -535,28 +534,6 @@ def test_pytest_and_its_workers(tmp_path, write, workers):
     done = call([*WENGERT, "-m", "pytest"], "-q", "-p", "no:cacheprovider", *workers, "test_who.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
-
-
-def test_options_of_pytorchs_test_runner(tmp_path, write):
-    program = write("test_own.py", """
-        import torch
-        from torch.testing._internal import common_utils
-
-        class TestIt(common_utils.TestCase):
-            def test_seed(self):
-                print("seed", common_utils.SEED, torch.initial_seed())
-
-            def test_other(self):
-                self.fail()
-
-        if __name__ == "__main__":
-            common_utils.run_tests()
-    """)  # fmt: skip
-    done = call(WENGERT, program, "--seed", "7", "--repeat=2", "--save-xml", "out.xml", "-k", "test_seed", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "seed 7 7\n" * 2), done.stderr
-    assert call(WENGERT, program, "--repeat", "2", cwd=tmp_path).returncode == 1
-    listed = call(WENGERT, program, "--discover-tests", cwd=tmp_path).stdout.splitlines()
-    assert [line.split()[0] for line in listed] == ["test_other", "test_seed"]
 
 
 def test_classes_and_functions_say_that_they_are_pytorchs(run):
