@@ -16,7 +16,6 @@ from ._dispatch_keys import DispatchKey, DispatchKeySet
 from ._dispatch_keys import keys_of as _dispatch_keys
 from ._dispatch_keys import parsed as _parse_dispatch_key
 from ._function_modes import _get_function_stack_at, _is_torch_function_all_disabled, _len_torch_function_stack
-from ._test_operators import _test_warn_in_autograd
 from .arrays.context import ContextVar
 from .autograd._engine import (
     ImperativeEngine,
@@ -272,10 +271,10 @@ _autograd = SimpleNamespace(
 class _Functions(ModuleType):
     """One of the core's namespaces, which pickles name: ``torch._C._linalg.linalg_norm`` is ``torch.linalg.norm``."""
 
-    def __init__(self, prefix: str, place: str, **more: Any) -> None:
+    def __init__(self, prefix: str, place: str) -> None:
         super().__init__(f"{__name__}._{prefix}")
         sys.modules[self.__name__] = self
-        self.__dict__.update(more, _prefix=f"{prefix}_", _place=place)
+        self.__dict__.update(_prefix=f"{prefix}_", _place=place)
 
     def __getattr__(self, name: str) -> Any:
         found = PLACES[self._place].get(name.removeprefix(self._prefix))
@@ -286,7 +285,7 @@ class _Functions(ModuleType):
 
 __path__: list[str] = []  # there are modules below
 _fft, _linalg, _sparse, _special = (_Functions(place, place) for place in ("fft", "linalg", "sparse", "special"))
-_nn = _Functions("nn", "functional", _test_warn_in_autograd=_test_warn_in_autograd)
+_nn = _Functions("nn", "functional")
 
 
 class _Profiler(ModuleType):

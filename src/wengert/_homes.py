@@ -30,7 +30,6 @@ HOMES = {
     "_functorch.utils": "func.custom",
     "_functorch.vmap": "func.functorch",
     "_tensor": "tensor.tensor",
-    "autograd.profiler_legacy": "autograd.profiler",
     "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp",
     "cuda.amp.autocast_mode": "cuda.amp",

@@ -427,21 +427,6 @@ def test_objects_kept_for_the_thread_are_seen_in_a_backward(torch):
         core._get_obj_in_tls("engine_test")
 
 
-def test_operators_for_tests_of_registration(torch):
-    core = importlib.import_module(f"{torch.__name__}._C")
-    x = torch.ones(2, 2, requires_grad=True)
-    torch._test_autograd_multiple_dispatch(x).sum().backward()
-    assert x.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
-    for f, is_view in ((torch._test_autograd_multiple_dispatch_view, True), (torch._test_autograd_multiple_dispatch_view_copy, False)):
-        x.grad = None
-        y = f(x)
-        assert y._is_view() is is_view
-        y.backward(torch.arange(4.0))
-        assert x.grad.tolist() == [[0.0, 1.0], [2.0, 3.0]]
-    with pytest.warns(UserWarning, match="Warn from backward"):
-        core._nn._test_warn_in_autograd(x.sum()).backward()
-
-
 def test_volatile(torch):
     with pytest.warns(UserWarning, match="volatile was removed"):
         assert torch.ones(1).volatile is False

@@ -370,8 +370,6 @@ def test_tangents_of_another_structure(torch):
                  "torch.set_autocast_cpu_enabled(enabled) is deprecated. Please use torch.set_autocast_enabled('cpu', enabled) instead.", id="set"),
     pytest.param(lambda torch: torch.is_autocast_cpu_enabled(), DeprecationWarning,
                  "torch.is_autocast_cpu_enabled() is deprecated. Please use torch.is_autocast_enabled('cpu') instead.", id="is"),
-    pytest.param(lambda torch: importlib.import_module(f"{torch.__name__}._vmap_internals").vmap(torch.sin)(torch.ones(2)), FutureWarning,
-                 "Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", id="vmap"),
 ])  # fmt: skip
 def test_warnings_of_what_is_old(torch, use, kind, message):
     before = torch.is_warn_always_enabled()

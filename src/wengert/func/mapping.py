@@ -46,12 +46,9 @@ def vmap(
 
 def _mapped(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunk_size: int | None = None,
-    around: Any = nullcontext, directions: bool = False, older: bool = False,
+    around: Any = nullcontext, directions: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents.
-
-    ``older``: it is one of ``torch._vmap_internals``.
-    """
+    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents."""
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -62,10 +59,8 @@ def _mapped(
         flat = trees.leaves(args)
         fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
         if chunk_size is None or chunk_size >= size:
-            level = Level(size, randomness, directions)
-            level.older = older
             with around():
-                return _once(func, args, fronts, dims, kwargs, out_dims, level)
+                return _once(func, args, fronts, dims, kwargs, out_dims, Level(size, randomness, directions))
         pieces = []
         drawn = get_rng_state() if randomness == "same" else None
         for at in range(0, size, chunk_size):
