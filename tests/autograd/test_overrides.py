@@ -203,27 +203,13 @@ def test_overriding_is_switched_off_and_on(torch):
 
     C = torch._C
     x = Named(torch.ones(2))
-    assert not C._is_torch_function_all_disabled()
     with Mode():
         with C.DisableTorchFunctionSubclass():
-            assert not C._is_torch_function_all_disabled()
             assert type(torch.sum(x)) is torch.Tensor and calls == [torch.sum]
-            with C._EnableTorchFunction():
-                assert type(torch.sum(x)) is Named
             assert type(torch.sum(x)) is torch.Tensor
         calls.clear()
         with C.DisableTorchFunction():
-            assert C._is_torch_function_all_disabled()
             assert type(torch.sum(x)) is torch.Tensor and calls == []
-            with C.DisableTorchFunction(), C._EnableTorchFunction():
-                assert not C._is_torch_function_all_disabled()
-                assert type(torch.sum(x)) is Named and torch.sum in calls
-            assert C._is_torch_function_all_disabled()
-            enabled = C._EnableTorchFunction()
-            assert type(torch.sum(x)) is Named
-            del enabled
-            assert C._is_torch_function_all_disabled()
-        assert not C._is_torch_function_all_disabled()
 
 
 def test_the_modes_in_force_are_found_by_their_place(torch):

@@ -117,17 +117,10 @@ def test_marks_of_a_context_are_tuples(torch, run, error, message):
     _refuses(torch, run, error, message)
 
 
-def _inference(torch):
-    with torch.inference_mode():
-        return torch.ones(2)
-
-
 @_cases([
     ("number", lambda torch: torch.autograd.graph.increment_version(3), RuntimeError, "increment_version expect a Iterable[Tensor] as input"),
     ("numbers", lambda torch: torch.autograd.graph.increment_version([3]), RuntimeError,
      "increment_version expects each element of the iterable to be a tensor"),
-    ("set", lambda torch: torch._C._autograd._unsafe_set_version_counter((_inference(torch),), (1,)), RuntimeError,
-     "on a tensor that does not have a version counter. Was it created in inference mode?"),
     ("hook dict", lambda torch: (torch.ones(2, requires_grad=True) * 2).grad_fn._register_hook_dict(3), TypeError,
      "_register_hook_dict expected a variable"),
     ("edge", lambda torch: torch.autograd.grad(torch.ones((), requires_grad=True) * 1, torch.autograd.graph.GradientEdge(3, 0)), RuntimeError,

@@ -656,18 +656,6 @@ def test_one_hot_needs_the_number_of_classes(torch):
         torch.vmap(torch.nn.functional.one_hot)(torch.tensor([0, 1, 2]))
 
 
-def test_operators_done_example_by_example_can_be_told_of(torch):
-    x = torch.ones(3, 4)
-    assert not torch._C._debug_only_are_vmap_fallback_warnings_enabled()
-    torch._C._debug_only_display_vmap_fallback_warnings(True)
-    try:
-        assert torch._C._debug_only_are_vmap_fallback_warnings_enabled()
-        with pytest.warns(UserWarning, match="There is a performance drop because we have not yet implemented the batching rule for aten::histc"):
-            torch.vmap(torch.histc)(x)
-    finally:
-        torch._C._debug_only_display_vmap_fallback_warnings(False)
-
-
 def test_chunks_of_a_batch(torch):
     home = "_functorch.apis" if torch.__name__ == "torch" else "func.functorch"
     chunk_vmap = importlib.import_module(f"{torch.__name__}.{home}").chunk_vmap

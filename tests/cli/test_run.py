@@ -142,13 +142,12 @@ def test_functorch_of_old(run):
         warnings.simplefilter("ignore", FutureWarning)
         import torch
         from torch._functorch.make_functional import functional_init, functional_init_with_buffers
-        from torch._functorch.eager_transforms import _slice_argnums, jacfwd
+        from torch._functorch.eager_transforms import jacfwd
         import functorch, functorch.experimental, torch._functorch.vmap
         from functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
 
         assert torch.vmap is torch.func.vmap is torch._functorch.vmap.vmap and vmap.__wrapped__ is torch.vmap and jacfwd is torch.func.jacfwd
         assert functorch.vmap is vmap and functorch.jacfwd.__wrapped__ is jacfwd and grad.__name__ == "grad"
-        assert _slice_argnums((1, 2, 3), (-1, 0)) == (3, 1) and _slice_argnums((1, 2), 1) == (2,) and _slice_argnums((1, 2), 1, False) == 2
         x = torch.randn(5, 2)
 
         layer = torch.nn.Linear(2, 3)

@@ -101,23 +101,6 @@ def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: A
         return _collected(func, func(*given, **kwargs), out_dims, level)
 
 
-def called_with_batches(
-    func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...], kwargs: dict[str, Any], size: int, randomness: str
-) -> tuple[Any, Any]:
-    """``(output, out_dims)`` of one call with everything mapped, for ``size`` examples: what does not vary has None for its dimension."""
-    dims = trees.spread(in_dims, args)
-    if dims is None:
-        raise ValueError(f"in_dims={in_dims} is not compatible with the structure of the arguments, {trees.shape(args)}")
-    with transforming(), Level(size, randomness) as level:
-        row = [x if d is None else with_batch(function("movedim")(x, d, 0), level) for x, d in zip(trees.leaves(args), dims)]
-        for x, d, t in zip(row, dims, trees.leaves(args)):
-            if d:
-                x.given = (t, d)
-        answer = func(*trees.filled(args, row), **kwargs)
-    found = [(x.given or (x.value, 0)) if type(x) is Batched and x.level is level else (x, None) for x in trees.leaves(answer)]
-    return trees.filled(answer, [x for x, _ in found]), trees.filled(answer, [d for _, d in found])
-
-
 def _nested() -> Any:
     from . import nested_batches
 
