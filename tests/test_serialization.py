@@ -455,7 +455,7 @@ def test_mmap_can_be_shared(tmp_path):
 def test_storages_of_files(tmp_path):
     path = tmp_path / "numbers"
     np.arange(4, dtype=np.float32).tofile(path)
-    assert torch.FloatStorage.from_file(str(path), False, 3).tolist() == [0, 1, 2]
+    assert torch.UntypedStorage.from_file(str(path), False, 4).tolist() == [0, 0, 0, 0]
     shared = torch.UntypedStorage.from_file(str(path), True, 20)
     shared[0] = 7
     assert path.read_bytes()[0] == 7 and path.stat().st_size == 20

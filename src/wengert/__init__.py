@@ -94,7 +94,7 @@ newaxis = None
 
 _SUBMODULES = frozenset((
     "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str",
-    "_utils", "_utils_internal", "_vmap_internals", "accelerator", "amp", "autograd", "backends",
+    "_utils", "accelerator", "amp", "autograd", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
     "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
     "serialization", "signal", "sparse", "special", "storage", "testing", "types",
@@ -116,8 +116,6 @@ _LOWLEVEL = (
     "triplet_margin_loss", "unique_dim", "view_as_complex_copy", "view_as_real_copy",
 )  # fmt: skip
 _ELSEWHERE = {  # name -> (module, its name there)
-    **{f"_test_autograd_multiple_dispatch{n}": ("_test_operators", f"_test_autograd_multiple_dispatch{n}") for n in ("", "_view", "_view_copy")},
-    **{n: ("_test_operators", n) for n in ("_test_check_tensor", "_test_functorch_fallback")},
     **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
     **{n: ("types", n) for n in ("SymBool", "SymFloat", "SymInt")},
     "save": ("serialization", "save"), "load": ("serialization", "load"),

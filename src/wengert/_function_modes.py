@@ -8,7 +8,6 @@ from .tensor.function_modes import (  # noqa: F401  the private names are used b
     _get_current_function_mode,
     _get_current_function_mode_stack,
     _get_function_stack_at,
-    _is_torch_function_all_disabled,
     _is_torch_function_mode_enabled,
     _len_torch_function_stack,
 )

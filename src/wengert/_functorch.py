@@ -12,10 +12,6 @@ def __getattr__(name: str) -> Any:
         from .func import deprecated
 
         return deprecated
-    if name in ("autograd_function", "utils"):
-        from .func import custom
-
-        return custom
     if name in _MODULES:
         from .func import functorch
 

@@ -19,18 +19,14 @@ THEIRS = "torch"
 
 # A module that is asked for by a name on the left, or below it, is the module on the right, which has the same public names.
 HOMES = {
-    "_C._functorch": "func.wrapping",
     "_functorch.apis": "func.functorch",
-    "_functorch.autograd_function": "func.custom",
     "_functorch.batch_norm_replacement": "func.functorch",
     "_functorch.deprecated": "func.deprecated",
     "_functorch.eager_transforms": "func.functorch",
     "_functorch.functional_call": "func.functorch",
     "_functorch.make_functional": "func.functorch",
-    "_functorch.utils": "func.custom",
     "_functorch.vmap": "func.functorch",
     "_tensor": "tensor.tensor",
-    "autograd.profiler_legacy": "autograd.profiler",
     "cpu.amp.autocast_mode": "cpu.amp",
     "cpu.amp.grad_scaler": "cpu.amp",
     "cuda.amp.autocast_mode": "cuda.amp",

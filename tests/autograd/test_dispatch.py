@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import importlib
-import logging
 
 import pytest
+
+from tests.subclasses import load
 
 
 def part(torch, name):
@@ -282,7 +283,7 @@ def test_operators_by_name(torch):
 
 
 def test_two_tensors_in_one(torch):
-    two = part(torch, "testing._internal.two_tensor").TwoTensor
+    two = load(torch, "two_tensor").TwoTensor
     w = two(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])).requires_grad_()
     (w * w).sum().backward()
     assert w.grad.a.tolist() == [2, 4] and w.grad.b.tolist() == [6, 8]
@@ -302,40 +303,30 @@ def test_two_tensors_in_one(torch):
     assert torch.allclose(p.a, torch.full((2,), 0.9)) and p.b.tolist() == [0, 0]
 
 
-def unheard(monkeypatch):
-    """Nobody listens to the logger of both libraries, whose records pytest cannot read. Called by the test: later than pytest."""
-    logger = logging.getLogger("LoggingTensor")
-    monkeypatch.setattr(logger, "propagate", False)
-    monkeypatch.setattr(logger, "level", logging.WARNING)
-    monkeypatch.setattr(logger, "handlers", [])
-
-
-def test_logging_tensors(torch, monkeypatch):
-    unheard(monkeypatch)
-    logs = part(torch, "testing._internal.logging_tensor")
+def test_logging_tensors(torch):
+    logs = load(torch, "logging_tensor")
     with logs.capture_logs() as lines:
         x = logs.LoggingTensor(torch.tensor([3.0]), requires_grad=True)
-        logs.log_input("x", x)
+        logs.log("input", ("x",), {}, x)
         y = x * x
         seed = logs.LoggingTensor(torch.tensor([1.0]))
-        logs.log_input("seed", seed)
+        logs.log("input", ("seed",), {}, seed)
         torch.autograd.grad((y,), (x,), (seed,))
     assert lines == [
-        "$0: f32[1] = input('x')",
-        "$1: f32[1] = torch._ops.aten.mul.Tensor($0, $0)",
-        "$2: f32[1] = input('seed')",
-        "$3: f32[1] = torch._ops.aten.mul.Tensor($2, $0)",
-        "$4: f32[1] = torch._ops.aten.mul.Tensor($2, $0)",
-        "$5: f32[1] = torch._ops.aten.add.Tensor($4, $3)",
+        "$0: float32[1] = input('x')",
+        "$1: float32[1] = aten.mul.Tensor($0, $0)",
+        "$2: float32[1] = input('seed')",
+        "$3: float32[1] = aten.mul.Tensor($2, $0)",
+        "$4: float32[1] = aten.mul.Tensor($2, $0)",
+        "$5: float32[1] = aten.add.Tensor($4, $3)",
     ]
-    with logs.capture_logs_with_logging_tensor_mode() as lines:
+    with logs.LoggingMode(), logs.capture_logs(torch.Tensor) as lines:
         torch.ones(2).view(1, 2)
-    assert lines[1] == "$1: f32[1, 2] = torch._ops.aten.view.default($0, ['1', '2'])"
+    assert lines[1] == "$1: float32[1, 2] = aten.view.default($0, [1, 2])"
 
 
-def test_tensors_of_a_class_are_compared_by_their_numbers(torch, monkeypatch):
-    unheard(monkeypatch)
-    logs = part(torch, "testing._internal.logging_tensor")
+def test_tensors_of_a_class_are_compared_by_their_numbers(torch):
+    logs = load(torch, "logging_tensor")
     x, y = (logs.LoggingTensor(torch.tensor(v)) for v in ([1.0, 2.0], [0.0, 0.0]))
     assert torch.allclose(x, x) and not torch.allclose(x, y)
     torch.testing.assert_close(x, torch.tensor([1.0, 2.0]))

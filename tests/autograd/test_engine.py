@@ -414,34 +414,6 @@ def test_whether_the_running_backward_keeps_its_graph(torch):
     assert core._autograd._get_current_graph_task_keep_graph()
 
 
-def test_objects_kept_for_the_thread_are_seen_in_a_backward(torch):
-    core = importlib.import_module(f"{torch.__name__}._C")
-    core._stash_obj_in_tls("engine_test", [1])
-    x = torch.ones(2, requires_grad=True)
-    x.register_hook(lambda g: core._get_obj_in_tls("engine_test").append(2))
-    x.sum().backward()
-    assert core._get_obj_in_tls("engine_test") == [1, 2]
-    core._remove_obj_from_tls("engine_test")
-    assert not core._is_key_in_tls("engine_test")
-    with pytest.raises(RuntimeError):
-        core._get_obj_in_tls("engine_test")
-
-
-def test_operators_for_tests_of_registration(torch):
-    core = importlib.import_module(f"{torch.__name__}._C")
-    x = torch.ones(2, 2, requires_grad=True)
-    torch._test_autograd_multiple_dispatch(x).sum().backward()
-    assert x.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
-    for f, is_view in ((torch._test_autograd_multiple_dispatch_view, True), (torch._test_autograd_multiple_dispatch_view_copy, False)):
-        x.grad = None
-        y = f(x)
-        assert y._is_view() is is_view
-        y.backward(torch.arange(4.0))
-        assert x.grad.tolist() == [[0.0, 1.0], [2.0, 3.0]]
-    with pytest.warns(UserWarning, match="Warn from backward"):
-        core._nn._test_warn_in_autograd(x.sum()).backward()
-
-
 def test_volatile(torch):
     with pytest.warns(UserWarning, match="volatile was removed"):
         assert torch.ones(1).volatile is False

@@ -503,19 +503,6 @@ def test_detaching_forgets_the_tangent(torch, fwAD):
         assert fwAD.unpack_dual(dual).tangent is not None
 
 
-def test_map_over_tangents(torch, fwAD):
-    mapped = importlib.import_module(f"{torch.__name__}._vmap_internals")._vmap
-    assert torch._vmap_internals._vmap is mapped
-    tangents = torch.arange(8.0).reshape(2, 4)
-
-    def push(t):
-        with fwAD.dual_level():
-            return fwAD.unpack_dual(fwAD.make_dual(torch.ones(4), t).sin()).tangent
-
-    assert torch.allclose(mapped(push)(tangents), tangents * torch.ones(4).cos())
-    assert mapped(lambda t: (None, t * 2), 0, 0, True)(tangents)[0] is None
-
-
 @pytest.mark.parametrize("transposed", [False, True])
 def test_gradients_of_convolution_that_are_wanted(torch, fwAD, transposed):
     torch.manual_seed(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import io
 import pickle
 
@@ -250,23 +249,4 @@ def test_the_padding_row_of_a_table_has_a_forward_derivative(torch):
     assert jacobian.reshape(2, 2).tolist() == [[1, 0], [0, 1]]
 
 
-# -- what a tensor is ----------------------------------------------------------------------------------------------------
 
-
-def test_what_a_tensor_is(torch):
-    if torch.__name__ == "torch":
-        names = importlib.import_module("torch._C._functorch")
-    else:
-        names = importlib.import_module("wengert.func.wrapping")
-    seen = []
-
-    def look(x):
-        seen.append((names.is_batchedtensor(x), names.is_gradtrackingtensor(x), names.maybe_get_level(x), names.maybe_get_bdim(x)))
-        seen.append(tuple(names.get_unwrapped(x).shape))
-        return x.sum()
-
-    torch.vmap(look)(torch.ones(2, 3))
-    torch.vmap(torch.func.grad(look))(torch.ones(2, 3))
-    torch.func.grad(lambda x: torch.vmap(look)(x).sum())(torch.ones(2, 3))
-    assert seen == [(True, False, 1, 0), (2, 3), (False, True, 2, -1), (3,), (True, False, 2, 0), (2, 3)]
-    assert not names.is_functorch_wrapped_tensor(torch.ones(1)) and names.maybe_current_level() is None

@@ -237,3 +237,13 @@ def test_names_of_old(torch, x, name):
     with pytest.warns(FutureWarning, match=f"`functorch.{name}` is deprecated as of PyTorch 2.0 .*Please use `.*{instead}` instead"):
         assert old(*arguments) is not None
     assert old.__name__ == name and "deprecated" in old.__doc__
+
+
+def test_modules_taken_apart_keep_no_numbers(torch):
+    make = parts_of(torch, "make_functional").make_functional_with_buffers
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
+    net.append(net[0])
+    call, params, buffers = make(torch.nn.Sequential(net[0], net[1]))
+    assert all(t.is_meta for t in (*call.stateless_model.parameters(), *call.stateless_model.buffers()))
+    assert not any(t.is_meta for t in (*params, *buffers))
+    assert call(params, buffers, torch.ones(4, 2)).shape == (4, 3)

@@ -469,19 +469,6 @@ def test_keys_and_values_take_indexing_over(torch):
         assert seen == [torch.Tensor.__getitem__] * 2 + [torch.Tensor.__setitem__] * 3 and x.tolist() == [5, 6]
 
 
-def test_subclasses_are_asked_again(torch):
-    class Sub(torch.Tensor):
-        pass
-
-    x = Sub([1.0, 2.0])
-    with torch._C.DisableTorchFunctionSubclass():
-        assert type(x.sum()) is torch.Tensor
-        again = torch._C._EnableTorchFunction()
-        assert type(x.sum()) is Sub
-        del again
-        assert type(x.sum()) is torch.Tensor
-
-
 def test_names_lead_back(torch):
     for functions in torch.overrides.get_overridable_functions().values():
         for f in functions:

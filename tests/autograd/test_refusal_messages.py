@@ -117,17 +117,10 @@ def test_marks_of_a_context_are_tuples(torch, run, error, message):
     _refuses(torch, run, error, message)
 
 
-def _inference(torch):
-    with torch.inference_mode():
-        return torch.ones(2)
-
-
 @_cases([
     ("number", lambda torch: torch.autograd.graph.increment_version(3), RuntimeError, "increment_version expect a Iterable[Tensor] as input"),
     ("numbers", lambda torch: torch.autograd.graph.increment_version([3]), RuntimeError,
      "increment_version expects each element of the iterable to be a tensor"),
-    ("set", lambda torch: torch._C._autograd._unsafe_set_version_counter((_inference(torch),), (1,)), RuntimeError,
-     "on a tensor that does not have a version counter. Was it created in inference mode?"),
     ("hook dict", lambda torch: (torch.ones(2, requires_grad=True) * 2).grad_fn._register_hook_dict(3), TypeError,
      "_register_hook_dict expected a variable"),
     ("edge", lambda torch: torch.autograd.grad(torch.ones((), requires_grad=True) * 1, torch.autograd.graph.GradientEdge(3, 0)), RuntimeError,
@@ -370,8 +363,6 @@ def test_tangents_of_another_structure(torch):
                  "torch.set_autocast_cpu_enabled(enabled) is deprecated. Please use torch.set_autocast_enabled('cpu', enabled) instead.", id="set"),
     pytest.param(lambda torch: torch.is_autocast_cpu_enabled(), DeprecationWarning,
                  "torch.is_autocast_cpu_enabled() is deprecated. Please use torch.is_autocast_enabled('cpu') instead.", id="is"),
-    pytest.param(lambda torch: importlib.import_module(f"{torch.__name__}._vmap_internals").vmap(torch.sin)(torch.ones(2)), FutureWarning,
-                 "Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", id="vmap"),
 ])  # fmt: skip
 def test_warnings_of_what_is_old(torch, use, kind, message):
     before = torch.is_warn_always_enabled()

@@ -136,16 +136,6 @@ def test_once_differentiable_backwards_end_in_an_error(torch):
             t.grad.sum().backward(retain_graph=True)
 
 
-def test_version_counters_can_be_set(torch):
-    core = importlib.import_module(f"{torch.__name__}._C")
-    x = torch.ones(2)
-    x.add_(1)
-    core._autograd._unsafe_set_version_counter((x,), (7,))
-    assert x._version == 7
-    with pytest.raises(RuntimeError, match="Cannot set"):
-        core._autograd._unsafe_set_version_counter((x,), (-1,))
-
-
 def test_whether_saved_tensor_hooks_are_allowed(torch):
     core = importlib.import_module(f"{torch.__name__}._C")
     assert core._autograd._saved_tensors_hooks_is_enabled()

@@ -4,55 +4,36 @@ import copy
 import importlib
 import io
 import pickle
-from logging import WARNING, getLogger
 
 import pytest
+
+from tests.subclasses import load
 
 
 def _module(torch, name):
     return importlib.import_module(f"{torch.__name__}.{name}")
 
 
-def _kinds(torch):
-    return _module(torch, "testing._internal.common_subclass").subclass_db
-
-
-NAMES = (
-    "base_tensor", "non_wrapper_tensor", "logging_tensor", "sparse_tensor", "diag_tensor_below", "wrapper_with_custom_sizes",
-    "wrapper_with_custom_strides", "redispatch_tensor",
-)  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def unlogged():
-    """What capture_logs leaves behind: a logger whose records only its own handler can format."""
-    logger = getLogger("LoggingTensor")
-    level = logger.level
-    logger.setLevel(WARNING)
-    yield
-    logger.setLevel(level)
+NAMES = ("base", "own", "logging", "sparse", "diagonal", "asked for sizes", "asked for strides", "redispatching")
 
 
 @pytest.fixture(params=NAMES)
 def kind(torch, request):
-    return next((cls, info) for cls, info in _kinds(torch).items() if info.name == request.param)
-
-
-def test_the_kinds_have_these_names(torch):
-    assert sorted(info.name for info in _kinds(torch).values()) == sorted(NAMES)
+    """A class, and what makes an instance of it."""
+    return load(torch, "kinds").KINDS[request.param]
 
 
 @pytest.mark.parametrize("required", [False, True])
 def test_parameters_of_a_kind(torch, kind, required):
-    cls, info = kind
-    p = torch.nn.Parameter(info.create_fn(3).requires_grad_(required), requires_grad=not required)
+    cls, make = kind
+    p = torch.nn.Parameter(make(3).requires_grad_(required), requires_grad=not required)
     assert isinstance(p, torch.nn.Parameter) and isinstance(p, cls) and p.requires_grad is not required
 
 
 @pytest.mark.parametrize("parametric", [False, True])
 def test_copies_and_texts_of_a_kind(torch, kind, parametric):
-    cls, info = kind
-    x = info.create_fn(3)
+    cls, make = kind
+    x = make(3)
     x = torch.nn.Parameter(x) if parametric else x
     y = copy.deepcopy(x)
     assert type(y) is type(x) and y is not x and isinstance(y, torch.nn.Parameter) is parametric
@@ -63,8 +44,8 @@ def test_copies_and_texts_of_a_kind(torch, kind, parametric):
 
 @pytest.mark.parametrize("parametric", [False, True])
 def test_a_kind_in_a_file(torch, kind, parametric):
-    cls, info = kind
-    x = info.create_fn(3)
+    cls, make = kind
+    x = make(3)
     x = torch.nn.Parameter(x) if parametric else x
     file = io.BytesIO()
     torch.save(x, file)
@@ -72,19 +53,19 @@ def test_a_kind_in_a_file(torch, kind, parametric):
     with torch.serialization.safe_globals([cls]):
         y = torch.load(file)
     assert type(y) is type(x) and isinstance(y, torch.nn.Parameter) is parametric and y.shape == x.shape
-    for name in ("elem", "t", "diag", "values"):
+    for name in ("elem", "t", "diag", "values", "places"):
         if type(getattr(x, name, None)) is torch.Tensor:
             assert torch.equal(getattr(y, name), getattr(x, name))
 
 
 def test_a_kind_is_trained(torch, kind):
-    cls, info = kind
+    cls, make = kind
 
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.one = torch.nn.Parameter(info.create_fn(3))
-            self.several = torch.nn.ParameterList([info.create_fn(3)])
+            self.one = torch.nn.Parameter(make(3))
+            self.several = torch.nn.ParameterList([make(3)])
             with torch.no_grad():
                 torch.nn.init.normal_(self.one)
 
@@ -93,10 +74,10 @@ def test_a_kind_is_trained(torch, kind):
 
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    model(info.create_fn(3)).sum().backward(torch.tensor(1.0))
+    model(make(3)).sum().backward(torch.tensor(1.0))
     optimizer.step()
     assert len(model.state_dict()) == 2 and isinstance(model.one, cls)
-    assert model.one.grad is not None or info.name == "redispatch_tensor"  # whose history its class keeps to itself
+    assert model.one.grad is not None or cls.__name__ == "Redispatching"  # whose history its class keeps to itself
 
 
 # -- copies -----------------------------------------------------------------------------------------------------------
@@ -149,9 +130,8 @@ def test_a_wrapper_whose_clone_is_of_another_class_is_not_copied(torch):
     assert y.requires_grad and type(y.grad) is Holding and y.grad is not x.grad
 
 
-
 def test_slots_of_a_wrapper_are_pickled(torch):
-    x = _module(torch, "testing._internal.logging_tensor").LoggingTensor(torch.arange(3.0), requires_grad=True)
+    x = load(torch, "logging_tensor").LoggingTensor(torch.arange(3.0), requires_grad=True)
     y = pickle.loads(pickle.dumps(x))
     assert type(y) is type(x) and torch.equal(y.elem, x.elem) and y.requires_grad and y.stride() == x.stride()
 
@@ -273,7 +253,7 @@ def test_further_keys_of_a_wrapper(torch):
 
 
 def test_the_memory_of_a_wrapper_cannot_be_had(torch):
-    x = _module(torch, "testing._internal.logging_tensor").LoggingTensor(torch.ones(1))
+    x = load(torch, "logging_tensor").LoggingTensor(torch.ones(1))
     with pytest.raises(RuntimeError, match="on an invalid python storage"):
         x.untyped_storage().data_ptr()
 
@@ -282,16 +262,16 @@ def test_the_memory_of_a_wrapper_cannot_be_had(torch):
 
 
 def test_operators_of_the_programs_dispatch_on_lists_with_gaps(torch):
-    logging = _module(torch, "testing._internal.logging_tensor")
+    LoggingTensor = load(torch, "logging_tensor").LoggingTensor
     library = torch.library.Library("subclass_kinds", "FRAGMENT")
     try:
         library.define("gaps(Tensor?[] xs) -> Tensor")
         library.define("one(Tensor x) -> Tensor")
         for name in ("gaps", "one"):
             library.impl(name, lambda xs: torch.ones(()), "CPU")
-        x = logging.LoggingTensor(torch.ones(2))
-        assert type(torch.ops.subclass_kinds.gaps([None, x])) is logging.LoggingTensor
-        assert type(torch.ops.subclass_kinds.one(x)) is logging.LoggingTensor
+        x = LoggingTensor(torch.ones(2))
+        assert type(torch.ops.subclass_kinds.gaps([None, x])) is LoggingTensor
+        assert type(torch.ops.subclass_kinds.one(x)) is LoggingTensor
     finally:
         library._destroy()
 

@@ -1,10 +1,12 @@
-"""``TwoTensor`` of the testing helpers, and the helpers for wrapper subclasses and dispatch modes."""
+"""A wrapper subclass that holds two tensors, and the helpers for wrapper subclasses and dispatch modes."""
 
 from __future__ import annotations
 
 import importlib
 
 import pytest
+
+from tests.subclasses import load
 
 
 @pytest.fixture
@@ -16,7 +18,7 @@ def kit(torch):
 class Kit:
     def __init__(self, torch):
         self.torch = torch
-        self.TwoTensor = importlib.import_module(f"{torch.__name__}.testing._internal.two_tensor").TwoTensor
+        self.TwoTensor = load(torch, "two_tensor").TwoTensor
         self.helpers = importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
 
     def x(self, *shape):
@@ -238,7 +240,7 @@ def test_what_a_mode_returns_is_the_result(torch, kit):
 
 
 def test_two_tensor_mode(torch, kit):
-    mode = importlib.import_module(f"{torch.__name__}.testing._internal.two_tensor").TwoTensorMode
+    mode = load(torch, "two_tensor").TwoTensorMode
     with mode():
         y = torch.ones(2) * 2
     kit.holds(y, torch.full((2,), 2.0), torch.full((2,), 2.0))

@@ -579,66 +579,29 @@ def test_attention_and_embedding(torch, vmap):
     same(torch, vmap(F.embedding)(i, tables), torch.stack([F.embedding(a, t) for a, t in zip(i, tables)]))
 
 
-# -- forward mode in maps ----------------------------------------------------------------------------------------------
-
-
-def forward_ad(torch):
-    return importlib.import_module(f"{torch.__name__}.autograd.forward_ad")
-
-
-@pytest.fixture
-def legacy_vmap(torch):
-    """PyTorch's own tests of this go through its older map, which is the only one there that lets ``make_dual`` through."""
-    return importlib.import_module(f"{torch.__name__}._vmap_internals")._vmap
-
-
-def test_batched_tangents(torch, legacy_vmap):
-    fwAD = forward_ad(torch)
-    x, tangent = torch.randn(2, 2), torch.randn(3, 2, 2)
-
-    def push(v):
-        with fwAD.dual_level():
-            return fwAD.unpack_dual(fwAD.make_dual(x, v).sin())[1]
-
-    same(torch, legacy_vmap(push)(tangent), x.cos() * tangent)
-
-    def through(v):
-        with fwAD.dual_level():
-            dual = fwAD.make_dual(x, v)
-            assert fwAD.unpack_dual(dual)[1] is v
-            return fwAD.unpack_dual(dual)[1]
-
-    same(torch, legacy_vmap(through)(tangent), tangent)
+# -- tangents mapped over, as gradcheck maps them ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_batched_tangents_written_through_a_view(torch, legacy_vmap, turned):
-    fwAD = forward_ad(torch)
-    x, tangent, base = torch.zeros(2, 2), torch.randn(3, 2, 2), torch.zeros(2, 2)
-    view = base.t() if turned else base.view_as(base)
+def test_batched_tangents_written_through_a_view(torch, turned):
+    def through(x):
+        base = torch.zeros(2, 2, dtype=torch.double)
+        view = base.t() if turned else base.view_as(base)
+        view.copy_(x)
+        return view, base, x.sin()
 
-    def push(v):
-        with fwAD.dual_level():
-            view.copy_(fwAD.make_dual(x, v))
-            return fwAD.unpack_dual(view)[1], fwAD.unpack_dual(base)[1]
-
-    seen, whole = legacy_vmap(push)(tangent)
-    same(torch, seen, tangent)
-    same(torch, whole, tangent.mT if turned else tangent)
+    x = torch.randn(2, 2, dtype=torch.double, requires_grad=True)
+    assert torch.autograd.gradcheck(through, x, check_forward_ad=True, check_batched_forward_grad=True)
 
 
-def test_batched_tangents_keep_to_their_memory(torch, legacy_vmap):
-    fwAD = forward_ad(torch)
-    primal = torch.randn(5)[:4].detach()
+def test_batched_tangents_keep_to_their_memory(torch):
+    def beyond(x):
+        with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+            x.as_strided((5,), (1,), 0)
+        return x * 1
 
-    def push(v):
-        with fwAD.dual_level():
-            dual = fwAD.make_dual(primal, v)
-            with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
-                dual.as_strided((5,), (1,), 0)
-            return v
-
-    legacy_vmap(push)(torch.randn(10, 4))
+    x = torch.randn(5, dtype=torch.double)[:4].detach().requires_grad_()
+    torch.func.jacfwd(beyond)(x.detach())
 
 
 @pytest.mark.parametrize("make", ["zeros_like", "empty_like", "full_like", "new_zeros"])
@@ -691,18 +654,6 @@ def test_index_reduce_into_one_tensor_is_refused(torch):
 def test_one_hot_needs_the_number_of_classes(torch):
     with pytest.raises(RuntimeError, match="please provide an explicit positive num_classes argument"):
         torch.vmap(torch.nn.functional.one_hot)(torch.tensor([0, 1, 2]))
-
-
-def test_operators_done_example_by_example_can_be_told_of(torch):
-    x = torch.ones(3, 4)
-    assert not torch._C._debug_only_are_vmap_fallback_warnings_enabled()
-    torch._C._debug_only_display_vmap_fallback_warnings(True)
-    try:
-        assert torch._C._debug_only_are_vmap_fallback_warnings_enabled()
-        with pytest.warns(UserWarning, match="There is a performance drop because we have not yet implemented the batching rule for aten::histc"):
-            torch.vmap(torch.histc)(x)
-    finally:
-        torch._C._debug_only_display_vmap_fallback_warnings(False)
 
 
 def test_chunks_of_a_batch(torch):

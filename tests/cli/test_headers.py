@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -69,45 +68,3 @@ def test_names_with_nothing_behind_them_say_so(run):
 def test_programs_that_are_no_tests_get_the_usual_error(run, header):
     out, _ = run("program.py", f"try:\n    {header}\nexcept ImportError:\n    print('refused')")
     assert out == ["refused"]
-
-
-TESTS = """
-import unittest, torch
-from torch.testing._internal.common_utils import *
-from torch.testing._internal.common_utils import TestCase, swap, reparametrize, parametrize, run_tests, mock_wrapper, instantiate_parametrized_tests
-from torch.testing._internal.common_utils import coalescedonoff, subtest, do_test_dtypes, do_test_empty_full, is_coalesced_indices
-
-class TestIt(TestCase):
-    @swap([True, False])
-    def test_swap(self): ...
-    @reparametrize(parametrize("x", range(4)), lambda name, given: [(f"{name}_odd", {**given, "y": 1})] if given["x"] % 2 else None)
-    def test_adapted(self, x, y):
-        assert x % 2 == y == 1
-    @coalescedonoff
-    def test_both(self, coalesced):
-        s = torch.sparse_coo_tensor([[1, 0, 1], [0, 2, 2]] if not coalesced else [[0, 0, 1], [0, 1, 0]], [1.0, 2.0, 3.0], (2, 3))
-        assert is_coalesced_indices(s) is coalesced
-    def test_mock(self):
-        class A:
-            f = mock_wrapper(lambda self, x: x + 1)
-        assert A().f(1) == 2 and A.f.mock.call_count == 1
-    def test_full(self):
-        do_test_dtypes(self, [torch.float32, torch.int64], torch.strided, torch.device("cpu"))
-        do_test_empty_full(self, [torch.float32, torch.int64, torch.complex64], torch.strided, torch.device("cpu"))
-
-instantiate_parametrized_tests(TestIt)
-run_tests()
-"""
-
-
-def test_decorators_and_checks(run):
-    _, err = run("test_it.py", TESTS)
-    assert err.splitlines()[-1] == "OK" and "Ran 7 tests" in err
-
-
-def test_the_same_file_on_pytorch(tmp_path):
-    pytest.importorskip("torch")
-    (tmp_path / "test_it.py").write_text(TESTS)
-    env = {name: value for name, value in os.environ.items() if name != "CI"}  # under CI, PyTorch's run_tests wants xmlrunner
-    done = subprocess.run([sys.executable, "test_it.py"], capture_output=True, text=True, timeout=300, cwd=tmp_path, env=env)
-    assert "Ran 7 tests" in done.stderr and done.stderr.splitlines()[-1] == "OK"

@@ -93,7 +93,6 @@ def test_an_alias_made_by_hand(tmp_path, write, when):
         import torch, torch.nn as nn, torch.nn.functional as F
         import torch.autograd.forward_ad as fwAD
         from torch.optim.adamw import AdamW
-        from torch.testing._internal.common_utils import TestCase
         from torch.utils.checkpoint import checkpoint
 
         assert torch is wengert and nn is wengert.nn and F is wengert.nn.functional and AdamW is wengert.optim.AdamW
@@ -143,13 +142,12 @@ def test_functorch_of_old(run):
         warnings.simplefilter("ignore", FutureWarning)
         import torch
         from torch._functorch.make_functional import functional_init, functional_init_with_buffers
-        from torch._functorch.eager_transforms import _slice_argnums, jacfwd
+        from torch._functorch.eager_transforms import jacfwd
         import functorch, functorch.experimental, torch._functorch.vmap
         from functorch import combine_state_for_ensemble, grad, make_functional, make_functional_with_buffers, vmap
 
         assert torch.vmap is torch.func.vmap is torch._functorch.vmap.vmap and vmap.__wrapped__ is torch.vmap and jacfwd is torch.func.jacfwd
         assert functorch.vmap is vmap and functorch.jacfwd.__wrapped__ is jacfwd and grad.__name__ == "grad"
-        assert _slice_argnums((1, 2, 3), (-1, 0)) == (3, 1) and _slice_argnums((1, 2), 1) == (2,) and _slice_argnums((1, 2), 1, False) == 2
         x = torch.randn(5, 2)
 
         layer = torch.nn.Linear(2, 3)
@@ -535,28 +533,6 @@ def test_pytest_and_its_workers(tmp_path, write, workers):
     done = call([*WENGERT, "-m", "pytest"], "-q", "-p", "no:cacheprovider", *workers, "test_who.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout
-
-
-def test_options_of_pytorchs_test_runner(tmp_path, write):
-    program = write("test_own.py", """
-        import torch
-        from torch.testing._internal import common_utils
-
-        class TestIt(common_utils.TestCase):
-            def test_seed(self):
-                print("seed", common_utils.SEED, torch.initial_seed())
-
-            def test_other(self):
-                self.fail()
-
-        if __name__ == "__main__":
-            common_utils.run_tests()
-    """)  # fmt: skip
-    done = call(WENGERT, program, "--seed", "7", "--repeat=2", "--save-xml", "out.xml", "-k", "test_seed", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "seed 7 7\n" * 2), done.stderr
-    assert call(WENGERT, program, "--repeat", "2", cwd=tmp_path).returncode == 1
-    listed = call(WENGERT, program, "--discover-tests", cwd=tmp_path).stdout.splitlines()
-    assert [line.split()[0] for line in listed] == ["test_other", "test_seed"]
 
 
 def test_classes_and_functions_say_that_they_are_pytorchs(run):

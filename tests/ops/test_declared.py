@@ -1,6 +1,6 @@
 """Every operator of the table, checked from its declaration: values, first and second derivatives, views, types, in-place.
 
-The arguments come from ``testing/_internal/opinfo/samples``; the derivatives are compared with central differences along random
+The arguments come from ``tests/ops/samples``; the derivatives are compared with central differences along random
 directions in float64.
 """
 
@@ -14,10 +14,11 @@ import pytest
 import wengert as torch
 from wengert.ops.operator import TABLE, Operator
 from wengert.tensor.functions import function, inplace_function
-from wengert.testing._internal.opinfo.samples import ANY_VALUE as ANY_VALUE
-from wengert.testing._internal.opinfo.samples import BY_MEMORY as BY_MEMORY
-from wengert.testing._internal.opinfo.samples import NO_SECOND, SAMPLES
-from wengert.testing._internal.opinfo.sampling import draw
+
+from .samples import ANY_VALUE as ANY_VALUE
+from .samples import BY_MEMORY as BY_MEMORY
+from .samples import NO_SECOND, SAMPLES
+from .sampling import draw
 
 CASES = [pytest.param(n, i, id=f"{n}-{i}") for n in sorted(SAMPLES) for i in range(len(SAMPLES[n]))]
 STEP = 1e-5
@@ -29,7 +30,7 @@ def differentiable(op):
 
 def test_every_differentiable_operator_has_samples():
     missing = [n for n, op in TABLE.items() if differentiable(op) and op.places and n not in SAMPLES]
-    assert not missing, f"no samples for {missing}: add them to testing/_internal/opinfo/samples"
+    assert not missing, f"no samples for {missing}: add them to tests/ops/samples"
 
 
 def test_samples_name_operators():

@@ -1,6 +1,6 @@
 """Every operator of the table under ``vmap``, against the same operator called example by example.
 
-The arguments come from ``testing/_internal/opinfo/samples``. Mapped are all tensors at once and each one alone; compared are results,
+The arguments come from ``tests/ops/samples``. Mapped are all tensors at once and each one alone; compared are results,
 gradients, backwards of several vectors at once (``is_grads_batched``), and tangents along several directions at once.
 """
 

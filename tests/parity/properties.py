@@ -1,6 +1,6 @@
 """Random calls of operators, derived from their declarations and samples, made on both libraries and compared.
 
-A sample call (``testing/_internal/opinfo/samples``) says which arguments an operator takes. An example is such a call with other sizes
+A sample call (``tests/ops/samples``) says which arguments an operator takes. An example is such a call with other sizes
 (also none, one, and such as do not fit), types, strides (transposed, with gaps, expanded, with an offset), values (not a
 number, infinities, signed zeros, ties) and options; then both libraries either refuse it or agree in value, type, shape
 and gradient. Examples are drawn from a seed that the operator's name and the example's number make, so each is found again.

@@ -27,7 +27,7 @@ _LAZY = {
     "detect_anomaly": ("anomaly_mode", "detect_anomaly"), "set_detect_anomaly": ("anomaly_mode", "set_detect_anomaly"),
     "SavedTensor": ("_function_node", "SavedBase"), "NestedIOFunction": ("function", "NestedIOFunction"),
     "profiler": ("profiler", None), "profiler_util": ("profiler_util", None), "kineto_available": ("profiler", "kineto_available"),
-    "ProfilerActivity": ("profiler_util", "ProfilerActivity"), "profiler_legacy": ("profiler_legacy", None),
+    "ProfilerActivity": ("profiler_util", "ProfilerActivity"),
     "ProfilerConfig": ("profiler", "ProfilerConfig"), "ProfilerState": ("profiler", "ProfilerState"),
     "_profiler_enabled": ("profiler", "_is_profiler_enabled"), "DeviceType": ("profiler_util", "DeviceType"),
     "_record_function_with_args_enter": ("profiler", "_record_function_with_args_enter"),

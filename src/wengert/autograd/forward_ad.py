@@ -123,7 +123,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def refuse_mapped(name: str, *tensors: Any) -> None:
     """Refuse tensors of a mapped function, unless a derivative is further in: ``torch.func.jvp`` is what maps take."""
-    if call.Batched_ is not None and any(type(t) is call.Batched_ and t._innermost() and not (t.level.directions or t.level.older) for t in tensors):
+    if call.Batched_ is not None and any(type(t) is call.Batched_ and t._innermost() and not t.level.directions for t in tensors):
         raise RuntimeError(f"Batching rule not implemented for aten::{name}; the fallback path doesn't work on out= or view ops.")
 
 

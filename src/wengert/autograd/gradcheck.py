@@ -229,22 +229,3 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
     wanted = [x for x in row(inputs) if checked(x)]
     first, second = rows(output.clone(), wanted), rows(output.clone(), wanted)
     return tuple(map(wrap, first)), same(first, second, nondet_tol), True, True  # the engine lets no other sizes and types pass
-
-
-_TEXTS = {
-    "FAILED_BATCHED_GRAD_MSG": "BATCHED", "FAILED_BATCHED_GRAD_MSG_FWD_AD": "BATCHED_FORWARD", "FAILED_NONDET_MSG": "NONDETERMINISTIC",
-    "FAST_FAIL_SLOW_OK_MSG": "FAST_ONLY",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    """The parts of the check, which tests written against PyTorch import by their private names."""
-    from ._gradcheck import error, pieces, steps
-
-    if name in _TEXTS:
-        return getattr(error, _TEXTS[name])
-    for module in (pieces, steps):
-        found = vars(module).get(name)
-        if found is not None and getattr(found, "__module__", None) == module.__name__:
-            return found
-    raise AttributeError(f"module 'torch.autograd.gradcheck' has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """What ``functorch`` was before it became ``torch.func``: the same transformations, and modules taken apart.
 
-Programs of that time, and PyTorch's own tests, import this as ``torch._functorch``; ``functorch`` itself is ``deprecated``.
+Programs of that time import this as ``torch._functorch``; ``functorch`` itself is ``deprecated``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..tensor.creation import empty_like
 from ..tensor.functions import function
-from .gradients import debug_unwrap, functionalize, grad, grad_and_value, selected, vjp
+from .gradients import debug_unwrap, functionalize, grad, grad_and_value, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize
-from .mapping import _dims, called_with_batches, check_out_dims, check_randomness, vmap
+from .mapping import _dims, check_out_dims, check_randomness, vmap
 from .modules import batch_norm_without_running_stats, functional_call, replace_all_batch_norm_modules_, stack_module_state
 
 if TYPE_CHECKING:
@@ -27,14 +27,6 @@ __all__ = [
     "hessian", "jacfwd", "jacrev", "jvp", "linearize", "make_functional", "make_functional_with_buffers",
     "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
-
-
-def _slice_argnums(args: tuple[Any, ...], argnums: Any, as_tuple: bool = True) -> Any:
-    """The arguments with these numbers, as a tuple; one by itself if ``as_tuple`` is false."""
-    numbers = selected(argnums, args)
-    if isinstance(argnums, int):
-        return (args[numbers[0]],) if as_tuple else args[numbers[0]]
-    return tuple(args[n] for n in numbers)
 
 
 class FunctionalModuleWithBuffers(Module):
@@ -191,20 +183,6 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
         if chunks <= 0:
             raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
         return vmap(func, in_dims, out_dims, randomness, chunk_size=max(-(-size // chunks), 1))(*args, **kwargs)
-
-    return mapped
-
-
-def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable[..., Any]:
-    """``func`` mapped, for so many examples, whatever it takes and gives: results come with the dimensions of their batches.
-
-    >>> import wengert as torch
-    >>> restore_vmap(lambda x, y: (x * y, y), (0, None), 3, "error")(torch.arange(3.0), 2)
-    ((tensor([0., 2., 4.]), 2), (0, None))
-    """
-
-    def mapped(*args: Any, **kwargs: Any) -> Any:
-        return called_with_batches(func, in_dims, args, kwargs, batch_size, randomness)
 
     return mapped
 

@@ -46,12 +46,9 @@ def vmap(
 
 def _mapped(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunk_size: int | None = None,
-    around: Any = nullcontext, directions: bool = False, older: bool = False,
+    around: Any = nullcontext, directions: bool = False,
 ) -> Callable[..., Any]:  # fmt: skip
-    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents.
-
-    ``older``: it is one of ``torch._vmap_internals``.
-    """
+    """``vmap`` for our own use, where the user has transformed nothing. ``directions``: what is mapped over become tangents."""
     check_randomness(randomness)
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
@@ -62,10 +59,8 @@ def _mapped(
         flat = trees.leaves(args)
         fronts = [x if d is None else function("movedim")(x, d, 0) if d else x for x, d in zip(flat, dims)]
         if chunk_size is None or chunk_size >= size:
-            level = Level(size, randomness, directions)
-            level.older = older
             with around():
-                return _once(func, args, fronts, dims, kwargs, out_dims, level)
+                return _once(func, args, fronts, dims, kwargs, out_dims, Level(size, randomness, directions))
         pieces = []
         drawn = get_rng_state() if randomness == "same" else None
         for at in range(0, size, chunk_size):
@@ -104,23 +99,6 @@ def _once(func: Any, args: Any, fronts: Any, dims: Any, kwargs: Any, out_dims: A
                 x.given = (t, d)
         given = trees.filled(args, row)
         return _collected(func, func(*given, **kwargs), out_dims, level)
-
-
-def called_with_batches(
-    func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...], kwargs: dict[str, Any], size: int, randomness: str
-) -> tuple[Any, Any]:
-    """``(output, out_dims)`` of one call with everything mapped, for ``size`` examples: what does not vary has None for its dimension."""
-    dims = trees.spread(in_dims, args)
-    if dims is None:
-        raise ValueError(f"in_dims={in_dims} is not compatible with the structure of the arguments, {trees.shape(args)}")
-    with transforming(), Level(size, randomness) as level:
-        row = [x if d is None else with_batch(function("movedim")(x, d, 0), level) for x, d in zip(trees.leaves(args), dims)]
-        for x, d, t in zip(row, dims, trees.leaves(args)):
-            if d:
-                x.given = (t, d)
-        answer = func(*trees.filled(args, row), **kwargs)
-    found = [(x.given or (x.value, 0)) if type(x) is Batched and x.level is level else (x, None) for x in trees.leaves(answer)]
-    return trees.filled(answer, [x for x, _ in found]), trees.filled(answer, [d for _, d in found])
 
 
 def _nested() -> Any:

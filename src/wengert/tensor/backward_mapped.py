@@ -57,12 +57,6 @@ def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_
     from . import batching
 
     for i, t in enumerate(rows):
-        if type(t) is call.Batched_ and t.level.older:
-            raise RuntimeError(
-                "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the case where any outputs are "
-                f"vmapped tensors (output {i} is being vmapped over). Please call autograd.grad() outside torch.vmap or file a bug report with "
-                "your use case."
-            )
         if type(t) is call.Batched_ and t._innermost() and not t.level.directions and not t.asked:  # as it shows itself in the map
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     levels: list[Any] = []

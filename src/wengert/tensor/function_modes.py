@@ -11,7 +11,7 @@ from . import watched
 from .call import KNOWN
 from .dispatch import as_called
 from .functions import function, inplace_function
-from .overrides import AllDisabled, ask, declined, is_public, owners_of, skipped
+from .overrides import ask, declined, is_public, owners_of, skipped
 from .tensor import Tensor, members
 from .watched import _lock, _seen, watch_forever
 
@@ -200,8 +200,3 @@ def _len_torch_function_stack() -> int:
 def _get_function_stack_at(index: int) -> Any:
     """An active mode, counted from the outermost."""
     return _get_current_function_mode_stack()[index]
-
-
-def _is_torch_function_all_disabled() -> bool:
-    """Whether neither modes nor subclasses are asked."""
-    return isinstance(modes().functions, AllDisabled)

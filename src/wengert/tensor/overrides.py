@@ -172,20 +172,13 @@ class DisableTorchFunctionSubclass:
         change(bare=self.before)
 
 
-class AllDisabled(tuple[Any, ...]):
-    """The function modes in force where none is asked: none. It knows those that were disabled."""
-
-    hidden: tuple[Any, ...] = ()
-
-
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
 
     def __enter__(self) -> None:
         super().__enter__()
-        self.functions, none = modes().functions, AllDisabled()
-        none.hidden = getattr(self.functions, "hidden", self.functions)
-        change(functions=none)
+        self.functions = modes().functions
+        change(functions=())
 
     def __exit__(self, *exc: object) -> None:
         change(functions=self.functions)

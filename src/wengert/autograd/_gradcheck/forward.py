@@ -139,7 +139,7 @@ def batched(problem: Problem) -> None:
         expected = [run(t) for t in tangents]
         before = get_rng_state()
         try:
-            together = mapped_(run, randomness="different", older=True)(function("stack")(tangents[:1]))
+            together = mapped_(run, randomness="different", directions=True)(function("stack")(tangents[:1]))
             if bool((get_rng_state() != before).any()):
                 raise RuntimeError(RANDOM)
         except RuntimeError as error:

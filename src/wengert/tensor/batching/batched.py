@@ -31,10 +31,6 @@ NO_BRANCH = (
     "issue at https://github.com/pytorch/pytorch/issues . Inside a mapped function a tensor stands for all examples at once: choose between "
     "values with torch.where."
 )
-NO_BACKWARD_IN_OLDER = (
-    "backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or instead use torch.autograd.grad "
-    "inside torch.vmap"
-)
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 NO_GRAD_MODE = (
     "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a function being "
@@ -46,11 +42,10 @@ NO_GRAD_MODE = (
 class Level:
     """One map that is running: how many examples it has, what it does about random numbers.
 
-    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run; ``older``: whether it
-    is one of ``torch._vmap_internals``, which forward mode by hand goes through.
+    ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run.
     """
 
-    __slots__ = ("_before", "depth", "directions", "number", "older", "over", "randomness", "size")
+    __slots__ = ("_before", "depth", "directions", "number", "over", "randomness", "size")
 
     def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness
@@ -58,7 +53,7 @@ class Level:
         outer = map_levels.get()
         self.number = outer[-1].number + 1 if outer else 1
         self.depth = self.number
-        self.over = self.older = False
+        self.over = False
 
     def __enter__(self) -> Level:
         self._before = map_levels.get()
@@ -203,11 +198,11 @@ def _refused(text: str, kind: type[Exception] = RuntimeError) -> Any:
 
 
 def _no_backward(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise RuntimeError(NO_BACKWARD_IN_OLDER if self.level.older else NO_BACKWARD)
+    raise RuntimeError(NO_BACKWARD)
 
 
 def _no_item(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise RuntimeError("Batching rule not implemented for aten::item. We could not generate a fallback." if self.level.older else NO_ITEM)
+    raise RuntimeError(NO_ITEM)
 
 
 def _data_of(self: Any) -> Any:

@@ -251,23 +251,9 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     return target
 
 
-fallback_warnings = False  # whether users are told that an operator is slow in a map
-
-
-def _tell(name: str) -> None:
-    import warnings
-
-    warnings.warn(
-        f"There is a performance drop because we have not yet implemented the batching rule for aten::{name}: it is done example by example.",
-        stacklevel=2,
-    )
-
-
 def one_by_one(call: Call) -> Any:
     """The rule of last resort: each example by itself."""
     op, size = call.op, call.size
-    if fallback_warnings:
-        _tell(op.name)
     select = function("select")
     answers = []
     for i in range(size or 1):
@@ -290,8 +276,6 @@ def one_by_one(call: Call) -> Any:
 def each_example(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``f``, any function of tensors, called for one example after the other; its results as batched tensors."""
     level = innermost((*args, *kwargs.values()))
-    if fallback_warnings:
-        _tell(f.__name__)
     answers = []
     for i in range(level.size or 1):
         row = [[_example(x, level, i) for x in v] if type(v) is list else _example(v, level, i) for v in args]

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 def _innermost() -> Level:
     level: Level = map_levels.get()[-1]
-    if level.randomness == "error" and level.older:
-        raise RuntimeError(
-            "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of vmap as a workaround"
-        )
     if level.randomness == "error":
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "

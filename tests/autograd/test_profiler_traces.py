@@ -1,4 +1,4 @@
-"""The profiler of before Kineto, traces that are written once, and what profiles are configured by."""
+"""Traces that are written once, memory timelines, and what profiles are configured by."""
 
 import gzip
 import importlib
@@ -9,33 +9,6 @@ import pytest
 
 def room(torch, name):
     return importlib.import_module(f"{torch.__name__}.{name}")
-
-
-def test_events_of_the_old_profiler(torch):
-    legacy = room(torch, "autograd.profiler_legacy")
-    x = torch.ones(3, 3, requires_grad=True)
-    prof = legacy.profile(record_shapes=True)
-    assert repr(prof) == "<unfinished profiler_legacy.profile>" and str(prof) == "<unfinished profile.profiler_legacy.profile>"
-    for ask in (prof.table, prof.key_averages, prof.total_average, lambda: prof.self_cpu_time_total):
-        with pytest.raises(RuntimeError, match="Profiler didn't finish running"):
-            ask()
-    with prof as entered:
-        (x @ x).relu().sum().backward()
-    assert entered is prof
-    with pytest.raises(RuntimeError, match="Profiler context manager is not reentrant"):
-        prof.__enter__()
-    (mm,) = (e for e in prof.function_events if e.name == "aten::matmul")
-    assert mm.is_legacy and mm.input_shapes == [[3, 3], [3, 3]]
-    assert {"aten::relu", "aten::sum", "MmBackward0"} <= {e.key for e in prof.key_averages()}
-    assert prof.self_cpu_time_total > 0 and "aten::matmul" in prof.table(sort_by="cpu_time_total")
-
-
-def test_its_traces_can_be_written_twice(torch, tmp_path):
-    with room(torch, "autograd.profiler_legacy").profile() as prof:
-        torch.ones(2) + 1
-    for name in ("a.json", "b.json"):
-        prof.export_chrome_trace(str(tmp_path / name))
-        assert "aten::add" in (tmp_path / name).read_text()
 
 
 @pytest.mark.parametrize("which", ["autograd.profiler", "profiler"])
@@ -85,8 +58,8 @@ def test_memory_timelines(torch, tmp_path, name):
 
 
 def test_configurations(torch):
-    profiler, legacy = room(torch, "autograd.profiler"), room(torch, "autograd.profiler_legacy")
-    assert type(profiler.profile().config()).__name__ == type(legacy.profile().config()).__name__ == "ProfilerConfig"
-    assert legacy.ProfilerState is profiler.ProfilerState is torch.autograd.ProfilerState and torch.autograd.ProfilerConfig is profiler.ProfilerConfig
+    profiler = room(torch, "autograd.profiler")
+    assert type(profiler.profile().config()).__name__ == "ProfilerConfig"
+    assert profiler.ProfilerState is torch.autograd.ProfilerState and torch.autograd.ProfilerConfig is profiler.ProfilerConfig
     assert [int(getattr(profiler.ProfilerState, name)) for name in ("Disabled", "CPU", "CUDA", "NVTX", "ITT", "KINETO")] == [0, 1, 2, 3, 4, 6]
-    assert profiler.MEMORY_EVENT_NAME == legacy.MEMORY_EVENT_NAME == "[memory]" and profiler.OUT_OF_MEMORY_EVENT_NAME == "[OutOfMemory]"
+    assert profiler.MEMORY_EVENT_NAME == "[memory]" and profiler.OUT_OF_MEMORY_EVENT_NAME == "[OutOfMemory]"

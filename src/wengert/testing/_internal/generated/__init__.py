@@ -1,1 +1,0 @@
-"""What PyTorch generates for its tests when it is built."""
