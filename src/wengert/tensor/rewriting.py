@@ -30,7 +30,7 @@ class CopySlices(Node):
         self.view = view if self.place is None else None
         if self.view is not None:  # the steps alone: the node must not hold the base
             self.view = View.__new__(View)
-            self.view.steps = view.steps
+            self.view.last = view.last
         self.edges = (edge_of(base), *fn.edges[:at], *fn.edges[at + 1 :])
         self.saved, self.hooks = None, None
         self.seq = next_sequence()
