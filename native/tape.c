@@ -43,7 +43,7 @@ static struct {
     PyObject *made; /* NULL, or what is told of every node */
     PyArray_Descr *f32, *f64;
     Py_ssize_t data, edge, meta, vc;                              /* of a tensor */
-    Py_ssize_t base, creation, steps, version, window;            /* of a view */
+    Py_ssize_t base, creation, last, version, window;             /* of a view */
     Py_ssize_t variable;                                          /* of an accumulator */
     Py_ssize_t grad, quick, inside;                               /* of the modes */
     Py_ssize_t requires_grad, accumulator, meta_view, meta_hooks, grad_dtype;            /* of a tensor's meta */
@@ -259,13 +259,12 @@ static int looks_at(PyObject *array, PyObject *source)
 static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyObject *const *args, int silent, int which)
 {
     PyObject *meta = SLOT(source, at.meta), *parent = meta == Py_None ? Py_None : SLOT(meta, at.meta_view);
-    const int lead = which >= 0, given = self->params - 1 + lead, old = parent == Py_None ? 0 : (int)PyTuple_GET_SIZE(SLOT(parent, at.steps));
-    PyObject *rest = PyTuple_New(given), *step = rest ? PyTuple_New(2) : NULL, *steps = step ? PyTuple_New(old + 1) : NULL;
-    PyObject *view = steps ? bare(at.view_class) : NULL, *own = view ? bare(at.meta_class) : NULL;
+    const int lead = which >= 0, given = self->params - 1 + lead;
+    PyObject *rest = PyTuple_New(given), *step = rest ? PyTuple_New(3) : NULL;
+    PyObject *view = step ? bare(at.view_class) : NULL, *own = view ? bare(at.meta_class) : NULL;
     if (!own) {
         Py_XDECREF(rest);
         Py_XDECREF(step);
-        Py_XDECREF(steps);
         Py_XDECREF(view);
         return -1;
     }
@@ -273,15 +272,14 @@ static int attach_view(const Operation *self, PyObject *t, PyObject *source, PyO
     for (int i = 1; i < self->params; i++) PyTuple_SET_ITEM(rest, i - 1 + lead, Py_NewRef(args[i]));
     PyTuple_SET_ITEM(step, 0, Py_NewRef(self->op));
     PyTuple_SET_ITEM(step, 1, rest);
-    for (int i = 0; i < old; i++) PyTuple_SET_ITEM(steps, i, Py_NewRef(PyTuple_GET_ITEM(SLOT(parent, at.steps), i)));
-    PyTuple_SET_ITEM(steps, old, step);
+    PyTuple_SET_ITEM(step, 2, Py_NewRef(parent == Py_None ? Py_None : SLOT(parent, at.last)));
 
     PyObject *base = parent == Py_None ? source : SLOT(parent, at.base);
     PyObject *creation = lead ? at.multi : parent == Py_None ? Py_None : SLOT(parent, at.creation);
     if (silent && (creation == Py_None || creation == at.multi || PyUnicode_Compare(creation, at.multi) == 0)) creation = at.no_grad;
     PyObject *counter = SLOT(source, at.vc);
     put(view, at.base, Py_NewRef(base));
-    put(view, at.steps, steps);
+    put(view, at.last, step);
     put(view, at.version, Py_NewRef(PyList_GET_ITEM(counter, 0)));
     put(view, at.creation, Py_NewRef(creation));
     put(view, at.window, Py_NewRef(SLOT(base, at.data)));
@@ -877,7 +875,7 @@ static PyObject *tape(PyObject *module, PyObject *args)
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
         {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},
         {at.view_class, "base", &at.base},
-        {at.view_class, "creation", &at.creation}, {at.view_class, "steps", &at.steps}, {at.view_class, "version", &at.version},
+        {at.view_class, "creation", &at.creation}, {at.view_class, "last", &at.last}, {at.view_class, "version", &at.version},
         {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},
         {at.meta_class, "accumulator", &at.accumulator}, {at.meta_class, "hooks", &at.meta_hooks},
         {at.meta_class, "grad_dtype", &at.grad_dtype}, {at.accumulate, "variable", &at.variable}, {(PyObject *)Py_TYPE(at.record), "grad", &at.grad},

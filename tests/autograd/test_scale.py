@@ -26,6 +26,53 @@ def test_a_million_operations_in_a_chain():
     assert alive() is None
 
 
+def _chain_of_views(n, kind, grad):
+    """``n`` views of each other; they are differentiated, written to through their base, and freed."""
+    x = wengert.linspace(0.1, 1.0, 6, dtype=wengert.float64).requires_grad_()
+    with wengert.set_grad_enabled(grad):
+        base = x * 1
+        y = wengert.view_as_complex(base.view(3, 2)) if kind == "conj" else base.view(2, 3)
+        step = {"view": lambda y: y.view(2, 3), "slice": lambda y: y[:], "transpose": lambda y: y.transpose(0, 0), "conj": lambda y: y.conj()}[kind]
+        for _ in range(n):
+            y = step(y)
+        if kind == "conj":
+            y = wengert.view_as_real(y)
+        if grad:
+            base.mul_(2.0)
+            (y * y).sum().backward()
+            assert wengert.equal(x.grad, 8 * x.detach())
+    assert y._base is base
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("kind", ["view", "slice", "transpose", "conj"])
+def test_a_chain_of_views(kind, grad):
+    _chain_of_views(10_000, kind, grad)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("kind", ["view", "conj"])
+def test_a_million_views_of_views(kind, grad):
+    _chain_of_views(1_000_000, kind, grad)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_memory_of_a_chain_of_views_is_linear(grad):
+    x = wengert.ones(4, requires_grad=True)
+    with wengert.set_grad_enabled(grad):
+        views = [x * 1]
+        views.append(views[0].view(2, 2))
+        tracemalloc.start()
+        try:
+            for _ in range(3_000):
+                views.append(views[-1].view(2, 2))
+            used = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+    assert used / 3_000 < 4_000  # copying the steps of the view before: 12,000
+
+
 def test_a_wide_graph():
     x = wengert.ones(1, dtype=wengert.float64, requires_grad=True)
     parts = [x * float(i) for i in range(20_000)]

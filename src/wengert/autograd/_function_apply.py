@@ -293,7 +293,9 @@ def _save(node: Any, m: Any) -> None:
         if t._vc is INFERENCE_VERSION:
             t._vc[0]  # says that inference tensors cannot be saved
         own = t._edge[1] if t._edge is not None and t._edge[0] is node else None
-        row.append(SavedTensor(t, own, m.packing, weak=own is None and id(t) in dirty))
+        if id(t) in dirty and t._edge is not None and t._is_view():  # the only output, though its history is that of a piece of its base
+            own = 0
+        row.append(SavedTensor(t, own, m.packing))
     node.saved = tuple(row)
     if row and m.packing is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running

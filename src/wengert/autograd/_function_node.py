@@ -6,13 +6,11 @@ What a user keeps on the context lives exactly as long as the graph.
 from __future__ import annotations
 
 import warnings
-import weakref
 from typing import Any
 
 import numpy as np
 
 from ..graph.engine import check_shape
-from ..graph.modes import modes
 from ..graph.node import Node
 from ..tensor.damage import FREED as HOW
 from ..tensor.damage import Detached, Replaced, history, refuse_detached
@@ -90,22 +88,19 @@ FunctionBase.__module__ = "torch._C"
 class SavedTensor(SavedBase):
     """A tensor kept by ``save_for_backward``: array, version and edge, so that an output does not keep its own node alive.
 
-    ``output``: its number, if it is an output of the node that keeps it. ``weak``: hold the node that made it weakly (it
-    leads back to the node that keeps it).
+    ``output``: its number, if it is an output of the node that keeps it.
     """
 
-    __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tangents", "tensor", "unpack_hook", "version", "weak")
+    __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tangents", "tensor", "unpack_hook", "version")
 
-    def __init__(self, t: Any, output: int | None, hooks: Any, weak: bool = False) -> None:
+    def __init__(self, t: Any, output: int | None, hooks: Any) -> None:
         self.array, self.counter, self.output = t._data, t._vc, output
         self.version = None if t.is_inference() else t._vc[0]
         stale = False
         try:
-            edge = edge_of(t) if output is None and requires_grad(t) else None
+            self.edge = edge_of(t) if output is None and requires_grad(t) else None
         except RuntimeError:  # a view that was written to where that is not allowed: whoever uses it again is told
-            edge, stale = None, True
-        self.weak = weak and edge is not None
-        self.edge: Any = (weakref.ref(edge[0]), edge[1]) if self.weak else edge  # type: ignore[index]
+            self.edge, stale = None, True
         self.kind, self.packed, self.unpack_hook = type(t), None, None
         self.tangents = dict(t._meta.tangents) if t._meta is not None and t._meta.tangents else None
         # a leaf is kept itself: its accumulator refers to it anyway
@@ -168,13 +163,10 @@ class SavedTensor(SavedBase):
             return
         from ..arrays.dtypes import tensor_name
 
-        maker = None if self.edge is None else self.edge[0]() if self.weak else self.edge[0]
         if self.output is not None and node is not None:
             origin = f", which is output {self.output} of {node.operation()},"
         else:
-            now = history(self.array, None if maker is None else (maker, self.edge[1]))  # type: ignore[index]
-            if now is None and maker is not None:
-                now = maker, self.edge[1]  # type: ignore[index]
+            now = history(self.array, self.edge) or self.edge
             origin = f", which is output {now[1]} of {now[0].operation()}," if now is not None and now[0].edges else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
@@ -191,14 +183,7 @@ class SavedTensor(SavedBase):
 
     def _edge(self, node: BackwardCFunction | None) -> Any:
         """Where the gradient of the tensor goes."""
-        if self.output is not None:
-            return (node, self.output)
-        if not self.weak:
-            return self.edge
-        maker = self.edge[0]()
-        if maker is None and modes().grad:
-            raise RuntimeError("No grad_fn for non-leaf saved tensor: the view that was written to in place has lost its history.")
-        return None if maker is None else (maker, self.edge[1])
+        return self.edge if self.output is None else (node, self.output)
 
 
 class BackwardCFunction(Node, FunctionBase, FunctionCtx):

@@ -85,10 +85,10 @@ def slice_inverse(self: Any, src: Any, dim: int = 0, start: int | None = None, e
 
     found = self.as_strided(tuple(src.shape), tuple(src.stride()), src.storage_offset())
     view = found._meta.view
-    op, args = view.steps[-1]
+    op, args, earlier = view.last
     like = Like(args)
     like.tensor = src
-    view.steps = (*view.steps[:-1], (op, like))
+    view.last = (op, like, earlier)
     return found
 
 

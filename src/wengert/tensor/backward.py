@@ -318,7 +318,7 @@ def _keeps_tensors(roots: Any) -> bool:
     """Whether some node below is of an operator on tensors that dispatch."""
     edges = [t[:2] if isinstance(t, GradientEdge) else edge_of(t) for t in roots if isinstance(t, (GradientEdge, Tensor_))]
     nodes = below(e for e in edges if e is not None)
-    return any("keeps_tensors" in (n.fn if type(n) is CopySlices else n).__dict__ for n in nodes)
+    return any("keeps_tensors" in ((n.fn or n) if type(n) is CopySlices else n).__dict__ for n in nodes)
 
 
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool) -> None:

@@ -313,16 +313,16 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
         return
     parent = source._meta.view if source._meta is not None else None
     if parent is not None:
-        base, steps = parent.base, (*parent.steps, (op, args))
+        base, last = parent.base, (op, args, parent.last)
         creation = creation or parent.creation
     else:
-        base, steps = source, ((op, args),)
+        base, last = source, (op, args, None)
     if m.inference:
         creation = "inference"
     elif not m.grad:
         creation = creation if creation not in (None, "multi") else "no_grad"
     meta = t._meta = Meta()
-    meta.view = View(base, steps, counter[0], creation)
+    meta.view = View(base, last, counter[0], creation)
 
 
 def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes) -> None:

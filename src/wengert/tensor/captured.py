@@ -162,10 +162,13 @@ class Inside:
             return False
         if id(view.base) in self.inputs:
             return True
-        for x in self.inputs.values():
-            of = x._meta.view if x._meta is not None else None
-            if of is not None and of.base is view.base and len(of.steps) <= len(view.steps) and all(map(_same, of.steps, view.steps)):
+        views = [x._meta.view for x in self.inputs.values() if x._meta is not None and x._meta.view is not None]
+        given = {id(of.last) for of in views}
+        step = view.last
+        while given and step is not None:  # a view of an argument has its steps
+            if id(step) in given:
                 return True
+            step = step[2]
         return False
 
     def check(self, t: Any, op: Operator | str, args: tuple[Any, ...] = ()) -> None:
@@ -347,10 +350,6 @@ def _below(t: Any, own: set[int]) -> Any:
     edge = edge_of(t)
     nodes = below([edge]) if edge is not None else ()
     return t if any(isinstance(n, AccumulateGrad) and id(n.variable) not in own for n in nodes) else t.detach()
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b
 
 
 def _plain(t: Any) -> Any:

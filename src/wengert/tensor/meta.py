@@ -102,13 +102,27 @@ META_DEFAULTS: dict[str, Any] = {name: getattr(Meta(), name) for name in Meta.__
 
 
 class View:
-    """How a view was made: the base, and the steps ``(operator, arguments)`` that lead from it to the view."""
+    """How a view was made: the base, and the steps that lead from it to the view.
 
-    __slots__ = ("base", "creation", "steps", "version", "window")
+    ``last``: the last step, ``(operator, arguments, the step before it or None)``. The views of a view share its steps, so that a
+    chain of views takes time and memory in proportion to its length.
+    """
 
-    def __init__(self, base: Tensor, steps: tuple[Any, ...], version: int | None, creation: str | None) -> None:
-        self.base, self.steps, self.version, self.creation = base, steps, version, creation
+    __slots__ = ("base", "creation", "last", "version", "window")
+
+    def __init__(self, base: Tensor, last: tuple[Any, ...], version: int | None, creation: str | None) -> None:
+        self.base, self.last, self.version, self.creation = base, last, version, creation
         self.window = base._data  # what the steps start from
+
+    @property
+    def steps(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The steps ``(operator, arguments)``, the first one first."""
+        found, step = [], self.last
+        while step is not None:
+            op, args, step = step
+            found.append((op, args))
+        found.reverse()
+        return found
 
     def place(self, seen: np.ndarray) -> tuple[Any, ...] | None:
         """Where ``seen``, the view's array, lies in the memory of the base, ``(shape, strides, offset)`` in bytes; None if only

@@ -65,7 +65,7 @@ def _in_place(name: str) -> Any:
                 new.version = self._vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for
                 new.creation = view.creation  # the mode that counts is that in which the tensor was made
                 if view.place(seen._data) is None:  # such a view is found again by its steps, and PyTorch's do not learn this one
-                    new.steps = view.steps
+                    new.last = view.last
                 meta.view = new
             self._data, self._edge = seen._data, seen._edge if recording else self._edge
         else:

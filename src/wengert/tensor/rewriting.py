@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class CopySlices(Node):
     """The history of a base after an in-place write through one of its views."""
 
-    __slots__ = ("at", "fn", "layout", "place", "released", "view")
+    __slots__ = ("at", "fn", "layout", "place", "view")
+
+    fn: Node | None  # None once released
 
     def __init__(self, base: Tensor, view: View, seen: np.ndarray, fn: Node, at: int = 0) -> None:
         self.fn, self.at = fn, at
@@ -28,22 +30,22 @@ class CopySlices(Node):
         self.view = view if self.place is None else None
         if self.view is not None:  # the steps alone: the node must not hold the base
             self.view = View.__new__(View)
-            self.view.steps = view.steps
+            self.view.last = view.last
         self.edges = (edge_of(base), *fn.edges[:at], *fn.edges[at + 1 :])
-        self.saved, self.hooks, self.released = None, None, False
+        self.saved, self.hooks = None, None
         self.seq = next_sequence()
         self.shape, self.dtype = base._data.shape, base._data.dtype
         if anomaly.current is not None:
             anomaly.current.made(self)
 
     def raw(self, g: Any) -> Any:
-        self._refuse_freed()
+        fn = self._written_by()
         if self.place is None:
             whole = g.copy() if hasattr(g, "plan") else np.array(g, order="C")
             part = self.view.replay_raw(whole)  # type: ignore[union-attr]
         else:
             whole, part = self._laid_out(g)
-        grads = self.fn.raw(part.copy())
+        grads = fn.raw(part.copy())
         mine = grads[self.at]
         part[...] = 0 if mine is None else RAW.conform(mine, part.shape, part.dtype)
         return (None if self.edges[0] is None else whole, *grads[: self.at], *grads[self.at + 1 :])
@@ -66,11 +68,11 @@ class CopySlices(Node):
         return tuple(x if need else None for x, need in zip(found, self.wanted if needs is None else needs))
 
     def _recorded(self, g: Any) -> Any:
-        self._refuse_freed()
+        fn = self._written_by()
         if self.place is None:
             whole = g.clone()
             part = self.view.replay(whole)  # type: ignore[union-attr]
-            grads = self.fn.recorded(part.clone())
+            grads = fn.recorded(part.clone())
             mine = grads[self.at]
             if mine is None:
                 part.zero_()
@@ -80,23 +82,23 @@ class CopySlices(Node):
         m = modes()
         plain = type(g) is type(g)._plain_class and not (m.levels or (g._meta and g._meta.tangents))
         if plain and self.place[2] >= 0 and _end(self.place) <= _end(self.layout):
-            return self._written(g)
+            return self._written(g, fn)
         move, base, seen = RECORDED.through_memory, *(_in_elements(x, g._data.itemsize, self.place[2]) for x in (self.layout, self.place))
-        grads = self.fn.recorded(move(g, base, seen, base))
+        grads = fn.recorded(move(g, base, seen, base))
         mine = grads[self.at]
         back = None if mine is None else move(RECORDED.conform(mine, seen[0], self.dtype), seen, base, base)
         written = RAW.through_memory(np.ones(seen[0], np.float32), seen, base, base) != 0
         whole = RECORDED.where(RECORDED.constant(written), g.new_zeros(()) if back is None else back, g)
         return (whole, *grads[: self.at], *grads[self.at + 1 :])
 
-    def _written(self, g: Any) -> Any:
+    def _written(self, g: Any, fn: Node) -> Any:
         """The gradients by a write in place of their own, whose history is PyTorch's too."""
         assert self.place is not None
         base, seen = (_in_elements(x, g._data.itemsize, 0) for x in (self.layout, self.place))
         whole = g.new_empty_strided(base[0], base[1])
         whole.copy_(g)
         part = whole.as_strided(*seen)
-        grads = self.fn.recorded(part.clone())
+        grads = fn.recorded(part.clone())
         if grads[self.at] is None:
             part.zero_()
         else:
@@ -108,15 +110,20 @@ class CopySlices(Node):
         return tuple(x if need else None for x, need in zip(self.raw(g), needs))
 
     def release(self) -> None:
-        """Forget the write, even one that remembers nothing: as in PyTorch there is no second time."""
-        self.fn.release()
-        self.released = True
+        """Forget the write, even one that remembers nothing: as in PyTorch there is no second time.
 
-    def _refuse_freed(self) -> None:
-        if self.released:
+        The node of the write keeps what it remembers: second derivatives lead to it by the result that it saved, and this walk
+        may come to it after this node.
+        """
+        self.fn = None
+
+    def _written_by(self) -> Node:
+        """The node of the write."""
+        if self.fn is None:
             from .damage import freed
 
             freed(self)
+        return self.fn
 
 
 def _end(layout: tuple[Any, ...]) -> int:
