@@ -24,7 +24,7 @@ SINGLE = 32 * 2.0**-23  # how far float32 may be off, in units of the largest nu
 SECOND_DIFFERS = {("masked_logaddexp", i): "NaN where both are masked, as in PyTorch" for i in (0, 1)}
 # Calls whose answer depends on strides: (name, number of the sample) -> why.
 OTHER_STRIDES = {
-    ("as_strided_scatter", 0): "speaks of the memory of its argument",
+    **dict.fromkeys((("as_strided_scatter", 0), ("as_strided_scatter", 1)), "speaks of the memory of its argument"),
     **dict.fromkeys((("view", 0), ("conv_tbc", 0), ("conv_tbc", 1), ("take_along_dim", 3)), "a view that the strides do not allow"),
 }
 

@@ -69,9 +69,11 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _lost_weights(call: Any) -> bool:
-    """Whether a weight is NaN or infinite: here it spoils every bin after its own, in PyTorch its own alone."""
+    """Whether a weight is NaN or infinite: here it spoils every bin after its own, in PyTorch its own alone. Or whether all numbers
+    are one, which is the edge of two bins: which of them it falls into is decided by rounding."""
     weight = call.options.get("weight")
-    return weight is not None and not np.isfinite(weight.values).all()
+    seen = call.args[0].values[:1] if call.args[0].layout == "expanded" else call.args[0].values
+    return (weight is not None and not np.isfinite(weight.values).all()) or np.ptp(seen) == 0
 
 
 def _left_of_the_series(call: Any) -> bool:
