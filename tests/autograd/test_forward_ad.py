@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import threading
+import weakref
 
 import pytest
 
@@ -255,6 +257,10 @@ def test_levels_let_go_of_graphs_that_lead_back_to_them(torch, fwAD):
     with fwAD.dual_level():
         a = torch.rand(10, requires_grad=True)
         fwAD.make_dual(torch.rand_like(a), a).exp()
+        alive = weakref.ref(a)
+    del a
+    gc.collect()
+    assert alive() is None
 
 
 def test_switched_off(torch, fwAD):

@@ -114,7 +114,10 @@ def test_a_handle_outlives_its_tensor(torch):
     x = torch.ones(1, requires_grad=True)
     handle = (x * 2).register_hook(lambda g: None)
     gc.collect()
+    assert handle.hooks_dict_ref() is None
     handle.remove()
+    (x * 2).backward()
+    assert x.grad.item() == 2
 
 
 def test_handles_pickle_and_copy(torch):

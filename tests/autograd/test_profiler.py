@@ -384,6 +384,9 @@ def test_labels_without_a_profiler(torch, P):
     with P.record_function("inner"):
         label.__enter__()
     label.__exit__(None, None, None)
+    with P.profile() as prof, P.record_function("later"):
+        torch.ones(2)
+    assert "later" in names(prof.function_events) and not {"outer", "inner"} & set(names(prof.function_events))
 
 
 def test_labels_may_end_out_of_turn(torch, P):

@@ -51,10 +51,10 @@ def test_memory_timelines(torch, tmp_path, name):
         return
     found = json.loads(text)
     if "raw" in name:
-        assert all(len(change) == 4 for change in found)
+        assert found and all(len(change) == 4 for change in found)
     else:
         times, sizes = found
-        assert len(times) == len(sizes) and times == sorted(times) and all(len(row) == 9 for row in sizes)
+        assert times and len(times) == len(sizes) and times == sorted(times) and all(len(row) == 9 for row in sizes)
 
 
 def test_configurations(torch):

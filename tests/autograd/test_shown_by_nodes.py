@@ -44,7 +44,9 @@ def test_threshold_keeps_the_kind_of_number(torch, number):
 
 def test_lists_of_numbers(torch):
     x = [torch.ones(2, requires_grad=True), torch.ones(1, requires_grad=True)]
-    for t in torch._foreach_maximum(x, [0.0, 1.0]):
+    found = torch._foreach_maximum(x, [0.0, 1.0])
+    assert len(found) == 2
+    for t in found:
         assert tuple(t.grad_fn._saved_scalars) == (0.0, 1.0)
 
 

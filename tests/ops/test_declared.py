@@ -12,16 +12,22 @@ import numpy as np
 import pytest
 
 import wengert as torch
+from tests.exceptions import excused
 from wengert.ops.operator import TABLE, Operator
 from wengert.tensor.functions import function, inplace_function
 
-from .samples import ANY_VALUE as ANY_VALUE
-from .samples import BY_MEMORY as BY_MEMORY
-from .samples import NO_SECOND, SAMPLES
+from .samples import ANY_VALUE, BY_MEMORY, NO_SECOND, SAMPLES
 from .sampling import draw
 
 CASES = [pytest.param(n, i, id=f"{n}-{i}") for n in sorted(SAMPLES) for i in range(len(SAMPLES[n]))]
 STEP = 1e-5
+SINGLE = 32 * 2.0**-23  # how far float32 may be off, in units of the largest number: measured are 8 roundings at most
+SECOND_DIFFERS = {("masked_logaddexp", i): "NaN where both are masked, as in PyTorch" for i in (0, 1)}
+# Calls whose answer depends on strides: (name, number of the sample) -> why.
+OTHER_STRIDES = {
+    **dict.fromkeys((("as_strided_scatter", 0), ("as_strided_scatter", 1)), "speaks of the memory of its argument"),
+    **dict.fromkeys((("view", 0), ("conv_tbc", 0), ("conv_tbc", 1), ("take_along_dim", 3)), "a view that the strides do not allow"),
+}
 
 
 def differentiable(op):
@@ -35,6 +41,13 @@ def test_every_differentiable_operator_has_samples():
 
 def test_samples_name_operators():
     assert not [n for n in SAMPLES if n not in TABLE]
+
+
+def test_no_operator_is_left_out_as_random():
+    """They draw from a seed, so that each call can be made again; nor does the samples' list of exceptions hold other names than ours."""
+    assert not ANY_VALUE
+    assert {name for name, _ in SECOND_DIFFERS} == NO_SECOND
+    assert {name for name, _ in OTHER_STRIDES} >= BY_MEMORY
 
 
 def arguments(name, number, dtype=None, view=False):
@@ -132,8 +145,6 @@ def close(a, b, tolerance):
 
 @pytest.mark.parametrize(("name", "number"), CASES)
 def test_first_derivative(name, number):
-    if name in ANY_VALUE:
-        pytest.skip("random result")
     args, options = arguments(name, number)
     ins = leaves(args, options)
     if not ins:
@@ -151,14 +162,18 @@ def test_first_derivative(name, number):
         close(numeric, pair(grads, directions), 1e-6)
 
 
-@pytest.mark.parametrize(("name", "number"), [c for c in CASES if c.values[0] not in NO_SECOND])
+WITH_LEAVES = [c for c in CASES if leaves(*arguments(*c.values))]
+
+
+@pytest.mark.parametrize(("name", "number"), WITH_LEAVES)
 def test_second_derivative(name, number):
-    if name in ANY_VALUE:
-        pytest.skip("random result")
+    with excused(SECOND_DIFFERS.get((name, number))):
+        check_second_derivative(name, number)
+
+
+def check_second_derivative(name, number):
     args, options = arguments(name, number)
     ins = leaves(args, options)
-    if not ins:
-        pytest.skip("nothing to differentiate")
     ws = weights(call(name, args, options), 1)
 
     def first():
@@ -177,63 +192,83 @@ def test_second_derivative(name, number):
     if not live:
         close(numeric, 0.0, 1e-5)
         return
-    picked = [v for g, v in zip([g for g in grads if g is not None], vs) if g.requires_grad]
+    picked = [v for g, v in zip([g for g in grads if g is not None], vs, strict=True) if g.requires_grad]
     second = torch.autograd.grad(live, ins, picked, allow_unused=True)
     close(numeric, pair(second, directions), 2e-5)
 
 
 @pytest.mark.parametrize(("name", "number"), CASES)
 def test_strides_do_not_matter(name, number):
-    if name in ANY_VALUE or name in BY_MEMORY:
-        pytest.skip("random result, or one of the strides themselves")
     found = []
-    for view in (False, True):
-        args, options = arguments(name, number, view=view)
-        try:
+    with excused(OTHER_STRIDES.get((name, number)), RuntimeError):
+        for view in (False, True):
+            args, options = arguments(name, number, view=view)
             outs = call(name, args, options)
-        except RuntimeError as e:  # Tensor.view and its kin may refuse strides
-            if "view size is not compatible" in str(e) or "last dimension must have a stride of 1" in str(e):
-                pytest.skip(str(e))
-            raise
-        ins = leaves(args, options)
-        found.append([o.detach().numpy() for o in outs] + [None if g is None else g.numpy() for g in gradients(outs, ins, weights(outs, 1))])
-    for a, b in zip(*found):
-        assert (a is None) == (b is None)
-        if a is not None:
-            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+            grads = gradients(outs, leaves(args, options), weights(outs, 1))
+            found.append([o.detach().numpy() for o in outs] + [None if g is None else g.numpy() for g in grads])
+        for a, b in zip(*found, strict=True):
+            assert (a is None) == (b is None)
+            if a is not None:
+                np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize(("name", "number"), CASES)
-def test_single_precision(name, number):
-    """float32 in, float32 out, float32 gradients."""
-    if name in ANY_VALUE:
-        pytest.skip("random result")
-    args, options = arguments(name, number)
-    wide = call(name, args, options)
+def as_double(value):
+    """The same numbers in double precision."""
+    if isinstance(value, list):
+        return [as_double(v) for v in value]
+    if isinstance(value, np.ndarray) and value.dtype == np.float32:
+        return value.astype(np.float64)
+    if isinstance(value, torch.Tensor) and value.dtype in (torch.float32, torch.complex64):
+        return value.detach().to(torch.float64 if value.dtype is torch.float32 else torch.complex128).requires_grad_(value.requires_grad)
+    return value
+
+
+def single_precision(name, number):
+    """What a call of float32 gives and what one of float64 gives for the same numbers: results, then gradients."""
     args, options = arguments(name, number, dtype=torch.float32)
-    narrow = call(name, args, options)
+    doubles = [as_double(a) for a in args], {k: as_double(v) for k, v in options.items()}
+    if name == "fake_quantize_per_channel_affine":  # whose scale is float32 always
+        doubles[0][1] = args[1]
+    narrow, wide = call(name, args, options), call(name, *doubles)
+    ws = [w.to(n.dtype) for w, n in zip(weights(narrow, 1), narrow, strict=True)]
+    return (
+        (narrow, wide),
+        (gradients(narrow, leaves(args, options), ws), gradients(wide, leaves(*doubles), [w.to(o.dtype) for w, o in zip(ws, wide, strict=True)])),
+    )
+
+
+@pytest.mark.parametrize(("name", "number"), WITH_LEAVES)
+def test_single_precision(name, number):
+    """float32 in, float32 out, float32 gradients. Values and gradients are those of float64 for the same numbers, but for rounding."""
+    results, grads = single_precision(name, number)
+    for narrow, wide in zip(*results, strict=True):
+        assert narrow.dtype == {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(wide.dtype) or name == "float_power"
+    for narrow, wide in zip(*grads, strict=True):
+        assert (narrow is None) == (wide is None)
+        assert narrow is None or narrow.dtype == torch.float32
+    for narrow, wide in [*zip(*results, strict=True), *zip(*grads, strict=True)]:
+        if narrow is not None and narrow.numel():
+            exact = wide.detach().numpy()
+            np.testing.assert_allclose(narrow.detach().numpy(), exact, rtol=0, atol=SINGLE * max(1, np.abs(exact).max()))
+
+
+def writes_to_a_leaf(name, number):
+    """Whether the operator has an in-place form, and the sample writes to a tensor of floats by it."""
+    if not (isinstance(TABLE[name], Operator) and TABLE[name].inplace):
+        return False
+    args, options = arguments(name, number)
     ins = leaves(args, options)
-    if not ins:
-        return
-    for w, n in zip(wide, narrow):
-        assert n.dtype in (torch.float32, torch.complex64) or n.dtype == w.dtype
-        np.testing.assert_allclose(n.detach().numpy(), w.detach().numpy(), rtol=2e-3, atol=2e-3)
-    for g in gradients(narrow, ins, weights(narrow, 1)):
-        assert g is None or g.dtype == torch.float32
+    return bool(ins) and args[0] is ins[0]
 
 
-INPLACE = [c for c in CASES if isinstance(TABLE[c.values[0]], Operator) and TABLE[c.values[0]].inplace]
+INPLACE = [c for c in CASES if writes_to_a_leaf(*c.values)]
 
 
 @pytest.mark.parametrize(("name", "number"), INPLACE)
 def test_inplace_form(name, number):
     """``x.op_()`` gives the values, the history and the gradients of ``x.op()``, or refuses and leaves ``x`` as it was."""
-    if name in ANY_VALUE:
-        pytest.skip("random result")
     args, options = arguments(name, number)
     ins = leaves(args, options)
-    if not ins or args[0] is not ins[0]:
-        pytest.skip("the first argument is not a float tensor")
     expected = call(name, args, options)[0]
     expected_grads = gradients([expected], ins, weights([expected], 1))
     x = args[0].clone()
@@ -245,16 +280,14 @@ def test_inplace_form(name, number):
         assert x._version == 0
         return
     y = inplace_function(name)(x, *args[1:], **options)
-    assert y is x and x._version == 1
+    assert y is x and x._version == 1 and x.requires_grad == expected.requires_grad
     np.testing.assert_allclose(x.detach().numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-12)
-    try:
-        found = gradients([x], ins, weights([x], 1))
-    except RuntimeError as e:  # its rule needs the value that was overwritten: PyTorch refuses too
-        assert "modified by an inplace operation" in str(e)
-        return
-    for a, b in zip(expected_grads, found):
-        if a is not None and b is not None:
-            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10, atol=1e-10)
+    found = gradients([x], ins, weights([x], 1))
+    assert [g is None for g in found] == [g is None for g in expected_grads]
+    for a, b in zip(expected_grads, found, strict=True):
+        if a is not None:
+            assert b.dtype == a.dtype
+            np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-10, atol=1e-10)
 
 
 def test_parameters_do_not_take_the_names_of_generated_functions():

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import warnings
 import zlib
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ import wengert
 from tests.ops.sampling import Sample, Spec
 from wengert.ops.operator import TABLE
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 torch = pytest.importorskip("torch")
 
 EXAMPLES = int(os.environ.get("WENGERT_EXAMPLES", "200"))
@@ -27,6 +31,10 @@ SEED = int(os.environ.get("WENGERT_SEED", "0"))
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0])
 DTYPES = ("float64", "float32", "complex128", "float16", "bfloat16", "int64", "int32", "uint8", "bool", "complex64")
 CHANCES = (0.34, 0.28, 0.1, 0.06, 0.06, 0.05, 0.03, 0.03, 0.03, 0.02)
+STORED = {"bfloat16": "float32"}  # what NumPy has not
+# The distance from one to the next number, of types whose results are measured by those of double precision.
+STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "complex32": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
+TOLERANCE = 1e-7  # of double precision, in units of the largest number
 DRAWN = ("any", "positive", "unit", "definite")
 # What an option may be, by the name of its parameter; ``DIM`` stands for a dimension, sometimes one that is not there.
 DIM = object()
@@ -220,7 +228,7 @@ def make(a: Any, lib: Any) -> Any:
 
 def laid(a: Arg, lib: Any) -> Any:
     values = a.values
-    kind = {"bfloat16": "float32"}.get(a.dtype, a.dtype)
+    kind = STORED.get(a.dtype, a.dtype)
     with np.errstate(all="ignore"):
         values = np.array(values.astype(kind), order="C")
     n = values.ndim
@@ -246,6 +254,23 @@ def laid(a: Arg, lib: Any) -> Any:
     return t.detach().requires_grad_() if a.grad else t.detach()
 
 
+def doubled(call: Call) -> Call:
+    """The same call of the same numbers in double precision."""
+
+    def wide(x: Any) -> Any:
+        if isinstance(x, Arg):
+            if x.dtype not in STEPS:
+                return x
+            kind = "complex128" if x.dtype.startswith("complex") else "float64"
+            rounded = torch.from_numpy(np.array(x.values.astype(STORED.get(x.dtype, x.dtype)))).to(getattr(torch, x.dtype))
+            return x._replace(values=rounded.to(getattr(torch, kind)).numpy(), dtype=kind)
+        if isinstance(x, (list, tuple)):
+            return type(x)(wide(v) for v in x)
+        return {k: wide(v) for k, v in x.items()} if isinstance(x, dict) else x
+
+    return Call(call.number, wide(call.args), wide(call.options))
+
+
 class Outcome(NamedTuple):
     """What a library made of a call: results and gradients, or an error of the call or of its backward."""
 
@@ -261,11 +286,14 @@ def numbers(t: Any) -> np.ndarray:
         t = t.clone()
     if str(t.dtype) == "torch.bfloat16":
         t = t.float()
+    elif str(t.dtype) == "torch.complex32":
+        t = t.cfloat()
     t = t.resolve_conj().resolve_neg()
     return np.asarray(t.numpy())
 
 
-def perform(lib: Any, f: Any, call: Call) -> Outcome:
+def perform(lib: Any, f: Any, call: Call, like: Outcome | None = None) -> Outcome:
+    """The outcome of a call; the vectors of its backward are rounded as those for the results of ``like`` were."""
     args = [make(a, lib) for a in call.args]
     options = {k: make(v, lib) for k, v in call.options.items()}
     lib.manual_seed(call.number)
@@ -277,14 +305,15 @@ def perform(lib: Any, f: Any, call: Call) -> Outcome:
         return Outcome(None, None, error, None)
     wanted = [t for t in flat((args, options), lib) if t.requires_grad]
     outs = [t for t in row if t.requires_grad]
+    rounded = [t.dtype for t in (like.results if like and like.results else row) if t.requires_grad]
     if not outs or not wanted:
         return Outcome(row, [], None, None)
     rng = np.random.default_rng(call.number)
     cotangents = []
-    for t in outs:
+    for t, dtype in zip(outs, rounded, strict=True):
         g = rng.uniform(0.5, 1.5, tuple(t.shape)) * rng.choice([1.0, -1.0], tuple(t.shape))
         g = g + 1j * rng.uniform(-1, 1, tuple(t.shape)) if t.dtype.is_complex else g
-        cotangents.append(lib.from_numpy(np.array(g)).to(t.dtype))
+        cotangents.append(lib.from_numpy(np.array(g)).to(dtype).to(t.dtype))
     try:
         found = lib.autograd.grad(outs, wanted, cotangents, allow_unused=True)
     except Exception as error:
@@ -300,32 +329,49 @@ def flat(x: Any, lib: Any) -> list[Any]:
     return [t for v in x for t in flat(v, lib)] if isinstance(x, (list, tuple)) else []
 
 
-TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-4, "complex64": 2e-4}
+def exactly(f: Any, call: Call, theirs: Outcome) -> Callable[[], Outcome]:
+    """What PyTorch makes of the same numbers in double precision, computed when it is first asked for."""
+    return cache(lambda: perform(torch, f, doubled(call), theirs))
 
 
-def differs(theirs: Any, ours: Any, loose: float, narrow: bool, alike: bool = False, spread: bool = False) -> str | None:
-    """How two tensors differ, if they do."""
+def differs(theirs: Any, ours: Any, limits: Limits, spread: bool, tolerance: float, exact: Callable[[], Any]) -> str | None:
+    """How two tensors differ, if they do.
+
+    ``tolerance`` is that of double precision. In others, ours may be a few roundings off PyTorch's, or four times as far as that is
+    from the ``exact`` one.
+    """
     if tuple(theirs.shape) != tuple(ours.shape):
         return f"shape {tuple(ours.shape)}, torch {tuple(theirs.shape)}"
-    if "complex32" in str(theirs.dtype):
-        return None  # complex numbers of halves, of which tests/autograd/test_half_complex.py tells more
     if str(theirs.dtype) != str(ours.dtype):
         return f"{ours.dtype}, torch {theirs.dtype}"
     a, b = numbers(theirs), numbers(ours)
+    text = f"{b.tolist()}, torch {a.tolist()}"
     if a.dtype.kind in "biu":
-        return None if np.array_equal(a, b) else f"{b.tolist()}, torch {a.tolist()}"
+        return None if np.array_equal(a, b) else text
     if spread:
         both = np.isfinite(a) & np.isfinite(b)
         a, b = np.where(both, a, 0), np.where(both, b, 0)
-    if alike:
+    if limits.alike:
         a, b = (np.where(np.isfinite(x), x, np.nan) for x in (a, b))
-    tolerance = loose * TOLERANCE.get(str(theirs.dtype).removeprefix("torch."), 2e-4 if narrow else 1e-7)
-    finite = np.abs(a[np.isfinite(a)])
-    close = tolerance * max(1.0, float(finite.max()) if finite.size else 0.0)
-    with np.errstate(all="ignore"):
-        if np.allclose(b, a, rtol=tolerance, atol=close, equal_nan=True):
-            return None
-    return f"{b.tolist()}, torch {a.tolist()}"
+    finite = np.isfinite(a)
+    if not np.array_equal(np.where(finite, 0, a), np.where(finite, 0, b), equal_nan=True):
+        return text
+    a, b = (x[finite].astype(np.complex128) for x in (a, b))
+    step = STEPS.get(str(theirs.dtype).removeprefix("torch."), tolerance / 2)
+    scale = np.abs(a).max(initial=1.0)
+    if np.abs(a - b).max(initial=0.0) <= 2 * step * scale:
+        return None
+    reference = exact()
+    if reference is None or reference.shape != theirs.shape:
+        return text
+    c = numbers(reference)[finite]
+    known = np.isfinite(c)
+    if np.abs(a - b)[~known].max(initial=0.0) > 16 * step * scale:
+        return text
+    off, theirs_off = np.abs(b - c)[known], np.abs(a - c)[known]
+    if not off.size or off.max() <= 4 * theirs_off.max() + 4 * step * scale:
+        return None
+    return f"off by {off.max():.3g}, torch by {theirs_off.max():.3g}: {text}, exactly {c.tolist()}"
 
 
 LACKING = (
@@ -356,7 +402,7 @@ def refused_alike(call: Call, theirs: Exception, ours: Exception) -> str | None:
     return f"{type(ours).__name__}: {str(ours)[:150]}; torch {type(theirs).__name__}: {str(theirs)[:150]}"
 
 
-def chosen_alike(name: str, call: Call, theirs: Outcome, ours: Outcome, loose: float) -> str | None:
+def chosen_alike(name: str, call: Call, theirs: Outcome, ours: Outcome, exact: Callable[[], Outcome]) -> str | None:
     """What is wrong, where of several equal elements of a row any may be meant: the gradients of a row add up alike."""
     row = numbers(make(call.args[0], wengert))
     params, defaults = signature(name)
@@ -368,7 +414,7 @@ def chosen_alike(name: str, call: Call, theirs: Outcome, ours: Outcome, loose: f
         if not i or not row.ndim:
             if loosely and row.ndim:
                 a, b = a.detach().sort(dim)[0], b.detach().sort(dim)[0]
-            text = differs(a, b, loose, False)
+            text = differs(a, b, Limits(), False, TOLERANCE, lambda: None)
         else:
             places = [np.expand_dims(numbers(t), dim) if t.ndim < row.ndim else numbers(t) for t in (a, b)]
             meant = [np.take_along_axis(row, p, dim) for p in places]
@@ -376,14 +422,20 @@ def chosen_alike(name: str, call: Call, theirs: Outcome, ours: Outcome, loose: f
             text = None if np.array_equal(*meant, equal_nan=True) else "the indices mean other values"
         if text:
             return f"result {i}: {text}"
-    for a, b in zip(theirs.gradients or (), ours.gradients or ()):
-        text = differs(a.sum(dim), b.sum(dim), 10 * loose, False)
+    for i, (a, b) in enumerate(zip(theirs.gradients or (), ours.gradients or (), strict=True)):
+        text = differs(a.sum(dim), b.sum(dim), Limits(), False, 10 * TOLERANCE, lambda i=i: part(exact().gradients, i, dim))
         if text:
             return f"gradient of a row: {text}"
     return None
 
 
-def disagreement(name: str, theirs: Outcome, ours: Outcome, loose: float, call: Call, limits: Limits) -> str | None:
+def part(row: list[Any] | None, i: int, dim: int | None = None) -> Any:
+    """An element of a list, summed along a dimension if one is given; None where there is no list."""
+    found = row[i] if row else None
+    return found if found is None or dim is None else found.sum(dim)
+
+
+def disagreement(name: str, theirs: Outcome, ours: Outcome, call: Call, limits: Limits, exact: Callable[[], Outcome]) -> str | None:
     """What is wrong with our outcome."""
     if lacks(theirs.error):
         return None
@@ -402,11 +454,11 @@ def disagreement(name: str, theirs: Outcome, ours: Outcome, loose: float, call: 
     if len(theirs.results) != len(ours.results):
         return f"{len(ours.results)} results, torch {len(theirs.results)}"
     if limits.ties and ours.late is None is theirs.late:
-        return chosen_alike(name, call, theirs, ours, loose)
-    narrow = any(a.dtype in TOLERANCE for a in leaves((call.args, call.options)))
+        return chosen_alike(name, call, theirs, ours, exact)
+    tolerance = 2e-4 if any(a.dtype in STEPS for a in leaves((call.args, call.options))) else TOLERANCE
     spread = limits.spread and not all(np.isfinite(a.values).all() for a in leaves((call.args, call.options)))
     for i, (a, b) in enumerate(zip(theirs.results, ours.results)):
-        text = differs(a, b, loose, narrow, limits.alike, spread)
+        text = differs(a, b, limits, spread, tolerance, lambda i=i: part(exact().results, i))
         if text:
             return f"result {i}: {text}"
     if theirs.late is not None:
@@ -419,7 +471,7 @@ def disagreement(name: str, theirs: Outcome, ours: Outcome, loose: float, call: 
             if a is not b and not_zero(a if b is None else b):
                 return f"gradient {i}: {'none' if b is None else 'some'}, torch {'none' if a is None else 'some'}"
             continue
-        text = differs(a, b, 10 * loose, narrow, limits.alike, spread)
+        text = differs(a, b, limits, spread, 10 * tolerance, lambda i=i: part(exact().gradients, i))
         if text:
             return f"gradient {i}: {text}"
     if len(theirs.gradients) != len(ours.gradients):
@@ -442,7 +494,7 @@ def shown(x: Any) -> Any:
 
 
 def check(
-    name: str, functions: tuple[Any, Any], samples: list[Sample], limits: Limits, loose: float = 1
+    name: str, functions: tuple[Any, Any], samples: list[Sample], limits: Limits
 ) -> tuple[list[tuple[Call, str]], int]:
     """The examples on which the libraries disagree, the smallest first, and how many were compared in value."""
     wrong, compared = [], 0
@@ -455,7 +507,7 @@ def check(
                 continue
             ours = perform(wengert, functions[1], call)
             compared += theirs.error is None
-            text = disagreement(name, theirs, ours, loose, call, limits)
+            text = disagreement(name, theirs, ours, call, limits, exactly(functions[0], call, theirs))
             if text:
                 wrong.append((call, text))
     return sorted(wrong, key=lambda pair: pair[0].size()), compared

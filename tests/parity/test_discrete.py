@@ -17,7 +17,7 @@ if os.environ.get("WENGERT_REQUIRE_PARITY") == "1":
 else:
     torch = pytest.importorskip("torch")
 
-from tests.parity.properties import Limits, check, numbers, shown
+from tests.parity.properties import EXAMPLES, Limits, check, leaves, numbers, shown
 from tests.parity.test_properties import ROOMS, function_of
 
 pytestmark = pytest.mark.parity
@@ -66,11 +66,23 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "triu of masks": (lambda lib, x: lib.triu(x > 0), [call(A(3, 4))]),
     "masked_select": (lambda lib, x, m: lib.masked_select(x, m > 0), [call(A(2, 3), A(2, 3)), call(A(2, 3), A(3))]),
 }  # fmt: skip
-# Why some of the examples (two in three at most) end differently.
-DIFFERENT: dict[str, str] = {
-    "histograms": "weights that are NaN count in every bin after theirs here, in their own in PyTorch",
-    "special_airy_ai": "PyTorch's approximation is off by 1e-6 below -2.09",
-}
+
+
+def _lost_weights(call: Any) -> bool:
+    """Whether a weight is NaN or infinite: here it spoils every bin after its own, in PyTorch its own alone. Or whether all numbers
+    are one, which is the edge of two bins: which of them it falls into is decided by rounding."""
+    weight = call.options.get("weight")
+    seen = call.args[0].values[:1] if call.args[0].layout == "expanded" else call.args[0].values
+    return (weight is not None and not np.isfinite(weight.values).all()) or np.ptp(seen) == 0
+
+
+def _left_of_the_series(call: Any) -> bool:
+    """Whether a number is below -2.09, where PyTorch's approximation is off by 1e-6."""
+    return any((a.values < -2).any() for a in leaves(call.args))
+
+
+# Examples that end differently: why.
+DIFFERENT: dict[str, Any] = {"histograms": _lost_weights, "special_airy_ai": _left_of_the_series}
 REAL = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "uint8", "bool")
 
 
@@ -96,8 +108,12 @@ def test_random_calls(name):
     limits = Limits(special=not matrices and "_polynomial_" not in name, dtypes=("float64", "float32", "complex128") if matrices else Limits().dtypes)
     wrong, compared = check(name, functions, samples, limits)
     assert compared, "every example was refused"
+    excused = [call for call, _ in wrong if name in DIFFERENT and DIFFERENT[name](call)]
+    wrong = [(call, text) for call, text in wrong if name not in DIFFERENT or not DIFFERENT[name](call)]
     text = "\n".join(f"{len(wrong)} of {compared} differ; example {c.number}: {shown(list(c.args))} {c.options}: {t[:600]}" for c, t in wrong[:2])
-    assert len(wrong) <= 2 * compared // 3 if name in DIFFERENT else not wrong, text
+    assert not wrong, text
+    if name in DIFFERENT and EXAMPLES >= 200:
+        assert excused, f"agrees on every example: take {name} out of DIFFERENT"
 
 
 CHOICES = {

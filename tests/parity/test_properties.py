@@ -23,7 +23,7 @@ if os.environ.get("WENGERT_REQUIRE_PARITY") == "1":
 else:
     torch = pytest.importorskip("torch")
 
-from tests.parity.properties import Limits, check, leaves, make, shown
+from tests.parity.properties import EXAMPLES, SEED, Limits, check, leaves, make, shown
 
 pytestmark = pytest.mark.parity
 
@@ -79,20 +79,33 @@ def _infinite(call: Any) -> bool:
     return any(np.isinf(a.values).any() for a in leaves((call.args, call.options)))
 
 
+def _nan(call: Any) -> bool:
+    """Whether something is NaN: at the end of a row, beyond the last whole vector, PyTorch's loop gives it another gradient."""
+    return any(np.isnan(a.values).any() for a in leaves((call.args, call.options)))
+
+
+def _one_in_a_group(call: Any) -> bool:
+    """Whether each group is one number, so that what is normalised is zero but for rounding, enlarged by ``1 / sqrt(eps)``."""
+    shape = call.args[0].values.shape
+    return len(shape) > 1 and shape[1] == call.args[1] and all(n == 1 for n in shape[2:])
+
+
 def _lost(call: Any) -> bool:
     """Whether something is not finite: which row is the pivot beside NaN depends on the BLAS, and what eigenvalues PyTorch finds
     where it does not refuse them (it does where a gradient is asked for, we always) on its LAPACK."""
     return not all(np.isfinite(a.values).all() for a in leaves((call.args, call.options)))
 
 
+# What comes of these depends on the processor that PyTorch's kernels run on, so one machine cannot tell whether they are needed.
+BY_MACHINE = (_infinite, _lost, _nan)
 # Examples that have no determined answer.
 UNDETERMINED = {
     **dict.fromkeys(("linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_tensorinv", "linalg_tensorsolve",
                      "linalg_eigvals"), _lost),
     **dict.fromkeys(("linalg_svdvals", "linalg_pinv", "pinverse", "linalg_matrix_rank", "linalg_cond", "linalg_matrix_norm", "linalg_lstsq",
                      "linalg_slogdet"), _infinite),
-    **dict.fromkeys(("ormqr", "orgqr", "linalg_householder_product"), _reflections),
-    "linalg_qr": _rank, "linalg_svd": lambda call: _infinite(call) or _values_apart(call),
+    **dict.fromkeys(("linalg_householder_product",), _reflections),
+    "group_norm": _one_in_a_group, "selu": _nan, "linalg_qr": _rank, "linalg_svd": lambda call: _infinite(call) or _values_apart(call),
 }  # fmt: skip
 
 
@@ -118,13 +131,13 @@ def _by_svd(lstsq: Any) -> Any:
 
 
 SEEN_THROUGH = {"linalg_svd": _signless, "linalg_lstsq": _by_svd}
-# Operators of which no such calls can be made.
+# What PyTorch does not have.
+UNKNOWN: set[str] = set()
+# Operators that are not called: drawn arguments could end the process.
 UNASKED = {
-    "pdist": "PyTorch divides by zero (and dies) in the gradient of no columns", "grid_sample": "PyTorch reads beyond its memory at grids of NaN",
-    "lu_unpack": "PyTorch reads beyond its memory at pivots that are out of range", "istft": "samples without tensors that can be drawn",
+    "lu_unpack": "PyTorch reads beyond its memory at pivots that are out of range",
     "segment_reduce": "PyTorch reads beyond its memory at lengths that do not fit",
-    "view_as_real": "samples without tensors that can be drawn", "view_as_complex": "samples without tensors that can be drawn",
-}  # fmt: skip
+}
 
 
 def function_of(lib: Any, name: str) -> Any:
@@ -142,6 +155,10 @@ def function_of(lib: Any, name: str) -> Any:
 
 def limits_of(name: str) -> Limits:
     op: Any = TABLE[name]
+    if name == "pdist":
+        return Limits(empty=False)  # PyTorch divides by zero (and dies) in the gradient of no columns
+    if name == "grid_sample":
+        return LIMITS["vision"]._replace(special=False)  # PyTorch reads beyond its memory at grids of NaN
     if name in ("topk", "kthvalue"):
         return Limits(ties=True)
     if name == "kron":
@@ -153,7 +170,9 @@ def limits_of(name: str) -> Limits:
     return LIMITS.get((op.define if isinstance(op, Composite) else op.forward).__module__.rsplit(".", 1)[1], Limits())
 
 
-OPERATORS = [name for name, op in TABLE.items() if op.places and differentiable(op) and any(p in ROOMS for p in op.places)]
+OPERATORS = [
+    name for name, op in TABLE.items() if op.places and differentiable(op) and any(p in ROOMS for p in op.places) and SAMPLES[name]
+]
 
 
 @pytest.fixture(autouse=True)
@@ -167,13 +186,17 @@ def same_order_of_products():
 def test_random_calls(name):
     """Values, gradients and refusals are PyTorch's."""
     functions = function_of(torch, name), function_of(wengert, name)
-    if functions[0] is None and functions[1] is not None:
-        pytest.skip("PyTorch has no such operator")
+    if name in UNKNOWN:
+        assert functions[0] is None and functions[1] is not None, f"take {name} out of UNKNOWN"
+        return
     assert None not in functions
     functions = tuple(SEEN_THROUGH.get(name, lambda f: f)(f) for f in functions)
     wrong, compared = check(name, functions, SAMPLES[name], limits_of(name))
     assert compared, "every example was refused"
-    wrong = [(call, text) for call, text in wrong if name not in UNDETERMINED or not UNDETERMINED[name](call)]
+    undetermined = UNDETERMINED.get(name, lambda call: False)
+    if name in UNDETERMINED and undetermined not in BY_MACHINE and EXAMPLES >= 200 and not SEED:
+        assert any(undetermined(call) for call, _ in wrong), f"agrees on every example: take {name} out of UNDETERMINED"
+    wrong = [(call, text) for call, text in wrong if not undetermined(call)]
     text = "\n".join(f"{len(wrong)} of {compared} differ; example {c.number}: {shown(list(c.args))} {c.options}: {t[:600]}" for c, t in wrong[:2])
     assert not wrong, text
 

@@ -45,7 +45,8 @@ def _pow_exponent(F: Any, g: Any, input: Any, exponent: Any, result: Any) -> Any
             return g * F.cast(F.cast(result, np.dtype(np.float32)) * np.log(input).item(), d)
         log = F.log(F.constant(np.asarray(input, F.dtype_of(result))))
         return g * conjugate(F, result * log)
-    base = F.cast(input, F.dtype_of(result)) if F.is_complex(result) and not F.is_complex(input) else input  # log of negative numbers
+    d = F.dtype_of(result)  # of log too: that of a negative number is complex, that of a half would be rounded
+    base = F.cast(input, d) if F.dtype_of(input) != d else input
     return g * F.where((input == 0) & _not_negative(F, exponent), 0, conjugate(F, result * F.log(base)))
 
 

@@ -270,6 +270,12 @@ def histogram(input: Array, bins: Array | None = None, count=None, *, range=None
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, "
             f"but got input with shape {[input.size, 1]} and weight with shape {list(weight.shape)}"
         )
+    if weight is not None and weight.dtype != input.dtype:
+        names = [{"float32": "float", "float64": "double", "int32": "int"}.get(d.name, d.name) for d in (input.dtype, weight.dtype)]
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, "
+            f"but got input({names[0]}), and weight({names[1]})"
+        )
     edges = _edges(input.reshape(-1), count if bins is None else bins, range, 0)
     if bins is None:
         hist = np.histogram(input, edges, weights=weight, density=density)[0].astype(input.dtype)

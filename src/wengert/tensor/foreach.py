@@ -132,6 +132,8 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
             return tuple([PLACES["torch"]["pow"](self, t) for t in _tensors(called, other)])
         if not isinstance(self, (list, tuple)):
             _operands(called, self, None, takes, alpha)
+        if "T" not in takes and isinstance(other, Tensor) and not other.ndim:
+            other = other.item()
         row = _tensors(called, self)
         others = _operands(called, row, other, takes, alpha)
         scaled = {} if alpha is None else {"alpha": alpha}
