@@ -5,18 +5,10 @@ from __future__ import annotations
 import collections
 import enum
 import importlib
-import os
 import unittest
 
 import numpy as np
 import pytest
-
-
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    if request.param == "torch" and os.environ.get("WENGERT_REQUIRE_PARITY") != "1":
-        return pytest.importorskip("torch")
-    return importlib.import_module(request.param)
 
 
 @pytest.fixture

@@ -10,11 +10,6 @@ import numpy as np
 import pytest
 
 
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    return pytest.importorskip(request.param)
-
-
 @pytest.fixture
 def internal(torch):
     return lambda name: importlib.import_module(f"{torch.__name__}.testing._internal.{name}")

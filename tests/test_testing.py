@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-
-
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    if request.param == "torch" and os.environ.get("WENGERT_REQUIRE_PARITY") != "1":
-        pytest.importorskip("torch")
-    importlib.import_module(f"{request.param}.testing")
-    return importlib.import_module(request.param)
 
 
 def complaint(torch, *args, **kwargs):
@@ -256,10 +247,8 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("program", [["-m", "wengert", "run"], []], ids=["wengert", "torch"])
+@pytest.mark.parametrize("program", [pytest.param(["-m", "wengert", "run"], id="wengert"), pytest.param([], id="torch", marks=pytest.mark.parity)])
 def test_files_of_pytorchs_own_kind_run(program, tmp_path):
-    if not program:
-        pytest.importorskip("torch.testing._internal.common_device_type")
     (tmp_path / "test_own.py").write_text(OWN_KIND_OF_FILE)
     plain = {k: v for k, v in os.environ.items() if k != "CI"}  # where it is set, PyTorch's runner wants a package for reports
     done = subprocess.run(

@@ -105,8 +105,8 @@ def test_decorators_and_checks(run):
     assert err.splitlines()[-1] == "OK" and "Ran 7 tests" in err
 
 
+@pytest.mark.parity
 def test_the_same_file_on_pytorch(tmp_path):
-    pytest.importorskip("torch")
     (tmp_path / "test_it.py").write_text(TESTS)
     env = {name: value for name, value in os.environ.items() if name != "CI"}  # under CI, PyTorch's run_tests wants xmlrunner
     done = subprocess.run([sys.executable, "test_it.py"], capture_output=True, text=True, timeout=300, cwd=tmp_path, env=env)
