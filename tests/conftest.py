@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from wengert.arrays import kernels
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+if not kernels.available:  # which has been said now, and need not be said by each process that a test starts
+    os.environ["WENGERT_NATIVE"] = "0"
 
 PARITY = Path(__file__).parent / "parity"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
