@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 #: Variables that hold OpenBLAS, MKL and oneDNN, which both libraries leave products to, to fewer instructions than the
@@ -65,6 +67,12 @@ def _architecture() -> str:
     except ImportError:
         return ""
     return "".join(f", {pool['architecture']}" for pool in threadpoolctl.threadpool_info() if pool.get("internal_api") == "openblas")
+
+
+def as_measured(threads: int, blas: str) -> str:
+    """The same, as the process of a measurement finds it."""
+    command = [sys.executable, "-m", "benchmarks.machine"]
+    return subprocess.run(command, env=environment(threads, blas), capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

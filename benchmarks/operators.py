@@ -20,7 +20,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.machine import BLAS, environment
+from benchmarks.machine import BLAS, as_measured, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,16 +219,17 @@ def main(argv: list[str]) -> None:
     names = [name for name in OPERATORS if not args.only or name in args.only]
     best = measure(names, args.sizes, args.rounds, args.blas)
     found = ratios(best)
+    page = f"{as_measured(1, args.blas)}; BLAS {args.blas}.\n\n{table(found, names, args.sizes)}"
     if args.above is None:
-        print(table(found, names, args.sizes))
+        print(page)
     else:
         for case, ratio in sorted(found.items(), key=lambda item: -item[1]):
             if ratio > args.above:
                 print(f"{ratio:7.2f}  {case:40s} {best[LIBRARIES[0]][case] * 1e6:12.2f} µs, torch {best[LIBRARIES[1]][case] * 1e6:12.2f} µs")
     if args.table:
-        page = Path(args.table)
-        before, _, rest = page.read_text().partition("<!-- operators -->\n")
-        page.write_text(f"{before}<!-- operators -->\n{table(found, names, args.sizes)}\n<!-- end -->{rest.partition('<!-- end -->')[2]}")
+        path = Path(args.table)
+        before, _, rest = path.read_text().partition("<!-- operators -->\n")
+        path.write_text(f"{before}<!-- operators -->\n{page}\n<!-- end -->{rest.partition('<!-- end -->')[2]}")
 
 
 if __name__ == "__main__":

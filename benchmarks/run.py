@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import BLAS, environment
+from benchmarks.machine import BLAS, as_measured, environment
 from benchmarks.workloads import WORKLOADS, Workload
 
 IMPORT = Workload("import", "import", 0.15, lambda torch: lambda: None)
@@ -42,12 +42,6 @@ def run_child(library: str, workload: str, threads: int, seconds: float, blas: s
     if done.returncode:
         return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1]}
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def describe_machine(args: argparse.Namespace) -> str:
-    """The processor and the instruction sets, as a measurement finds them."""
-    command = [sys.executable, "-m", "benchmarks.machine"]
-    return subprocess.run(command, env=environment(args.threads, args.blas), capture_output=True, text=True, check=True).stdout.strip()
 
 
 def combine(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -170,7 +164,7 @@ def main() -> None:
     libraries = args.libraries
     if "jax" in libraries and not importlib.util.find_spec("jax"):
         parser.error("jax is not installed here: pip install jax")
-    machine = describe_machine(args)
+    machine = as_measured(args.threads, args.blas)
     print(f"{machine}\n\n{args.threads} threads, BLAS {args.blas}, {args.rounds} rounds of {args.seconds:g} s\n")
     header = ["workload", *libraries, "ratio", "goal", "fifth loss (difference)", "peak MB"]
     print("| " + " | ".join(header) + " |\n|" + "---|" * len(header), flush=True)

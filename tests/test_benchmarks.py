@@ -57,7 +57,7 @@ def test_blas_is_held_or_not_whatever_the_environment_says(monkeypatch: pytest.M
     free, held = (machine.environment(2, blas) for blas in machine.BLAS)
     assert not {*machine.HELD, *machine.OTHERS} & {*free} and {*held} - {*free} == {*machine.HELD}
     assert {held[name] for name in machine.HELD} == {"Haswell", "AVX2"} and {free[name] for name in machine.THREADS} == {"2"}
-    found = run.describe_machine(argparse.Namespace(threads=1, blas="avx2"))
+    found = machine.as_measured(1, "avx2")
     assert "NumPy" in found and "wengert" in found and machine.processor() in found
 
 
