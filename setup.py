@@ -1,8 +1,6 @@
 """Build the native kernels, or install without them where no C compiler works."""
 
-import os
 import platform
-import stat
 import sys
 from pathlib import Path
 
@@ -12,27 +10,12 @@ from setuptools.command.build_ext import build_ext
 NATIVE = Path("native")
 
 
-def say(line: str) -> None:
-    """Print a line to the person who installs.
-
-    pip shows a build's output only when it fails, so the line goes to pip's own terminal or pipe where the system
-    lets us reach it, and to this process's standard error elsewhere.
-    """
-    try:
-        stream = os.open(f"/proc/{os.getppid()}/fd/2", os.O_WRONLY | os.O_NOCTTY)
-    except OSError:
-        stream = -1
-    if stream >= 0:
-        with os.fdopen(stream, "w") as terminal:
-            mode = os.fstat(stream).st_mode
-            if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
-                terminal.write(line + "\n")
-                return
-    print(line, file=sys.stderr, flush=True)
-
-
 class OptionalBuildExt(build_ext):
-    """Leave the extension out, with one line to say so, when it cannot be built."""
+    """Leave the extension out when it cannot be built.
+
+    pip shows what a build prints only with ``-v``, so what the person who installs sees is the line that the package writes
+    when it is imported without its extension.
+    """
 
     def build_extension(self, ext: Extension) -> None:
         """Build one extension, or say that it is left out."""
@@ -49,7 +32,7 @@ class OptionalBuildExt(build_ext):
         except Exception as error:
             missing = "No such file" in str(error) or "not found" in str(error) or "Unable to find" in str(error)
             reason = "no C compiler found" if missing else "the C compiler failed"
-            say(f"wengert: {reason}; installing without native kernels (pure NumPy, slower)")
+            print(f"wengert: {reason}; installing without native kernels (pure NumPy, slower)", file=sys.stderr, flush=True)
 
 
 setup(

@@ -92,24 +92,9 @@ def import_time(library: str) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - start, "steps": 1, "losses": [], "peak": 0}
 
 
-def blas(threads: int) -> dict[str, Any]:
-    """Floating-point operations in a second that NumPy's BLAS reaches on a 2048 product."""
-    import numpy as np
-
-    a = np.random.default_rng(0).standard_normal((2048, 2048), dtype=np.float32)
-    times = []
-    for _ in range(6):
-        start = time.perf_counter()
-        a @ a
-        times.append(time.perf_counter() - start)
-    return {"rate": 2 * 2048**3 / min(times), "threads": threads}
-
-
 if __name__ == "__main__":
     library, name, threads, seconds = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-    if library == "blas":
-        answer = blas(threads)
-    elif name == "import":
+    if name == "import":
         answer = import_time(library)
     else:
         answer = measure(library, name, threads, seconds)

@@ -1,6 +1,7 @@
 """Measure single operators on both libraries, forward and with their gradients, in three sizes.
 
-usage: python -m benchmarks --operators [--only NAME ...] [--rounds 2] [--above 1.0] [--table FILE.md]
+usage: python -m benchmarks --operators [--only NAME ...] [--rounds 2] [--blas unrestricted|avx2] [--above 1.0]
+                                         [--table FILE.md]
 
 CPU time of one thread, so that a machine that is busy with other things disturbs little; the libraries alternate, each
 in fresh processes, and the best round counts. Ratios are wengert / torch: below 1 is a win.
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -19,6 +19,8 @@ import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from benchmarks.machine import BLAS, as_measured, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,14 +177,13 @@ def child(library: str, names: list[str], sizes: list[int]) -> None:
     print(json.dumps(times))
 
 
-def measure(names: list[str], sizes: list[int], rounds: int) -> dict[str, dict[str, float]]:
+def measure(names: list[str], sizes: list[int], rounds: int, blas: str = BLAS[0]) -> dict[str, dict[str, float]]:
     """Return the best time of each case, by library."""
     best: dict[str, dict[str, float]] = {library: {} for library in LIBRARIES}
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "WENGERT_NUM_THREADS"), "1")
     for _ in range(rounds):
         for library in LIBRARIES:
             command = [sys.executable, "-m", "benchmarks.operators", library, json.dumps(names), json.dumps(sizes)]
-            done = subprocess.run(command, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
+            done = subprocess.run(command, env=environment(1, blas), stdout=subprocess.PIPE, text=True, check=True)
             for case, seconds in json.loads(done.stdout).items():
                 best[library][case] = min(seconds, best[library].get(case, seconds))
     return best
@@ -211,22 +212,24 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of operators")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--blas", choices=BLAS, default=BLAS[0], help="which instructions the BLAS of both libraries may use")
     parser.add_argument("--above", type=float, help="print only what is above this ratio, the worst first")
     parser.add_argument("--table", help="put the table between the marks of this page")
     args = parser.parse_args(argv)
     names = [name for name in OPERATORS if not args.only or name in args.only]
-    best = measure(names, args.sizes, args.rounds)
+    best = measure(names, args.sizes, args.rounds, args.blas)
     found = ratios(best)
+    page = f"{as_measured(1, args.blas)}; BLAS {args.blas}.\n\n{table(found, names, args.sizes)}"
     if args.above is None:
-        print(table(found, names, args.sizes))
+        print(page)
     else:
         for case, ratio in sorted(found.items(), key=lambda item: -item[1]):
             if ratio > args.above:
                 print(f"{ratio:7.2f}  {case:40s} {best[LIBRARIES[0]][case] * 1e6:12.2f} µs, torch {best[LIBRARIES[1]][case] * 1e6:12.2f} µs")
     if args.table:
-        page = Path(args.table)
-        before, _, rest = page.read_text().partition("<!-- operators -->\n")
-        page.write_text(f"{before}<!-- operators -->\n{table(found, names, args.sizes)}\n<!-- end -->{rest.partition('<!-- end -->')[2]}")
+        path = Path(args.table)
+        before, _, rest = path.read_text().partition("<!-- operators -->\n")
+        path.write_text(f"{before}<!-- operators -->\n{page}\n<!-- end -->{rest.partition('<!-- end -->')[2]}")
 
 
 if __name__ == "__main__":

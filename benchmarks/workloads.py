@@ -25,7 +25,6 @@ class Workload(NamedTuple):
     limit: float
     make: Callable[[Any], Step]
     per: int = 1  # operations in a step: times are quoted for one of them
-    flops: float = 0.0  # floating-point operations of a step's matrix products, where they dominate
     measures: str = "step"  # "step": time the call; "returned": the call returns its own seconds
 
 
@@ -113,12 +112,6 @@ def mlp(sizes: tuple[int, ...], batch: int, optimizer: str, **options: float) ->
     return make
 
 
-def mlp_flops(sizes: tuple[int, ...], batch: int) -> float:
-    """Forward, gradient of the weights, and gradient of the inputs (not of the first layer's)."""
-    products = [2.0 * batch * i * o for i, o in itertools.pairwise(sizes)]
-    return 3 * sum(products) - products[0]
-
-
 def tanh_mlp(torch: Any, sizes: tuple[int, ...]) -> Any:
     nn = torch.nn
     layers: list[Any] = []
@@ -199,12 +192,6 @@ def gpt(layers: int, width: int, heads: int, batch: int, length: int, vocabulary
         return train(model, optimizer, lambda: cross_entropy(model(x).view(-1, vocabulary), y.view(-1)))
 
     return make
-
-
-def gpt_flops(layers: int, width: int, batch: int, length: int, vocabulary: int = 65) -> float:
-    tokens = batch * length
-    linear = layers * 12 * width * width + width * vocabulary
-    return 3 * (2.0 * tokens * linear + layers * 4.0 * tokens * length * width)
 
 
 def cnn(torch: Any) -> Step:
@@ -298,14 +285,10 @@ WORKLOADS = [
     Workload("chain", "chain of 100,000 operations, both ways", 0.6, long_chain),
     Workload("mlp-tiny", "MLP 2-16-16-1, batch 32, SGD", 0.5, mlp((2, 16, 16, 1), 32, "SGD", lr=0.01)),
     Workload("mlp-small", "MLP 64-128-64-10, batch 64, Adam", 0.6, mlp((64, 128, 64, 10), 64, "Adam")),
-    Workload("mlp-mnist", "MLP 784-512-256-128-10, batch 64, AdamW", 0.85, mlp((784, 512, 256, 128, 10), 64, "AdamW"),
-             flops=mlp_flops((784, 512, 256, 128, 10), 64)),
-    Workload("mlp-big", "MLP 1024-2048-2048-1024-10, batch 256, SGD", 0.95, mlp(BIG, 256, "SGD", lr=0.01),
-             flops=mlp_flops(BIG, 256)),
-    Workload("gpt-small", "GPT 4 layers, width 128, 12×64, AdamW", 0.8, gpt(4, 128, 4, 12, 64),
-             flops=gpt_flops(4, 128, 12, 64)),
-    Workload("gpt-big", "GPT 6 layers, width 384, 8×256, AdamW", 0.85, gpt(6, 384, 6, 8, 256),
-             flops=gpt_flops(6, 384, 8, 256)),
+    Workload("mlp-mnist", "MLP 784-512-256-128-10, batch 64, AdamW", 0.85, mlp((784, 512, 256, 128, 10), 64, "AdamW")),
+    Workload("mlp-big", "MLP 1024-2048-2048-1024-10, batch 256, SGD", 0.95, mlp(BIG, 256, "SGD", lr=0.01)),
+    Workload("gpt-small", "GPT 4 layers, width 128, 12×64, AdamW", 0.8, gpt(4, 128, 4, 12, 64)),
+    Workload("gpt-big", "GPT 6 layers, width 384, 8×256, AdamW", 0.85, gpt(6, 384, 6, 8, 256)),
     Workload("cnn", "CNN on 64×1×28×28, Adadelta", 0.9, cnn),
     Workload("lstm", "LSTM 64→128, 16×64 tokens, Adam", 0.8, lstm),
     Workload("penalty", "gradient penalty of an MLP 16-64-64-1, batch 32", 0.9, gradient_penalty),

@@ -1,20 +1,37 @@
-"""What all tests share: hypothesis profiles, and the rule for tests that compare with torch."""
+"""What all tests share: hypothesis profiles, the libraries that a test runs on, and the rule for tests that need torch."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from wengert.arrays import kernels
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+if not kernels.available:  # which has been said now, and need not be said by each process that a test starts
+    os.environ["WENGERT_NATIVE"] = "0"
+
 PARITY = Path(__file__).parent / "parity"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+REQUIRED = os.environ.get("WENGERT_REQUIRE_PARITY") == "1"
+
+
+@pytest.fixture(params=["wengert", pytest.param("torch", marks=pytest.mark.parity)])
+def torch(request: pytest.FixtureRequest) -> Any:
+    """Run a test on wengert and, where it is installed, on PyTorch: what PyTorch does is what is asserted."""
+    return importlib.import_module(request.param)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if os.environ.get("WENGERT_REQUIRE_PARITY") == "1" and not HAS_TORCH:
+    if REQUIRED and not HAS_TORCH:
         raise pytest.UsageError("WENGERT_REQUIRE_PARITY=1, but torch is not installed: pip install torch==2.13.0")
 
 
@@ -31,9 +48,34 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if not HAS_TORCH and collection_path.is_relative_to(PARITY) else None
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the parity tests, before ``-m`` chooses by marks."""
+    if item.path.is_relative_to(PARITY):
+        item.add_marker(pytest.mark.parity)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="a stress test: run it with --slow"))
-        if item.path.is_relative_to(PARITY):
-            item.add_marker(pytest.mark.parity)
+        if item.get_closest_marker("parity") and not HAS_TORCH:
+            item.add_marker(pytest.mark.skip(reason="torch is not installed"))
+
+
+def refuse(report: Any, skipped: bool) -> Any:
+    """Fail what a test skips by itself for want of torch: the mark says that a test needs it, and chooses where it runs."""
+    if skipped and "could not import 'torch" in str(report.longrepr):
+        report.outcome, report.longrepr = "failed", f"mark it with pytest.mark.parity in place of a skip: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    return refuse(report, report.skipped)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    return refuse(report, report.skipped)

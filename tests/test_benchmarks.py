@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks import run
+from benchmarks import machine, run
 from benchmarks.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -51,13 +51,23 @@ def test_gate_measures_again_before_it_fails(recorded: Path, monkeypatch: pytest
     assert "multiply: ratio 0.90, 0.80, 0.80, recorded 0.60" in capsys.readouterr().out
 
 
+def test_blas_is_held_or_not_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*machine.HELD, *machine.OTHERS):
+        monkeypatch.setenv(name, "given")
+    free, held = (machine.environment(2, blas) for blas in machine.BLAS)
+    assert not {*machine.HELD, *machine.OTHERS} & {*free} and {*held} - {*free} == {*machine.HELD}
+    assert {held[name] for name in machine.HELD} == {"Haswell", "AVX2"} and {free[name] for name in machine.THREADS} == {"2"}
+    found = machine.as_measured(1, "avx2")
+    assert "NumPy" in found and "wengert" in found and machine.processor() in found
+
+
 def test_losses_are_compared() -> None:
     assert run.loss_difference([1.0, 2.0], [1.0, 2.2]) == pytest.approx(0.2 / 2.2)
     assert run.loss_difference([], [1.0]) is None
 
 
 def test_a_failed_child_is_shown() -> None:
-    row = run.table_row(WORKLOADS[0], {"wengert": {"error": "boom"}, "torch": {"seconds": 1.0}}, LIBRARIES, 0.0)
+    row = run.table_row(WORKLOADS[0], {"wengert": {"error": "boom"}, "torch": {"seconds": 1.0}}, LIBRARIES)
     assert "wengert: boom" in row
 
 

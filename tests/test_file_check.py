@@ -9,10 +9,9 @@ import pytest
 TEXT = "one two\nthree two\nfour\nfive two six\n"
 
 
-@pytest.fixture(params=["wengert", "torch"])
-def check(request):
-    pytest.importorskip(request.param)
-    return importlib.import_module(f"{request.param}.testing").FileCheck
+@pytest.fixture
+def check(torch):
+    return importlib.import_module(f"{torch.__name__}.testing").FileCheck
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 
 import numpy as np
 import pytest
-
-
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    if request.param == "torch" and os.environ.get("WENGERT_REQUIRE_PARITY") != "1":
-        pytest.importorskip("torch")
-    importlib.import_module(f"{request.param}.testing")
-    return importlib.import_module(request.param)
 
 
 def complaint(torch, *args, **kwargs):

@@ -421,6 +421,14 @@ def test_the_plain_definitions_can_be_chosen():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env={**os.environ, "WENGERT_NATIVE": "0"})
 
 
+@pytest.mark.parametrize(("wish", "lines"), [("1", 1), ("0", 0)])
+def test_a_missing_extension_is_said_in_one_line(wish, lines):
+    program = "import sys; sys.modules['wengert.arrays._kernels'] = None; import wengert; print(wengert.ones(2).sum().item())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={**os.environ, "WENGERT_NATIVE": wish})
+    assert done.stdout == "2.0\n" and done.stderr.count("\n") == lines
+    assert lines == 0 or done.stderr.startswith("wengert: there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0")
+
+
 def test_unknown_names_are_refused():
     with pytest.raises(AttributeError, match="no_such_kernel"):
         K.no_such_kernel

@@ -29,11 +29,14 @@ def floats():
     return np.concatenate([high + low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]).view(np.float32)
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("name", NAMES)
 def test_every_conversion_is_pytorchs(name):
+    import torch
+
     import wengert
 
-    torch, x = pytest.importorskip("torch"), floats()
+    x = floats()
     sources = [("float32", x), ("float64", x.astype(np.float64)), ("float16", np.arange(65536, dtype=np.uint16).view(np.float16))]
     sources.append(("int64", np.arange(-70000, 70000, 7)))
     for _, a in sources:
@@ -176,11 +179,13 @@ def test_saving(torch, name):
     assert found["dtype"] is x.dtype and found["x"].dtype is x.dtype and bits(found["x"]) == bits(x)
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("name", NAMES)
 def test_files_of_both_libraries(name):
+    import torch
+
     import wengert
 
-    torch, buffer = pytest.importorskip("torch"), io.BytesIO()
     for a, b in ((torch, wengert), (wengert, torch)):
         buffer = io.BytesIO()
         a.save(eight(a, name), buffer)

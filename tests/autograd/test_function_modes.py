@@ -517,3 +517,11 @@ def test_function_modes_are_not_asked_where_torch_function_is_off(torch):
         with torch._C.DisableTorchFunctionSubclass():
             assert torch.sin(x) == "asked"
         assert torch.sin(x) == "asked"
+
+
+def test_calls_by_keywords_alone_once_there_has_been_a_mode():
+    import wengert
+
+    with wengert.overrides.BaseTorchFunctionMode():
+        pass
+    assert wengert.Tensor.tolist(self=wengert.ones(2)) == [1.0, 1.0]

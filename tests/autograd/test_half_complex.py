@@ -27,10 +27,12 @@ def test_the_type(torch):
         x.numpy()
 
 
+@pytest.mark.parity
 def test_conversions_are_pytorchs():
+    import torch
+
     import wengert
 
-    torch = pytest.importorskip("torch")
     parts = np.random.default_rng(0).standard_normal((4000, 2)) * 10.0 ** np.arange(-9, 7).repeat(250)[:, None]
     for kind in (np.complex64, np.complex128):
         a = parts.view(np.complex128)[:, 0].astype(kind)
@@ -120,10 +122,13 @@ def test_saving(torch):
     assert found["dtype"] is torch.complex32 and found["x"].tolist() == NUMBERS
 
 
+@pytest.mark.parity
 def test_random_numbers_and_files_are_pytorchs():
+    import torch
+
     import wengert
 
-    torch, found = pytest.importorskip("torch"), []
+    found = []
     for t in (torch, wengert):
         t.manual_seed(3)
         found.append([t.view_as_real(f(5, dtype=t.complex32)).tolist() for f in (t.rand, t.randn)])

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("scramble", [False, True])
 @pytest.mark.parametrize("dimension", [1, 2, 7, 40, 1111])
 def test_points_are_pytorchs(dimension, scramble):
+    import torch
+
     import wengert
 
-    torch = pytest.importorskip("torch")
     theirs, ours = (t.quasirandom.SobolEngine(dimension, scramble=scramble, seed=7) for t in (torch, wengert))
     for step in (lambda e: e.draw(), lambda e: e.draw(5), lambda e: e.fast_forward(9).draw(3), lambda e: e.reset().draw(17), lambda e: e.quasi):
         np.testing.assert_array_equal(step(theirs).numpy(), step(ours).numpy())
@@ -22,18 +24,23 @@ def test_points_are_pytorchs(dimension, scramble):
         np.testing.assert_array_equal(getattr(theirs, name).numpy(), getattr(ours, name).numpy())
 
 
+@pytest.mark.parity
 def test_direction_numbers_of_all_dimensions():
+    import torch
+
     import wengert
 
-    torch = pytest.importorskip("torch")
     theirs, ours = (t.quasirandom.SobolEngine(21201).sobolstate.numpy() for t in (torch, wengert))
     assert (theirs == ours).all()
 
 
+@pytest.mark.parity
 def test_the_global_generator_scrambles_too():
+    import torch
+
     import wengert
 
-    torch, found = pytest.importorskip("torch"), []
+    found = []
     for t in (torch, wengert):
         t.manual_seed(3)
         found.append((t.quasirandom.SobolEngine(3, scramble=True).draw(4).tolist(), t.rand(2).tolist()))

@@ -1,19 +1,8 @@
-"""Every test here runs on wengert and, where it is installed, on PyTorch: what PyTorch does is what is asserted."""
+"""What PyTorch does not do, or does wrong, with nested tensors."""
 
 from __future__ import annotations
 
-import importlib
-import os
-
 import pytest
-
-
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    if request.param == "torch" and os.environ.get("WENGERT_REQUIRE_PARITY") != "1":
-        return pytest.importorskip("torch")
-    return importlib.import_module(request.param)
-
 
 # What PyTorch 2.13 has no gradient for, has a wrong one of, or does not run at all; the same on dense parts is what is right.
 NOT_ON_PYTORCH = {

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import pytest
-
-
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request: pytest.FixtureRequest) -> Any:
-    if request.param == "torch":
-        pytest.importorskip("torch")
-    return importlib.import_module(request.param)
 
 
 def test_module(torch: Any) -> None:

@@ -9,11 +9,6 @@ import pytest
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    return pytest.importorskip(request.param)
-
-
 @pytest.fixture
 def flex(torch):
     return importlib.import_module(f"{torch.__name__}.nn.attention.flex_attention")

@@ -4,14 +4,10 @@ import importlib
 
 import pytest
 
-import wengert
 
-LIBRARIES = [wengert] if importlib.util.find_spec("torch") is None else [wengert, importlib.import_module("torch")]
-
-
-@pytest.fixture(params=LIBRARIES, ids=lambda lib: lib.__name__)
-def contextlib(request):
-    return importlib.import_module(f"{request.param.__name__}.utils._contextlib")
+@pytest.fixture
+def contextlib(torch):
+    return importlib.import_module(f"{torch.__name__}.utils._contextlib")
 
 
 def test_a_manager_that_decorates(contextlib):

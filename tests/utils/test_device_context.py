@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import importlib
 
-import pytest
-
-
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    return pytest.importorskip(request.param)
-
 
 def module(torch, name):
     return importlib.import_module(f"{torch.__name__}.{name}")

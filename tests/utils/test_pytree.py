@@ -18,11 +18,9 @@ TREE = {
 }
 
 
-@pytest.fixture(params=["wengert", "torch"])
-def pytree(request):
-    if request.param == "torch":
-        pytest.importorskip("torch")
-    return importlib.import_module(f"{request.param}.utils._pytree")
+@pytest.fixture
+def pytree(torch):
+    return importlib.import_module(f"{torch.__name__}.utils._pytree")
 
 
 def test_there_and_back(pytree):

@@ -10,11 +10,6 @@ import weakref
 import pytest
 
 
-@pytest.fixture(params=["wengert", "torch"])
-def torch(request):
-    return pytest.importorskip(request.param)
-
-
 @pytest.fixture
 def weak(torch):
     return importlib.import_module(f"{torch.__name__}.utils.weak")

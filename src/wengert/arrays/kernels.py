@@ -14,6 +14,7 @@ array([0., 2.])
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,13 +85,12 @@ def _native_module() -> ModuleType | None:
         return None
     here = os.path.dirname(os.path.abspath(__file__))
     if stale(here, os.path.join(here, "..", "..", "..", "native")):
-        import sys
-
         print("wengert: the native kernels are older than their sources; until `pip install -e .` NumPy does their work", file=sys.stderr)
         return None
     try:
         from wengert.arrays import native
-    except ImportError:  # installed without a C compiler
+    except ImportError:  # installed without a C compiler, as a rule; pip does not show what a build says
+        print("wengert: there are no native kernels; NumPy does their work, slower (WENGERT_NATIVE=0 hides this line)", file=sys.stderr)
         return None
     return native
 

@@ -112,7 +112,7 @@ def _exchange(f: FunctionType, public: Any) -> None:
 
 def by_class(public: Any, args: Any, kwargs: Any) -> Any:
     """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they override nothing."""
-    if type(args[0]) in KNOWN:
+    if args and type(args[0]) in KNOWN:
         return NotImplemented
     owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]  # which have methods of their own
     return ask(public, owners, args, kwargs) if owners and not skipped() else NotImplemented
