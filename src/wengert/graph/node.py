@@ -144,7 +144,7 @@ class Node(_Fields):
         return [InputMetadata(*pair) for pair in zip(self.shape, self.dtype)]
 
     def _sequence_nr(self) -> int:
-        return -self.seq
+        return int(-self.seq)
 
     @property
     def requires_grad(self) -> bool:
