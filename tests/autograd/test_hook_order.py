@@ -295,43 +295,12 @@ def test_a_leaf_from_an_earlier_graph_has_its_turn_as_soon_as_it_is_complete(tor
     first.backward()
 
 
-def test_sequence_numbers_that_were_changed(torch):
-    x = torch.ones(2, requires_grad=True)
-    order = []
-    branches = [x * 2, x * 3, x * 4]
-    total = torch.stack(branches)
-    for name, t in zip("abc", branches):
-        t.register_hook(lambda g, name=name: order.append(name))
-    total.register_hook(lambda g: order.append("total"))
-    total.grad_fn._set_sequence_nr(0)
-    for number, t in zip((100, 300, 200), branches):
-        t.grad_fn._set_sequence_nr(number)
-        assert t.grad_fn._sequence_nr() == number
-    for _ in range(2):
-        x.grad = None
-        total.sum().backward(retain_graph=True)
-        assert x.grad.tolist() == [9.0, 9.0]
-    torch.autograd.grad(total.sum(), x)
-    assert order == ["total", "b", "c", "a"] * 3
-
-
 def leaves_telling(torch, n, order):
     """So many leaves; those of their hooks that run put their numbers into ``order``."""
     leaves = [torch.ones(2, requires_grad=True) for _ in range(n)]
     for i, leaf in enumerate(leaves):
         leaf.register_hook(lambda g, i=i: order.append(i))
     return leaves
-
-
-@pytest.mark.parametrize("n, expected", [(2, [0, 1]), (3, [0, 1, 2]), (4, [0, 2, 1, 3]), (5, [0, 2, 4, 1, 3]), (7, [0, 2, 5, 6, 4, 1, 3])])
-def test_many_leaves_of_one_node(torch, n, expected):
-    order = []
-    leaves = leaves_telling(torch, n, order)
-    torch.stack(leaves).sum().backward()
-    assert order == expected
-    order.clear()
-    torch.autograd.grad(torch.cat(leaves).sum(), leaves)
-    assert order == expected
 
 
 def test_leaves_that_are_roots(torch):
@@ -367,32 +336,6 @@ def test_leaves_of_earlier_graphs_have_their_gradients_early(torch):
         order.clear()
     (weights[0] * weights[2] * weights[1].cos()).sum().backward()
     assert order == [1, 0, 2]
-
-
-def test_a_hook_sees_which_gradients_have_come_to_rest(torch):
-    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
-    earlier = (a * 2).sum()
-    y = b.exp()
-    seen = []
-    y.register_hook(lambda g: seen.append((a.grad is None, b.grad is None)))
-    (y * a).sum().backward()
-    assert seen == [(False, True)]
-    earlier.backward()
-
-
-def test_the_bias_of_a_linear_layer_comes_before_its_weight(torch):
-    order = []
-    w, b, x = torch.ones(3, 2, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(4, 2, requires_grad=True)
-    for name, t in (("weight", w), ("bias", b), ("input", x)):
-        t.register_hook(lambda g, name=name: order.append(name))
-    torch.nn.functional.linear(x, w, b).sum().backward()
-    assert order == ["bias", "input", "weight"]
-    order.clear()
-    torch.nn.functional.linear(x.reshape(2, 2, 2), w, b).sum().backward()
-    assert order == ["bias", "weight", "input"]
-    order.clear()
-    torch.nn.functional.linear(x, w).sum().backward()
-    assert order == ["input", "weight"]
 
 
 def test_hooks_of_the_one_root_run_even_if_nothing_is_sought_below_it(torch):

@@ -334,7 +334,7 @@ class FakeTensorMode(TorchDispatchMode):
                 if v.fake_mode is not self:
                     raise AssertionError(f"Mixing fake modes NYI x.fake_mode={v.fake_mode} vs {self=}")
                 return v
-            if not self.allow_non_fake_inputs and not (inner or (walking and not v.dim())):
+            if not self.allow_non_fake_inputs and not (inner or walking):
                 raise AssertionError(
                     "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. Found in "
                     f"{func}({', '.join(map(_shown, args))})"

@@ -8,17 +8,17 @@ that was consumed is kept.
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 from functools import partial
 from heapq import heappop, heappush
+from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.flags import IGNORED, quieten, restore
 from . import anomaly as anomaly_mode
-from . import node as graph_node
 from .modes import modes
+from .node import leaf_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,42 +31,23 @@ if TYPE_CHECKING:
 _DEPTH = 20
 _age = attrgetter("seq")
 
-# Nodes may be taken apart when somebody looks at them (``tensor.unfold``), but not below a walk. Whoever is about to walk waits
-# while there is something in ``taking_apart``; whoever wants to take apart puts it there, and then asks ``others_walk``.
-taking_apart: list[Node] = []
-apart = threading.RLock()
-walking: set[Any] = set()  # the code of the functions that lead to a walk
-
-
-def others_walk() -> bool:
-    """Whether another thread is walking a graph, or is about to."""
-    me = threading.get_ident()
-    for thread, frame in sys._current_frames().items():
-        here: Any = None if thread == me else frame
-        while here is not None:
-            if here.f_code in walking:
-                return True
-            here = here.f_back
-    return False
-
-
-def wait_for_nodes() -> None:
-    """Wait until nobody takes nodes apart any more."""
-    with apart:
-        pass
-
 
 class Walk:
     """One run of the engine, for those who ask about it from inside a hook or a rule."""
 
-    _seen: set[Node] | None = None  # these three stand on the class: few runs set them
+    _seen: set[Node] | None = None  # these four stand on the class: few runs set them
+    awaited: dict[Node, int] | None = None  # see ``leaf_uses``
     _number: int | None = None
     callbacks: list[Callable[[], Any]] | None = None
 
-    __slots__ = ("__dict__", "__weakref__", "captures", "depth", "needed", "roots")
+    __slots__ = ("__dict__", "__weakref__", "captures", "depth", "needed", "node", "retain", "roots")
 
-    def __init__(self, roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any = None, depth: int = 0) -> None:
-        self.roots, self.needed, self.captures, self.depth = roots, needed, captures, depth
+    node: Node | None  # whose rule, or hook, is running
+    retain: bool  # whether the nodes keep what they remember
+
+    def __init__(self, roots: list[tuple[Edge, Any]], retain: bool, needed: set[Node] | None, captures: Any = None, depth: int = 0) -> None:
+        self.roots, self.retain, self.needed, self.captures, self.depth = roots, retain, needed, captures, depth
+        self.node = None
 
     def reaches(self, node: Node) -> bool:
         """Whether this run hands a gradient to ``node``."""
@@ -85,6 +66,7 @@ class Walk:
 
 
 _numbers = itertools.count()
+_turns = itertools.count()
 listener: Callable[[Any], Callable[[], None]] | None = None  # told the roots of every run; gives what ends its attention
 
 
@@ -102,20 +84,12 @@ def current_walk() -> Walk | None:
 
 def current_node() -> Node | None:
     """The node whose rule (or hook) is running in this thread, if any."""
-    return _local("node")
+    return None if _current.walk is None else _current.walk.node
 
 
 def keeps_graph() -> bool:
     """Whether the run that this thread is in keeps what its nodes remember; True outside of any."""
-    return bool(_local("retain", True))
-
-
-def _local(name: str, otherwise: Any = None) -> Any:
-    """A variable of the innermost walk in this thread."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code is not _run.__code__:
-        frame = frame.f_back
-    return otherwise if frame is None else frame.f_locals.get(name)
+    return _current.walk is None or _current.walk.retain
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
@@ -146,9 +120,9 @@ def run(
     """
     outer = _current.walk
     if outer is None:
-        walk = Walk(roots, needed, captures)
+        walk = Walk(roots, retain, needed, captures)
     elif outer.depth < _DEPTH:
-        walk = Walk(roots, needed, captures, outer.depth + 1)
+        walk = Walk(roots, retain, needed, captures, outer.depth + 1)
     else:
         _in_own_thread(run, roots, space, retain, needed, captures)
         return
@@ -157,15 +131,14 @@ def run(
     before = None if watch is None else watch.enter()
     observers = modes().observers
     ended = None if listener is None else listener(roots)
-    keys = None
-    if graph_node.relabelled or (graph_node.hooked and any(hooks() for hooks in graph_node.hooked.copy().values())):
-        keys = order(roots, needed, captures)
+    if leaf_hooks and any(hooks() for hooks in tuple(leaf_hooks.values())):
+        walk.awaited = leaf_uses(roots, needed, captures)
     flags = quieten(IGNORED)
     try:
         if not observers:
-            _run(roots, space, retain, needed, captures, watch, keys)
+            _run(roots, space, retain, needed, captures, watch)
         else:
-            _observed(observers)(roots, space, retain, needed, captures, watch, keys)
+            _observed(observers)(roots, space, retain, needed, captures, watch)
     except Exception:
         if watch is not None:
             watch.failed()
@@ -219,17 +192,18 @@ def _in_own_thread(work: Callable[..., None], *args: Any) -> None:
         raise failed.pop()
 
 
-def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any, keys: Any = None) -> None:
-    raw = space.raw
+def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch: Any) -> None:
+    raw, walk = space.raw, _current.walk or Walk(roots, retain, needed, captures)
+    awaited = None if type(captures) is _Inside else walk.awaited
     pending: dict[Node, Any] = {}
-    heap: list[tuple[float, Node]] = []
+    heap: list[Any] = []
 
     def deliver(node: Node, nr: int, g: Any) -> None:
         """The slow half of delivery: several outputs, fan-in, undefined gradients."""
         if node.outputs > 1:
             if node not in pending:
                 pending[node] = [None] * node.outputs
-                heappush(heap, (node.seq if keys is None else keys[node], node))
+                heappush(heap, (node.seq, node))
             row = pending[node]
             row[nr] = g if row[nr] is None else row[nr] if g is None else space.plus(row[nr], g)
         elif node in pending:
@@ -239,7 +213,12 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                 pending[node] = space.accumulate(pending.pop(node), g)
         else:
             pending[node] = g
-            heappush(heap, (node.seq if keys is None else keys[node], node))
+            if awaited is None or node not in awaited:
+                heappush(heap, (node.seq, node))
+        if awaited is not None and node in awaited:
+            awaited[node] -= 1
+            if not awaited[node]:
+                heappush(heap, (-inf, next(_turns), node))  # before all others
 
     node: Any = None
     for (node, nr), g in roots:
@@ -248,7 +227,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
 
     try:
         while heap:
-            node = heappop(heap)[1]
+            node = walk.node = heappop(heap)[-1]
             g = pending.pop(node)
             if watch is not None:
                 watch.running(node)
@@ -296,16 +275,16 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                                 gi = _conform(space, gi, to.shape, to.dtype, node, i)
                         elif gi._data.shape != to.shape or gi._data.dtype is not to.dtype:
                             gi = _conform(space, gi, to.shape, to.dtype, node, i)
-                        if to not in pending:
+                        if to not in pending and (awaited is None or to not in awaited):
                             pending[to] = gi
-                            heappush(heap, (to.seq if keys is None else keys[to], to))
+                            heappush(heap, (to.seq, to))
                             continue
                 elif gi is not None and space.differs(gi, to.shape[nr], to.dtype[nr]):
                     gi = _conform(space, gi, to.shape[nr], to.dtype[nr], node, i)
                 deliver(to, nr, gi)
             g = gi = grads = None  # nothing consumed outlives its step
     except Exception as error:
-        if not hasattr(node, "variable") and type(captures) is not _Inside:
+        if not node.is_leaf and type(captures) is not _Inside:
             _settle(node, pending, space, needed, captures)
         if type(error) in (ValueError, TypeError) and (better := node.in_words(error, g)) is not None:
             raise better from error
@@ -317,8 +296,10 @@ def _settle(failed: Node, pending: dict[Node, Any], space: Any, needed: Any, cap
     edges = [(node, 0) for node in (failed, *pending)]
     left = below(edges) if needed is None else below(edges) & needed
     waiting = {e[0] for node in left for e in node.edges if e is not None}
-    ready = [((node, 0), g) for node, g in pending.items() if hasattr(node, "variable") and node not in waiting]
+    ready = [((node, 0), g) for node, g in pending.items() if node.is_leaf and node not in waiting]
     if ready:
+        if _current.walk is not None:
+            _current.walk.awaited = None
         _run(ready, space, True, needed, captures, None)
 
 
@@ -383,99 +364,35 @@ def _expands(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
     return all(a in (b, 1) for a, b in zip(reversed(small), reversed(large)))
 
 
-def order(roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any) -> dict[Node, int]:
-    """The places of the nodes in the order that PyTorch runs them in.
+def leaf_uses(roots: list[tuple[Edge, Any]], needed: set[Node] | None, captures: Any) -> dict[Node, int]:
+    """How many gradients a walk hands to each leaf's accumulator.
 
-    Of those whose gradient is complete the one with the largest sequence number comes first, accumulators before all; of
-    equal ones that which its heap has on top. The plain walk does the same without counting, but for numbers that were
-    changed, for leaves with an accumulator from an earlier graph, which it comes to later, and for several accumulators
-    that become ready at once: this only hooks can notice.
+    An accumulator that was made for an earlier graph has an old sequence number, and its turn would come at the end of
+    the walk. Hooks of leaves (optimizers that step inside the backward, gradient buckets) want the gradient when it is
+    complete: with these counts the walk knows.
     """
-    if needed is None and captures is not None:
-        needed = reachable([edge for edge, _ in roots], set(captures))
-    goals = None if needed is None else needed.union(captures or ())
-    first = [edge[0] for edge, _ in roots if goals is None or len(roots) == 1 or edge[0] in goals]
-    waiting: dict[Node, int] = {}  # for how many gradients each node waits
-    below_it: dict[Node, list[Node]] = {}  # where each node hands on to
-    stack = []
-    for node in first:
-        waiting[node] = waiting.get(node, 0) + 1
-        if waiting[node] == 1:
-            stack.append(node)
+    uses: dict[Node, int] = {}
+    seen: set[Node] = set()
+
+    def reached(nodes: Iterable[Node]) -> list[Node]:
+        for node in nodes:
+            if node.is_leaf:
+                uses[node] = uses.get(node, 0) + 1
+        return [node for node in nodes if node not in seen]
+
+    def wanted(node: Node) -> bool:
+        return needed is None or node in needed or (captures is not None and node in captures)
+
+    stack = reached([node for (node, _), _ in roots if len(roots) == 1 or wanted(node)])
     while stack:
         node = stack.pop()
-        if goals is None:
-            row = [e[0] for e in node.edges if e is not None]
-        else:
-            row = [e[0] for e in node.edges if e is not None and e[0] in goals] if node in needed else []  # type: ignore[operator]
-        below_it[node] = row
-        for to in row:
-            if to in waiting:
-                waiting[to] += 1
-            else:
-                waiting[to] = 1
-                stack.append(to)
-    ready = _Ready()
-    ready.hand_on(first, waiting)
-    places: dict[Node, int] = {}
-    while ready.heap:
-        rank, node, stage = ready.pop()
-        row, stages = below_it[node], node.stages
-        if stage == 0:
-            places[node] = len(places)
-        if stages is not None:
-            if stage + 1 < len(stages):
-                ready.push((rank - 2.0**-20, node, stage + 1))
-            edges = node.edges
-            row = [e[0] for e in (edges[i] for i in stages[stage]) if e is not None and e[0] in row]
-        ready.hand_on(row, waiting)
-    return places
-
-
-class _Ready:
-    """The nodes that are ready to run, as PyTorch's queue has them: a heap by sequence number alone, which places equal ones as
-    the standard library of C++ does (``std::push_heap`` and ``std::pop_heap``).
-    """
-
-    __slots__ = ("heap",)
-
-    def __init__(self) -> None:
-        self.heap: list[tuple[float, Node, int]] = []
-
-    def hand_on(self, nodes: list[Node], waiting: dict[Node, int]) -> None:
-        for node in nodes:
-            left = waiting[node] = waiting[node] - 1
-            if not left:
-                self.push((node.rank(), node, 0))
-
-    def push(self, new: tuple[float, Node, int]) -> None:
-        self.heap.append(new)
-        if len(self.heap) > 1:
-            self._rise(len(self.heap) - 1, new)
-
-    def _rise(self, hole: int, new: tuple[float, Node, int]) -> None:
-        heap = self.heap
-        while hole and heap[(hole - 1) // 2][0] < new[0]:
-            heap[hole] = heap[(hole - 1) // 2]
-            hole = (hole - 1) // 2
-        heap[hole] = new
-
-    def pop(self) -> tuple[float, Node, int]:
-        heap = self.heap
-        last = heap.pop()
-        if not heap:
-            return last
-        top, hole, count = heap[0], 0, len(heap)
-        while 2 * hole + 2 < count:  # the hole sinks to the bottom, by the larger child and among equals by the right one
-            child = 2 * hole + 2
-            child -= heap[child][0] < heap[child - 1][0]
-            heap[hole] = heap[child]
-            hole = child
-        if 2 * hole + 1 < count:
-            heap[hole] = heap[2 * hole + 1]
-            hole = 2 * hole + 1
-        self._rise(hole, last)
-        return top
+        if node in seen:
+            continue
+        seen.add(node)
+        if captures is not None and node in captures and (needed is None or node not in needed):
+            continue
+        stack += reached([e[0] for e in node.edges if e is not None and wanted(e[0])])
+    return uses
 
 
 def leads_to(root: Node, targets: Any) -> bool:

@@ -37,8 +37,6 @@ def leaf_sequence() -> float:
 
 
 registering = threading.RLock()  # held where the first hook of its kind is put on something: another thread may be at it too
-relabelled: set[weakref.ref[Node]] = set()  # the nodes that were given another sequence number
-hooked: dict[int, weakref.ref[HookDict]] = {}  # where hooks were put, by id: they notice in what order nodes run, see ``engine.order``
 _QUALIFIED = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices", "NotImplemented"})  # PyTorch did not generate these
 
 
@@ -79,7 +77,7 @@ class Node(_Fields):
 
     outputs = 1
     written_by_user = False  # whether the rule is a custom function's
-    stages: tuple[tuple[int, ...], ...] | None = None  # the edges in groups, where PyTorch has several nodes that hand on one after another
+    is_leaf = False  # whether gradients end here: an accumulator
     wants_undefined = False  # whether an all-None gradient still runs the node (custom functions)
 
     def raw(self, g: Any) -> Any:
@@ -146,16 +144,7 @@ class Node(_Fields):
         return [InputMetadata(*pair) for pair in zip(self.shape, self.dtype)]
 
     def _sequence_nr(self) -> int:
-        return self.__dict__.get("_sequence", -self.seq)
-
-    def rank(self) -> float:
-        """What decides which of several nodes runs first."""
-        return self.__dict__.get("_rank", -self.seq)
-
-    def _set_sequence_nr(self, sequence_nr: int) -> None:
-        # A walk goes by ``seq``, which agrees with the edges, unless there is a node with a number of its own.
-        self.__dict__["_sequence"] = self.__dict__["_rank"] = sequence_nr
-        relabelled.add(weakref.ref(self, relabelled.discard))
+        return int(-self.seq)
 
     @property
     def requires_grad(self) -> bool:
@@ -218,20 +207,14 @@ class HookDict(dict[Any, Any]):
 
     __slots__ = ("__weakref__",)
 
-    def __init__(self, hooks: Any = ()) -> None:
-        super().__init__(hooks)
-        if hooks:
-            self.noticed()
+    def of_leaf(self) -> HookDict:
+        """The same, noted as hooks of a leaf."""
+        leaf_hooks[id(self)] = weakref.ref(self, partial(leaf_hooks.pop, id(self)))
+        return self
 
-    def __setitem__(self, key: Any, hook: Any) -> None:
-        first = not self
-        super().__setitem__(key, hook)
-        if first:
-            self.noticed()
 
-    def noticed(self) -> None:
-        """Let walks know that there are hooks."""
-        hooked[id(self)] = weakref.ref(self, partial(hooked.pop, id(self)))
+# The hooks of leaves, by id: while there is one, walks hand leaves their gradients as soon as these are complete.
+leaf_hooks: dict[int, weakref.ref[HookDict]] = {}
 
 
 def _register(hooks: HookDict, fn: Callable[..., Any]) -> RemovableHandle:

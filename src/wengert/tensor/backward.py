@@ -11,7 +11,7 @@ from ..arrays.errors import warn_once
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import plain
 from ..graph import node as node_module
-from ..graph.engine import below, leads_to, reachable, run, taking_apart, wait_for_nodes, walking
+from ..graph.engine import below, leads_to, reachable, run
 from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes
 from . import call
 from . import tensor as tensor_module
@@ -88,8 +88,6 @@ def backward(
         from ..graph.modes import NO_BACKWARD
 
         raise RuntimeError(NO_BACKWARD)
-    if taking_apart:
-        wait_for_nodes()
     m = modes()
     everyday = (m is RECORD or m is SILENT) and inputs is None and not create_graph and not call.RECORDING_TENSORS
     if everyday and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):
@@ -161,8 +159,6 @@ def grad(
             FutureWarning,
             stacklevel=3,
         )
-    if taking_apart:
-        wait_for_nodes()
     m, wanted = modes(), _inputs(inputs, "grad")
     if (m is RECORD or m is SILENT or m.quick) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
@@ -545,6 +541,5 @@ def _call_node(node: Node, grads: tuple[Any, ...]) -> Any:
     return row[0] if len(row) == 1 else row
 
 
-walking.update((backward.__code__, grad.__code__))
 tensor_module.run_backward = backward
 node_module.call = _call_node

@@ -460,11 +460,16 @@ class AccumulateGrad(Node):
     hooks: NodeHooks | None = None
     wants_undefined = True  # its hooks of after the accumulation are told of every gradient that comes, also where there is none
 
-    def _sequence_nr(self) -> int:
-        return self.__dict__.get("_sequence", 2**64 - 1)  # PyTorch's: accumulators run before all else that is pending
+    is_leaf = True
 
-    def rank(self) -> float:
-        return self._sequence_nr()
+    def _sequence_nr(self) -> int:
+        return 2**64 - 1  # as PyTorch's
+
+    def _hooks(self) -> NodeHooks:
+        hooks = super()._hooks()
+        hooks.pre.of_leaf()
+        hooks.post.of_leaf()
+        return hooks
 
     def raw(self, g: Any) -> tuple[()]:
         variable = self.variable

@@ -10,7 +10,6 @@ from ..arrays.dtypes import F32, F64
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import plain
 from ..graph import anomaly
-from ..graph.engine import apart
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
 from .damage import Packed, check_versions, freed, is_result, modified
@@ -29,12 +28,6 @@ WATCHED: list[bool] = []  # whether there ever was a dispatch mode, or a tensor 
 def unchanged(value: Any) -> Any:
     """The hook that gives back what it was given: nodes of tensors that dispatch keep those themselves."""
     return value
-
-
-# Operators whose node is taken apart (see ``unfold``) when somebody looks at what lies below it.
-FOLDED = frozenset(
-    ("linear", "reshape", "matmul", "cross_entropy_index", "basic_index", "select_index", "unsqueeze_index", "softmax", "log_softmax")
-)
 
 
 _AT_SPARSE = {"SelectBackward0": "select_backward", "SliceBackward0": "as_strided", "CatBackward0": "as_strided", "GatherBackward0": "scatter_add",
@@ -193,16 +186,8 @@ class OpNode(Node):
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """As of every node; where PyTorch has several nodes there are several now, where it has an operator for a number no edge for it."""
-        if self.op.name in FOLDED:
-            if "_unfolded" not in self.__dict__:
-                from .unfold import unfold
-
-                unfold(self)
-            with apart:  # another thread may be at it
-                found = super().next_functions
-        else:
-            found = super().next_functions
+        """As of every node; where PyTorch has an operator for a number, without an edge for it."""
+        found = super().next_functions
         places = self.places_shown()
         if places is not None:
             return tuple(found[i] for i in places)
@@ -350,8 +335,6 @@ def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None)
         body = {"shown": _settled, "name": _settled_name, **body}
     elif name in ("CopyBackwards", "NotImplemented"):
         body = {"name": _qualified_name, **body}
-    if op.name == "linear":
-        body = {"stages": property(_linear_stages), **body}
     return type(name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
 
 
@@ -359,17 +342,11 @@ def _qualified_name(self: OpNode) -> str:
     return "torch::autograd::" + type(self).__name__
 
 
-def _linear_stages(self: OpNode) -> Any:
-    """A linear layer is a product with the weight's transpose, between views where the input is no matrix."""
-    return ((0, 1), (2,)) if len(self.shape) == 2 else ((0,), (2,), (1,))
-
-
 def _settled(self: OpNode) -> OpNode:
     """The node, renamed by its operator's ``naming`` when it is first looked at: the tape does not pay for it."""
-    with apart:
-        naming = self.op.naming
-        if naming is not None:  # still: another thread may have taken the node apart
-            rename(self, naming(self) or type(self).__name__, final=True)
+    naming = self.op.naming
+    if naming is not None:
+        rename(self, naming(self) or type(self).__name__, final=True)
     return self
 
 

@@ -1,9 +1,8 @@
-"""Gradient rules as those see them who watch below the tape: in the steps and under the names of PyTorch's.
+"""Gradients that are one operator of PyTorch, for dispatch modes and tensors that dispatch.
 
-Where a mode or a tensor that dispatches is to see a backward, a node asks here. Most rules are the ones of the table; where PyTorch's formula takes
-other steps to the same gradient, it stands in
-``seen_formulas``, of the values that the node saves anyway; where PyTorch has one operator for it, ``AS_ONE``
-has its name and arguments, and what it computes is the rule on arrays.
+In a backward that they see, most nodes run the rules of the table, in recorded operators. Where PyTorch has one operator
+for the gradient (``aten.convolution_backward``, ``aten.nll_loss_backward``), ``AS_ONE`` has its name and arguments, and what
+it computes is the rule on arrays.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ import numpy as np
 
 from ..graph.modes import modes
 from ..ops.operator import TABLE
+from .aten import convolution_backward
 from .dispatch import SAVES_INPUT, ask, aten, detached
 from .functions import function
 from .lowering import _ARRANGED, BACKWARD
 from .record import OpNode
-from .seen_formulas import RULES
 from .shapes import all_without
 from .spaces import RAW, RECORDED, within_operators
 
@@ -42,7 +41,7 @@ def gradients(node: OpNode, g: Any, needs: Any) -> Any:
             if not m.grad and not m.levels:
                 values[name] = taken
     with within_operators():
-        found = None if m.grad or m.levels else RULES.get(op.name) or AS_ONE.get(op.name)
+        found = None if m.grad or m.levels else AS_ONE.get(op.name)
         if found is None or (op.joint is not None and not callable(found)):
             return node._gradients(RECORDED, g, needs, values)
         if type(g) is list and len(g) == 1:
@@ -78,8 +77,19 @@ def _their_name(place: tuple[int, str]) -> str:
 _OF_LOSS = ("g", "input", "target", "reduction")
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
+def _convolution(g: Any, v: Any, needs: Any) -> Any:
+    if "bias" not in v["seen"] or any(t.is_complex() for t in (g, v["input"], v["weight"])):
+        return None
+    n = v["weight"].ndim - 2
+    sizes = None if v["seen"]["bias"] is None else [g.shape[1]]
+    how = [list(v[k]) * (n if len(v[k]) == 1 else 1) for k in ("stride", "padding", "dilation")]
+    args = (g, v["input"], v["weight"], sizes, *how, False, [0] * n, v["groups"], [bool(b) for b in needs])
+    return list(ask(aten.convolution_backward.default, convolution_backward, False, args, {}, modes()))
+
+
 # our operator -> by argument: PyTorch's operator, and what it is called with: names of values, and constants behind "="
-AS_ONE: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+AS_ONE: dict[str, Any] = {
+    "convolution_forward": _convolution,
     "mse_loss": {"input": ("mse_loss_backward", _OF_LOSS), "target": ("mse_loss_backward", ("g", "target", "input", "reduction"))},
     "smooth_l1": {"input": ("smooth_l1_loss_backward", (*_OF_LOSS, "beta")),
                   "target": ("smooth_l1_loss_backward", ("g", "target", "input", "reduction", "beta"))},
@@ -151,7 +161,7 @@ def as_function(name: str) -> Callable[..., Any] | None:
         back = _ARRANGED[ours][1] if ours in _ARRANGED else None
         return lambda *args, **kwargs: function(ours)(*(args if back is None else back(*args, *kwargs.values())))
     for op_name, params in AS_ONE.items():
-        for p, (theirs, spec) in params.items():
+        for p, (theirs, spec) in (() if callable(params) else params.items()):
             op: Any = TABLE[op_name]
             rule, names = op.rules[op.wrt.index(p)]
             if theirs == name and set(names) <= {*spec, *_DERIVED}:

@@ -356,7 +356,7 @@ class Tensor(Exchange):
             meta = meta_of(self)
             with registering:
                 if meta.hooks is None:
-                    meta.hooks = HookDict()
+                    meta.hooks = HookDict().of_leaf()
                 node._hooks().tensor[0] = meta.hooks
             hooks = meta.hooks
         else:
@@ -372,7 +372,7 @@ class Tensor(Exchange):
         meta = meta_of(self)
         with registering:
             if meta.post_hooks is None:
-                meta.post_hooks = HookDict()
+                meta.post_hooks = HookDict().of_leaf()
         return _register(meta.post_hooks, hook)
 
     @property
@@ -381,7 +381,7 @@ class Tensor(Exchange):
 
     @_post_accumulate_grad_hooks.setter
     def _post_accumulate_grad_hooks(self, hooks: Any) -> None:
-        meta_of(self).post_hooks = None if hooks is None else HookDict(hooks)
+        meta_of(self).post_hooks = None if hooks is None else HookDict(hooks).of_leaf()
 
     @_post_accumulate_grad_hooks.deleter
     def _post_accumulate_grad_hooks(self) -> None:
@@ -398,7 +398,7 @@ class Tensor(Exchange):
     def _backward_hooks(self, hooks: Any) -> None:
         if self._edge is None:
             meta = meta_of(self)
-            meta.hooks = None if hooks is None else HookDict(hooks)
+            meta.hooks = None if hooks is None else HookDict(hooks).of_leaf()
             node = meta.accumulator() if meta.accumulator is not None else None
             if node is None:
                 return
