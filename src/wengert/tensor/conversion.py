@@ -123,15 +123,12 @@ class LegacyType:
     def __ror__(self, other: Any) -> Any:
         return Union[other, self]  # noqa: UP007
 
-    def __call__(self, *args: Any, device: Any = None, **wrong: Any) -> Tensor:
+    def __call__(self, *args: Any, device: Any = None, **named: Any) -> Tensor:
         from .creation import finish
-        from .legacy import legacy
+        from .legacy import by_keyword, legacy
 
-        if wrong:
-            raise TypeError(
-                "new() received an invalid combination of arguments - got "
-                f"({', '.join([type(a).__name__ for a in args] + [f'{k}={type(v).__name__}' for k, v in wrong.items()])})"
-            )
+        if named:
+            args = by_keyword(args, named)
         return finish(legacy(args, self.dtype.np, device))
 
     def __instancecheck__(self, instance: Any) -> bool:

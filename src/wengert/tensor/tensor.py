@@ -48,7 +48,9 @@ class Tensor(Exchange):
 
     def __new__(cls, *args: Any, device: Any = None, **named: Any) -> Any:
         if named:
-            args = (*args, *(Size(v) if k == "size" else v for k, v in named.items() if k in ("size", "data", "other")))
+            from .legacy import by_keyword
+
+            args = by_keyword(args, named)
         if args and isinstance(args[0], Tensor):
             _refuse_python(cls, args[0])
             seen = _alias(args[0])
