@@ -17,7 +17,7 @@ from .damage import detached, replaced
 from .exchange import Exchange
 from .meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .refusals import check_class, check_gradient, read_only
-from .types import CPU, Size, strided
+from .types import CPU, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
