@@ -346,8 +346,16 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
+    """Move to memory that other processes see as well: what one of them writes in place, all read.
+
+    >>> import wengert as torch
+    >>> torch.ones(2).share_memory_().is_shared()
+    True
+    """
     refuse_storage(self)
+    from .shared import share
+
+    share([self])
     return self
 
 

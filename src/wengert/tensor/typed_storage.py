@@ -197,7 +197,8 @@ class TypedStorage:
         return False
 
     def share_memory_(self) -> TypedStorage:
-        """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
+        """Move to memory that other processes see as well, with the tensors that look at it."""
+        self._untyped_storage.share_memory_()
         return self
 
     _share_memory_ = share_memory_

@@ -26,10 +26,7 @@ def resolve(module: str, name: str) -> Any:
     A device or build that one may test on: False. A decorator for tests that cannot run on some device or build: leaves the
     test as it is. One for tests of some other device only: skips the test.
 
-    A name of no family: for a file of tests, something that says on use that it is not here.
-
-    Raises:
-        AttributeError: the name is in no family, and it is no file of tests that asks.
+    A name of no family: something that says on use that it is not here.
     """
     if _NOT_THERE.fullmatch(name):
         return False
