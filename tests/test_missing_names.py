@@ -22,7 +22,7 @@ REASONS = {
     "cuda.memory_usage": "there is no CUDA device",
     "jit.CompilationUnit": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
     "jit.interface": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
-    "onnx.export": "programs are not exported; save the state_dict",
+    "onnx.export": "programs are not exported; save the module's state_dict",
     "compiler.save_cache_artifacts": "programs are not compiled; torch.compile runs them eagerly",
     "utils.tensorboard": "tensorboardX",
     "utils.model_zoo": "nothing is downloaded",
@@ -49,7 +49,7 @@ USES = {
     "fx.symbolic_trace": "programs are not traced; module hooks, ",
     "fx.experimental.proxy_tensor.make_fx": "programs are not traced",
     "hub.load_state_dict_from_url": "nothing is downloaded; fetch the file yourself, and read it with torch.load",
-    "export.export": "programs are not exported; save the state_dict",
+    "export.export": "programs are not exported; save the module's state_dict",
     "package.PackageExporter": "programs are not packaged",
     "quantization.quantize_dynamic": "numbers are not quantized",
     "ao.quantization.quantize_dynamic": "numbers are not quantized",
@@ -69,7 +69,9 @@ def test_areas_can_be_looked_at_and_say_on_use_what_is_missing(name):
         pass
 
     for use in (thing, Own):
-        with pytest.raises(NotImplementedError, match=f"wengert has no torch.{name.replace('.', '[.]')}: .*{USES[name][:20]}") as caught:
+        with pytest.raises(
+            NotImplementedError, match=f"wengert has no torch.{name.replace('.', '[.]')}: .*{USES[name][:20]}"
+        ) as caught:
             use()
         assert USES[name] in str(caught.value)
 
@@ -101,13 +103,22 @@ def test_only_near_misses_are_suggested(word, known, found):
 
 
 def test_distance():
-    for a, b, far in (("", "abc", 3), ("abc", "abc", 0), ("abcd", "acbd", 1), ("kitten", "sitting", 3), ("ab", "ba", 1), ("ca", "abc", 3)):
+    for a, b, far in (
+        ("", "abc", 3),
+        ("abc", "abc", 0),
+        ("abcd", "acbd", 1),
+        ("kitten", "sitting", 3),
+        ("ab", "ba", 1),
+        ("ca", "abc", 3),
+    ):
         assert distance(a, b) == distance(b, a) == far
 
 
 def test_no_reason_hides_something_that_is_there():
     for name in NAMES:
-        if not name.startswith(("_C.", "utils.ThroughputBenchmark", "utils.data.", "serialization.")):  # which can be imported
+        if not name.startswith(
+            ("_C.", "utils.ThroughputBenchmark", "utils.data.", "serialization.")
+        ):  # which can be imported
             with pytest.raises(AttributeError):
                 look_up(name)
     there = {name for name in AREAS if "." not in name and name[0] != "_" and hasattr(getattr(torch, name), "__file__")}
@@ -115,7 +126,7 @@ def test_no_reason_hides_something_that_is_there():
 
 
 def test_what_pytorch_has_and_we_have_not_is_never_a_slip():
-    """A public name of PyTorch's top level that is not here gets a reason or nothing, but no other name by its spelling."""
+    """A public name of PyTorch's that is not here gets a reason or nothing, but no other name by its spelling."""
     theirs = pytest.importorskip("torch")
     slips = []
     for name in dir(theirs):
@@ -128,10 +139,18 @@ def test_what_pytorch_has_and_we_have_not_is_never_a_slip():
     assert slips == []
 
 
-@pytest.mark.parametrize("header", ["import torch.utils.tensorboard", "from torch.utils.tensorboard import SummaryWriter", "import torch.mtia"])
+@pytest.mark.parametrize(
+    "header",
+    ["import torch.utils.tensorboard", "from torch.utils.tensorboard import SummaryWriter", "import torch.mtia"],
+)
 def test_imports_that_fail_say_why(tmp_path, header):
     (tmp_path / "program.py").write_text(header)
-    done = subprocess.run([sys.executable, "-m", "wengert", "run", str(tmp_path / "program.py")], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", "wengert", "run", str(tmp_path / "program.py")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert "ModuleNotFoundError: No module named 'torch." in done.stderr
     assert NAMES["utils.tensorboard"] in done.stderr or NAMES["mtia"] in done.stderr
 

@@ -51,14 +51,23 @@ def test_settings_of_compile_that_have_no_effect_are_said_once(told, text):
     for compile in (lambda: torch.compile(model, **IGNORED[text]), lambda: torch.compile(**IGNORED[text])(model)):
         errors._warned.clear()
         (message,) = told(compile)
-        assert message.startswith("torch.compile: nothing is compiled here, the model runs eagerly") and message.endswith(f"without effect: {text}")
+        assert message.startswith(
+            "torch.compile: nothing is compiled here, the model runs eagerly"
+        ) and message.endswith(f"without effect: {text}")
         assert told(compile) == []
     assert told(lambda: torch.compile(model, disable=True, **IGNORED[text])) == []
 
 
 def test_compile_alone_is_quiet(told):
     model = torch.nn.Linear(1, 1)
-    for given in ({}, {"backend": "eager"}, {"mode": "default"}, {"fullgraph": False}, {"options": {}}, {"dynamic": None}):
+    for given in (
+        {},
+        {"backend": "eager"},
+        {"mode": "default"},
+        {"fullgraph": False},
+        {"options": {}},
+        {"dynamic": None},
+    ):
         assert told(lambda given=given: torch.compile(model, **given)(torch.ones(1, 1))) == []
 
 
@@ -68,7 +77,10 @@ def test_compile_refuses(told):
     def f(x):
         return x
 
-    with pytest.raises(InvalidBackend, match=re.escape("Invalid backend: 'nope', see `torch._dynamo.list_backends()` for available backends.")):
+    with pytest.raises(
+        InvalidBackend,
+        match=re.escape("Invalid backend: 'nope', see `torch._dynamo.list_backends()` for available backends."),
+    ):
         torch.compile(f, backend="nope")
     with pytest.raises(InvalidBackend):
         torch.compile(f, backend="nope", disable=True)
@@ -78,14 +90,21 @@ def test_compile_refuses(told):
         torch.compile(f, options="fast")
     with pytest.raises(TypeError, match="unexpected keyword argument 'fulgraph'"):
         torch.compile(f, fulgraph=True)
-    assert "eager" in torch._dynamo.list_backends(exclude_tags=()) and torch._dynamo.list_backends() == ["cudagraphs", "inductor", "openxla", "tvm"]
+    assert "eager" in torch._dynamo.list_backends(exclude_tags=()) and torch._dynamo.list_backends() == [
+        "cudagraphs",
+        "inductor",
+        "openxla",
+        "tvm",
+    ]
     for name in torch._dynamo.list_backends(exclude_tags=()):
         told(lambda name=name: torch.compile(f, backend=name))
 
 
 def test_the_compiler_of_before_is_one(told):
     assert torch._dynamo.optimize()(len)([1]) == 1
-    assert told(lambda: torch._dynamo.optimize("aot_eager", nopython=True)(len))[0].endswith("without effect: fullgraph=True, backend='aot_eager'")
+    assert told(lambda: torch._dynamo.optimize("aot_eager", nopython=True)(len))[0].endswith(
+        "without effect: fullgraph=True, backend='aot_eager'"
+    )
     with pytest.raises(RuntimeError, match="Invalid backend"):
         torch._dynamo.optimize("nope")(len)
 
@@ -107,7 +126,10 @@ def test_scripted_functions():
     for name in ("save", "graph", "code", "inlined_graph", "graph_for", "schema"):
         for g in (f, traced):
             assert not hasattr(g, name)
-            with pytest.raises(AttributeError, match=f"'ScriptFunction' object has no attribute '{name}': .* save the module's state_dict with"):
+            with pytest.raises(
+                AttributeError,
+                match=f"'ScriptFunction' object has no attribute '{name}': .* save the module's state_dict with",
+            ):
                 getattr(g, name)
     with pytest.raises(AttributeError, match="'function' object has no attribute 'nothing'"):
         f.nothing
@@ -135,7 +157,9 @@ def test_scripted_modules_are_the_modules():
         assert got is model and len(list(got.parameters())) == 2 and list(got.state_dict()) == ["0.weight", "0.bias"]
         for name in ("save", "graph", "code"):
             assert not hasattr(got, name)
-            text = f"'Sequential' object has no attribute '{name}': torch.jit.script and .* save the module's state_dict"
+            text = (
+                f"'Sequential' object has no attribute '{name}': torch.jit.script and .* save the module's state_dict"
+            )
             with pytest.raises(AttributeError, match=text):
                 getattr(got, name)
     with pytest.raises(AttributeError, match="'Sequential' object has no attribute 'nothing'$"):
@@ -158,7 +182,9 @@ def test_modules_that_are_written_to_be_scripted():
     assert isinstance(own, torch.nn.Module) and isinstance(own, torch.ScriptModule) and len(list(own.parameters())) == 2
     own(torch.ones(1, 2)).sum().backward()
     assert own.linear.weight.grad is not None
-    assert not isinstance(torch.nn.Linear(1, 1), torch.jit.ScriptModule) and not isinstance(own, torch.jit.RecursiveScriptModule)
+    assert not isinstance(torch.nn.Linear(1, 1), torch.jit.ScriptModule) and not isinstance(
+        own, torch.jit.RecursiveScriptModule
+    )
 
 
 SETTINGS = """
@@ -184,9 +210,10 @@ refused(lambda: torch.set_float32_matmul_precision(3))
 for place, name, value in (
     (torch.backends.cuda.matmul, "allow_tf32", "x"), (torch.backends.cuda.matmul, "fp32_precision", "bogus"),
     (torch.backends.cuda.matmul, "fp32_precision", "ieee"), (torch.backends.cuda.matmul, "nothing", 1),
-    (torch.backends.cuda.matmul, "allow_fp16_accumulation", True), (torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", 1),
-    (torch.backends.cudnn, "enabled", "x"), (torch.backends.cudnn, "benchmark", 1), (torch.backends.cudnn, "benchmark", True),
-    (torch.backends.cudnn, "deterministic", True), (torch.backends.cudnn, "benchmark_limit", 3), (torch.backends.cudnn, "allow_tf32", None),
+    (torch.backends.cuda.matmul, "allow_fp16_accumulation", True), (torch.backends.cudnn, "benchmark_limit", 3),
+    (torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction", 1), (torch.backends.cudnn, "enabled", "x"),
+    (torch.backends.cudnn, "benchmark", 1), (torch.backends.cudnn, "benchmark", True),
+    (torch.backends.cudnn, "deterministic", True), (torch.backends.cudnn, "allow_tf32", None),
     (torch.backends.mkldnn, "enabled", False),
 ):
     refused(lambda: setattr(place, name, value))
@@ -224,7 +251,13 @@ def test_settings_of_precision():
 
 
 def test_texts_about_cards_name_no_way_that_is_not_there():
-    for use in (lambda: torch.ones(1).cuda(), lambda: torch.ones(1, device="cuda"), lambda: torch.nn.Linear(1, 1).cuda()):
-        with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled: wengert computes on the CPU alone") as caught:
+    for use in (
+        lambda: torch.ones(1).cuda(),
+        lambda: torch.ones(1, device="cuda"),
+        lambda: torch.nn.Linear(1, 1).cuda(),
+    ):
+        with pytest.raises(
+            AssertionError, match="Torch not compiled with CUDA enabled: wengert computes on the CPU alone"
+        ) as caught:
             use()
         assert "CuPy" not in str(caught.value)

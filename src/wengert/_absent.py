@@ -1,8 +1,8 @@
 """Modules and names of PyTorch that programs import although there is nothing behind them here.
 
-Libraries import them in their headers for a part that a program does not use, or to ask whether a value is of their kind:
-``isinstance(x, torch.fx.Proxy)``. So they can be imported, by everybody. What they give says what is missing, and why, as
-soon as it is used.
+Libraries import them in their headers for a part that a program does not use, or to ask whether a value is of their
+kind: ``isinstance(x, torch.fx.Proxy)``. So they can be imported, by everybody. What they give says what is missing, and
+why, as soon as it is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from ._missing import area, missing, reason, submodules
 
 # Names in modules that are here: what headers of libraries and of PyTorch's own tests import.
 _NAMES: dict[str, str] = {
-    "_C": "ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key _dispatch_tls_set_dispatch_key_excluded",
+    "_C": (
+        "ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key "
+        "_dispatch_tls_set_dispatch_key_excluded"
+    ),
     "_C._profiler": "_EventType _ExtraFields_PyCCall _ExtraFields_PyCall _TensorMetadata",
     "_higher_order_ops.associative_scan": "_fake_associative_scan",
     "_higher_order_ops.map": "_fake_map",

@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
-_COMPILED = "programs are not compiled; torch.compile runs them eagerly, and torch.autograd and torch.func transform them as they are"
+_COMPILED = "programs are not compiled; torch.compile runs them eagerly, and torch.func transforms them as they are"
 _TRACED = (
-    "programs are not traced; module hooks, torch.overrides.TorchFunctionMode and torch.utils._python_dispatch.TorchDispatchMode see every call "
-    "while a program runs"
+    "programs are not traced; module hooks, torch.overrides.TorchFunctionMode and "
+    "torch.utils._python_dispatch.TorchDispatchMode see every call while a program runs"
 )
-_EXPORTED = "programs are not exported; save the state_dict of the module with torch.save, and build the module anew from its class"
+_EXPORTED = "programs are not exported; save the module's state_dict with torch.save, and build the module anew from its class"
 _QUANTIZED = "numbers are not quantized; torch.fake_quantize_per_tensor_affine rounds as quantization would"
 _NO_CUDA = "there is no CUDA device, as torch.cuda.is_available() says; everything runs on the CPU"
 _DISPATCH = "there is no dispatcher that could be asked; torch.library registers operators"
@@ -36,7 +36,7 @@ AREAS: dict[str, str] = {
     "_higher_order_ops": _TRACED,
     "_inductor": _COMPILED,
     "_library": _DISPATCH,
-    "_meta_registrations": "operators have no separate rules for shapes; the device 'meta' gives shapes without numbers",
+    "_meta_registrations": "operators have no rules of their own for shapes; the device 'meta' has no numbers",
     "_prims": _DECOMPOSED,
     "_prims_common": _DECOMPOSED,
     "_python_dispatcher": _DISPATCH,
@@ -65,17 +65,17 @@ AREAS: dict[str, str] = {
     "nn.utils._per_sample_grad": "gradients of single samples come from torch.func.vmap of torch.func.grad",
     "onnx": _EXPORTED,
     "package": "programs are not packaged; save the state_dict with torch.save, and install the program's source",
-    "profiler._memory_profiler": "profiles have no memory by category; torch.profiler.profile(profile_memory=True) has it by operator",
-    "profiler._pattern_matcher": "profiles are not searched for patterns; torch.profiler.profile lists what took the time",
-    "profiler._utils": "profiles have no tree of PyTorch's compiled core; torch.profiler.profile lists what took the time",
+    "profiler._memory_profiler": "profiles have no memory by category; profile(profile_memory=True) has it by operator",
+    "profiler._pattern_matcher": "profiles are not searched; torch.profiler.profile lists what took the time",
+    "profiler._utils": "profiles have no tree of events; torch.profiler.profile lists what took the time",
     "quantization": _QUANTIZED,
-    "testing._internal": "this part of PyTorch's tests has nothing to test here; torch.testing has assert_close and make_tensor",
+    "testing._internal": "PyTorch's own tests are not here; torch.testing has assert_close and make_tensor",
     "utils._config_module": _COMPILED,
     "utils._import_utils": "optional packages are imported where they are used",
     "utils._traceback": "tracebacks are Python's own; use the module traceback",
     "utils._triton": "there is no Triton; everything runs on the CPU",
     "utils.bundled_inputs": _EXPORTED,
-    "utils.cpp_extension": "C++ extensions need PyTorch's own library; write a torch.autograd.Function or a torch.library.custom_op in Python",
+    "utils.cpp_extension": "there is no C++ library; write a torch.autograd.Function or torch.library.custom_op",
     "utils.data.datapipes": _DATAPIPES,
     "utils.mobile_optimizer": _EXPORTED,
 }
@@ -89,7 +89,7 @@ NAMES: dict[str, str] = {
     "utils.data.MapDataPipe": _DATAPIPES,
     "utils.data.functional_datapipe": _DATAPIPES,
     "utils.model_zoo": _FETCH,
-    "utils.tensorboard": "there is no writer of TensorBoard's files; the package tensorboardX has a SummaryWriter that needs no PyTorch",
+    "utils.tensorboard": "TensorBoard's files are not written; the package tensorboardX has a SummaryWriter",
     "utils.collect_env": "`wengert --version` and numpy.show_config() say what is installed",
     "serialization.SourceChangeWarning": "modules are not saved with their source; save the state_dict",
     "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
@@ -97,20 +97,30 @@ NAMES: dict[str, str] = {
     "saddmm": "use torch.sparse.addmm",
     "init_num_threads": "use torch.set_num_threads",
     **dict.fromkeys(
-        [f"cuda.{n}" for n in ("Device", "get_per_process_memory_fraction", "graphs", "reset_peak_host_memory_stats", "streams")], _NO_CUDA
+        [
+            f"cuda.{n}"
+            for n in ("Device", "get_per_process_memory_fraction", "graphs", "reset_peak_host_memory_stats", "streams")
+        ],
+        _NO_CUDA,
     ),
 }
-# ... of which there are many: of one kind, by their spelling, anywhere but in nn.functional; and in one module, the rest.
+# ... of which there are many: of one kind, by their spelling; and in one module, the rest.
 _KINDS = (
     (r"\w*[qQ]uantize[drs]?(_\w+)?|q_\w+|fbgemm_\w+|int_repr|qscheme|per_(tensor|channel)_\w+", _QUANTIZED),
     (r"choose_qparams\w*|fused_moving_avg\w*", _QUANTIZED),
     (r"q(u?int)\d+(x\d+)?|QU?Int\w+", _QUANTIZED),
     (r"u?int[1-7]|bits\w*", "no type has elements of less than a byte; use torch.uint8"),
-    (r"(cudnn|miopen|mkldnn)_\w+|to_mkldnn", "kernels of other libraries are not here; call the operator itself (conv2d, batch_norm ...)"),
+    (
+        r"(cudnn|miopen|mkldnn)_\w+|to_mkldnn",
+        "kernels of other libraries are not here; call the operator itself (conv2d, batch_norm ...)",
+    ),
     (r"align_(to|as|tensors)|refine_names|rename_?|names|has_names", "dimensions have no names, as in PyTorch 2.13"),
     (r"\w+_(ipu|xla)_\w+", "there is no such device; everything runs on the CPU"),
-    (r"Script(Class|Dict|List|Method|Object)\w*|\w*Type|Gradient|Tag|SUM|AVG|Graph|Node|Block|Value|Argument|AliasDb", _SCRIPTED),
-    (r"CompilationUnit|parse_ir|import_ir_\w+", _SCRIPTED),
+    (
+        r"Script(Class|Dict|List|Method|Object)\w*|\w*Type|Gradient|Tag|SUM|AVG|Graph|Node|Block|Value|Argument",
+        _SCRIPTED,
+    ),
+    (r"AliasDb|CompilationUnit|parse_ir|import_ir_\w+", _SCRIPTED),
 )
 _REST = {"cuda": _NO_CUDA, "jit": _SCRIPTED, "onnx": _EXPORTED, "compiler": _COMPILED, "_dynamo": _COMPILED}
 
@@ -168,7 +178,11 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     found = []
     for candidate in known:
         other = candidate.lower()
-        if candidate.startswith("_") or abs(len(other) - len(word)) > allowed or (len(word) < 5 and other[:1] != word[:1]):
+        if (
+            candidate.startswith("_")
+            or abs(len(other) - len(word)) > allowed
+            or (len(word) < 5 and other[:1] != word[:1])
+        ):
             continue  # a short word with another beginning is another word
         if (far := distance(word, other)) <= allowed:
             found.append((far, candidate))

@@ -32,6 +32,8 @@ _DEBUG_BACKENDS = (
     "pre_dispatch_eager", "ts",
 )  # fmt: skip
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+# What each setting is here, so that nothing is said of it.
+_HERE: dict[str, Any] = {"fullgraph": False, "dynamic": None, "mode": "default", "options": {}, "backend": "eager"}
 
 
 class OptimizedModule(Module):
@@ -80,16 +82,16 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """A module or function that computes what ``model`` does. Nothing is compiled: settings are checked and have no effect.
+    """A module or function that computes what ``model`` does. Nothing is compiled: settings have no effect.
 
-    A warning, once in a process, names the settings that had none. There is none for ``compile(model)`` alone, nor for the
-    backend ``"eager"``, which is what runs.
+    A warning, once in a process, names the settings that were given. There is none for ``compile(model)`` alone, nor for
+    the backend ``"eager"``, which is what runs.
 
     Args:
         model: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped; without
             it a decorator is returned.
-        fullgraph, dynamic, backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: for PyTorch's
-            compiler. A backend that is a function is not called.
+        fullgraph, dynamic, backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: for
+            PyTorch's compiler. A backend that is a function is not called.
         disable: return ``model`` itself.
 
     Raises:
@@ -114,8 +116,8 @@ def compile(
         raise TypeError(f"compile(): argument 'options' must be dict, not {type(options).__name__}")
     if disable:
         return model
-    ignored = {"fullgraph": fullgraph or None, "dynamic": dynamic, "mode": mode if mode != "default" else None, "options": options or None}
-    _say_what_is_ignored(ignored | {"backend": backend if backend != "eager" else None})
+    given = {"fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options, "backend": backend}
+    _say_what_is_ignored({name: value for name, value in given.items() if value is not None and value != _HERE[name]})
     if isinstance(model, Module):
         return OptimizedModule(model)
     if not callable(model):
@@ -131,15 +133,15 @@ def compile(
     return compiled
 
 
-def _say_what_is_ignored(settings: dict[str, Any]) -> None:
-    given = {name: value for name, value in settings.items() if value is not None}
+def _say_what_is_ignored(given: dict[str, Any]) -> None:
     if given:
         from .arrays.errors import warn_once
 
         shown = ", ".join(f"{name}={getattr(value, '__name__', repr(value))}" for name, value in given.items())
         backend = "; the backend is not called" if callable(given.get("backend")) else ""
         warn_once(
-            f"torch.compile: nothing is compiled here, the model runs eagerly and computes the same; without effect: {shown}{backend}",
+            "torch.compile: nothing is compiled here, the model runs eagerly and computes the same; without effect: "
+            f"{shown}{backend}",
             key=f"torch.compile: {sorted(given)}{backend}",
         )
 

@@ -32,7 +32,9 @@ MANY = {  # whose first indices need next to nothing
     "with replacement": lambda: data.RandomSampler(range(1000), replacement=True, num_samples=HUGE),
     "without": lambda: data.RandomSampler(range(1000), num_samples=HUGE),
     "more than an index": lambda: data.RandomSampler(range(3), num_samples=10**30),
-    "batches": lambda: data.BatchSampler(data.RandomSampler(range(9), replacement=True, num_samples=HUGE), 2, drop_last=False),
+    "batches": lambda: data.BatchSampler(
+        data.RandomSampler(range(9), replacement=True, num_samples=HUGE), 2, drop_last=False
+    ),
     "whole batches": lambda: data.BatchSampler(range(HUGE), 2, drop_last=True),
     "a share": lambda: data.DistributedSampler(Huge(), 3, 1, shuffle=False),
     "a loader": lambda: data.DataLoader(Huge(), batch_size=2),
@@ -66,7 +68,9 @@ def test_weighted_samples_are_drawn_in_blocks(monkeypatch):
         drawn.clear()
         found = list(data.WeightedRandomSampler(weights, count, generator=torch.Generator().manual_seed(3)))
         assert drawn == blocks
-        at_once = multinomial(torch.tensor(weights, dtype=torch.double), count, True, generator=torch.Generator().manual_seed(3))
+        at_once = multinomial(
+            torch.tensor(weights, dtype=torch.double), count, True, generator=torch.Generator().manual_seed(3)
+        )
         assert found == at_once.tolist()
     drawn.clear()
     assert len(list(islice(data.WeightedRandomSampler(weights, HUGE), 20))) == 20 and drawn == [16, 16]
@@ -88,11 +92,19 @@ def test_a_permutation_is_not_listed(kind):
     tracemalloc.stop()
     assert held < 10 * n  # eight bytes an element for the permutation; a list of the integers takes 36 more
     assert next(indices) is not None
-    assert sorted(sampler) == (list(range(n)) if kind != "share" else sorted(set(sampler))) and len(sampler) == len(set(sampler))
+    assert sorted(sampler) == (list(range(n)) if kind != "share" else sorted(set(sampler))) and len(sampler) == len(
+        set(sampler)
+    )
 
 
 def test_a_share_of_few_samples_is_filled_up():
-    assert [list(data.DistributedSampler(range(2), 5, rank, shuffle=False)) for rank in range(5)] == [[0], [1], [0], [1], [0]]
+    assert [list(data.DistributedSampler(range(2), 5, rank, shuffle=False)) for rank in range(5)] == [
+        [0],
+        [1],
+        [0],
+        [1],
+        [0],
+    ]
     shuffled = [list(data.DistributedSampler(range(2), 5, rank, seed=1)) for rank in range(5)]
     assert shuffled[0] == shuffled[2] == shuffled[4] != shuffled[1] == shuffled[3]
     assert list(data.DistributedSampler([], 2, 0)) == []

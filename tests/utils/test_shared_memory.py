@@ -142,7 +142,13 @@ def test_writes_in_place_stay_shared():
 
 
 def test_corner_cases():
-    for t in (torch.ones(()), torch.ones(0), torch.ones(2, 0, 3), torch.ones(3)[:0], torch.ones(2, dtype=torch.complex64).conj()):
+    for t in (
+        torch.ones(()),
+        torch.ones(0),
+        torch.ones(2, 0, 3),
+        torch.ones(3)[:0],
+        torch.ones(2, dtype=torch.complex64).conj(),
+    ):
         shape, values = t.shape, t.tolist()
         assert t.share_memory_().is_shared() and t.shape == shape and t.tolist() == values
     assert nn.Parameter(torch.ones(2)).share_memory_().is_shared()
@@ -152,7 +158,11 @@ def test_corner_cases():
         nn.LazyLinear(2).share_memory()
     assert not pickle.loads(pickle.dumps(torch.ones(2).share_memory_())).is_shared()
     storage = torch.ones(2).untyped_storage()
-    assert not storage.is_shared() and storage.share_memory_().is_shared() and torch.UntypedStorage._new_shared(8).is_shared()
+    assert (
+        not storage.is_shared()
+        and storage.share_memory_().is_shared()
+        and torch.UntypedStorage._new_shared(8).is_shared()
+    )
 
 
 def test_a_storage_takes_its_tensors_along():
@@ -160,7 +170,9 @@ def test_a_storage_takes_its_tensors_along():
     storage, part = t.untyped_storage(), t[2:]
     storage.share_memory_()
     part.fill_(2)
-    assert t.is_shared() and part.is_shared() and t.tolist() == [1.0, 1.0, 2.0, 2.0] and storage.data_ptr() == t.data_ptr()
+    assert (
+        t.is_shared() and part.is_shared() and t.tolist() == [1.0, 1.0, 2.0, 2.0] and storage.data_ptr() == t.data_ptr()
+    )
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="it counts open files")

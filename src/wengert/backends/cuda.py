@@ -12,9 +12,11 @@ class _Matmul:
 
     def __init__(self) -> None:
         vars(self).update(
-            allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False,
+            allow_fp16_reduced_precision_reduction=True,
+            allow_bf16_reduced_precision_reduction=True,
+            allow_fp16_accumulation=False,
             fp32_precision="ieee",
-        )  # fmt: skip
+        )
 
     @property
     def allow_tf32(self) -> bool:

@@ -48,7 +48,8 @@ class _Module(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("enabled", "benchmark", "deterministic", "allow_tf32") and not isinstance(value, bool):
-            raise RuntimeError(f"set_{name}_cudnn expects a bool, but got {type(value).__name__}")
+            library = "cublas" if name == "allow_tf32" else "cudnn"  # PyTorch's word for it
+            raise RuntimeError(f"set_{name}_{library} expects a bool, but got {type(value).__name__}")
         super().__setattr__(name, value)
 
 

@@ -1,7 +1,8 @@
 """Tensors in memory that several processes see: how it is made, and how such tensors pass between processes.
 
-The memory is a file that has no name any more, mapped by each process (``multiprocessing.heap.Arena``). Processes that are
-forked inherit the mapping; to others the file is handed when the tensor is pickled for them. Other tensors travel by value.
+The memory is a file that has no name any more, mapped by each process (``multiprocessing.heap.Arena``). Processes that
+are forked inherit the mapping; to others the file is handed when the tensor is pickled for them. Other tensors travel by
+value.
 """
 
 from __future__ import annotations
@@ -42,14 +43,18 @@ def share(tensors: Iterable[Tensor]) -> None:
                 sharers.setdefault(id(owner), []).append(found)
     for t in tensors:
         if not t.is_shared():  # which an earlier one has not done with
-            _move(window(t._data)[0], [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._data))), ()) if o is not t)])
+            _move(
+                window(t._data)[0], [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._data))), ()) if o is not t)]
+            )
 
 
 def share_storage(storage: UntypedStorage) -> None:
     """The same for the memory of a storage."""
     if not storage.is_shared():
         owner = owner_of(storage.array)
-        found = [t for t in gc.get_objects() if issubclass(type(t), Tensor) and type(getattr(t, "_data", None)) is np.ndarray]
+        found = [
+            t for t in gc.get_objects() if issubclass(type(t), Tensor) and type(getattr(t, "_data", None)) is np.ndarray
+        ]
         _move(storage, [t for t in found if owner_of(t._data) is owner])
 
 
@@ -59,8 +64,13 @@ def _move(storage: UntypedStorage, tensors: list[Tensor]) -> None:
     for t in tensors:
         _, offset, strides = window(t._data)
         here = _as(memory, t._data.dtype)
-        array = look_at(UntypedStorage(here), offset, t._data.shape, strides) if t._data.size else here[:0].reshape(t._data.shape)
-        t._data = array if type(t._data) is np.ndarray else t._data.like(array)
+        array = (
+            look_at(UntypedStorage(here), offset, t._data.shape, strides)
+            if t._data.size
+            else here[:0].reshape(t._data.shape)
+        )
+        old: Any = t._data
+        t._data = array if type(old) is np.ndarray else old.like(array)
     moved = {id(t) for t in tensors}
     for t in tensors:
         view = None if t._meta is None else t._meta.view
@@ -84,7 +94,9 @@ def rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> Tensor:
     return Parameter(tensor, requires_grad) if is_parameter else tensor._require(requires_grad)
 
 
-def rebuild_shared(arena: Arena, offset: int, shape: Any, strides: Any, dtype: str, requires_grad: bool, is_parameter: bool) -> Tensor:
+def rebuild_shared(
+    arena: Arena, offset: int, shape: Any, strides: Any, dtype: str, requires_grad: bool, is_parameter: bool
+) -> Tensor:
     """The tensor that was sent as a place in shared memory."""
     memory = _as(np.asarray(SharedBlock(arena)), dt.by_name(dtype).np)
     array = look_at(UntypedStorage(memory), offset, shape, strides)

@@ -135,8 +135,8 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """``num_samples`` indices, each with a probability proportional to its weight.
 
-    They are drawn from the generator before the first of them is given, as PyTorch does it, up to 4,194,304 of them; more
-    are drawn in blocks of so many.
+    They are drawn from the generator before the first of them is given, as in PyTorch, up to 4,194,304 of them; more are
+    drawn in blocks of so many.
 
     Raises:
         ValueError: ``num_samples`` is not an integer above zero, ``replacement`` is not a bool, or the weights are
