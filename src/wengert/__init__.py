@@ -97,7 +97,7 @@ _SUBMODULES = frozenset((
     "_utils", "accelerator", "amp", "autograd", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
     "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
-    "serialization", "signal", "sparse", "special", "storage", "testing", "types",
+    "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types",
     "utils", "version", "xpu",
 ))  # fmt: skip
 _LOWLEVEL = (
@@ -177,8 +177,12 @@ def __getattr__(name: str) -> Any:
             return FUNCTIONS[name]
     import sys
 
-    from ._missing import missing
+    from ._missing import AREAS, missing
 
+    if name in AREAS:
+        from ._absent import absent_module
+
+        return absent_module(name)
     raise missing(sys.modules[__package__], name)
 
 

@@ -16,4 +16,8 @@ def __getattr__(name: str) -> Any:
         from .func import functorch
 
         return functorch
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import sys
+
+    from ._missing import missing
+
+    raise missing(sys.modules[__name__], name)

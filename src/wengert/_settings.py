@@ -49,6 +49,8 @@ __all__ = [
 ]
 
 _deterministic = _warn_only = False
+_precision = "highest"
+_interop_threads = 1
 
 
 def is_tensor(obj: Any) -> bool:
@@ -196,23 +198,39 @@ def set_num_threads(n: int) -> None:
 
 
 def set_num_interop_threads(n: int) -> None:
-    """Accepted for compatibility: operations run one after another."""
+    """Accepted for compatibility: the number is kept, and operations run one after another."""
+    global _interop_threads
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(n).__name__}")
+    if n <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _interop_threads = n
 
 
 def get_num_interop_threads() -> int:
-    """One: operations run one after another."""
-    return 1
+    """What :func:`set_num_interop_threads` was last told, 1 at first; operations run one after another."""
+    return _interop_threads
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepted for compatibility: float32 products are always computed in float32."""
+    """Allow products of float32 to be less precise: ``"high"`` and ``"medium"`` are kept, and computed as ``"highest"``.
+
+    As in PyTorch, another word changes nothing and is warned of.
+    """
+    global _precision
+    if not isinstance(precision, str):
+        raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'.")
+        from .arrays.errors import warn
+
+        warn(f"{precision} is not one of 'highest', 'high', or 'medium'; this call of set_float32_matmul_precision has no effect.")
+        return
+    _precision = precision
 
 
 def get_float32_matmul_precision() -> str:
-    """Always ``"highest"``."""
-    return "highest"
+    """What :func:`set_float32_matmul_precision` was last told, ``"highest"`` at first."""
+    return _precision
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -26,8 +26,14 @@ __all__ = [
     "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance",
 ]  # fmt: skip
 
-_BACKENDS = ("cudagraphs", "eager", "inductor", "onnxrt", "openxla", "tvm")
+_BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
+_DEBUG_BACKENDS = (
+    "aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner", "aot_ts", "eager", "eager_debug", "eager_noexcept", "onnxrt",
+    "pre_dispatch_eager", "ts",
+)  # fmt: skip
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+# What each setting is here, so that nothing is said of it.
+_HERE: dict[str, Any] = {"fullgraph": False, "dynamic": None, "mode": "default", "options": {}, "backend": "eager"}
 
 
 class OptimizedModule(Module):
@@ -70,32 +76,48 @@ def compile(
     backend: str | Callable[..., Any] | None = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
-    **named: Any,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
-    """A module or function that computes what ``model`` does. Nothing is compiled: options are checked and have no effect.
+    """A module or function that computes what ``model`` does. Nothing is compiled: settings have no effect.
+
+    A warning, once in a process, names the settings that were given. There is none for ``compile(model)`` alone, nor for
+    the backend ``"eager"``, which is what runs.
 
     Args:
         model: a module, which is wrapped in an :class:`OptimizedModule`, or a function, which is returned wrapped; without
             it a decorator is returned.
-        fullgraph, dynamic, backend, mode, options: for PyTorch's compiler.
+        fullgraph, dynamic, backend, mode, options, name, recompile_limit, isolate_recompiles, shapes_spec: for
+            PyTorch's compiler. A backend that is a function is not called.
         disable: return ``model`` itself.
-        named: further options of PyTorch's.
 
     Raises:
-        RuntimeError: for ``mode`` and ``options`` together, an unknown mode, or a backend of an unknown name.
+        torch._dynamo.exc.InvalidBackend: for a backend of an unknown name.
+        RuntimeError: for ``mode`` and ``options`` together, or an unknown mode.
+        TypeError: for a backend that is neither a name nor a function, and options that are no dictionary.
         AssertionError: for what cannot be called.
     """
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
-    if mode is not None and mode not in _MODES:
-        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
-    if isinstance(backend, str) and backend not in _BACKENDS:
-        raise RuntimeError(f"Invalid backend: '{backend}', see `torch._dynamo.list_backends()` for available backends.")
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if isinstance(backend, str) and backend not in _BACKENDS + _DEBUG_BACKENDS:
+        from ._dynamo.exc import InvalidBackend
+
+        raise InvalidBackend(backend)
+    if not (backend is None or isinstance(backend, str) or callable(backend)):
+        raise TypeError(f"compile(): argument 'backend' must be str or a function, not {type(backend).__name__}")
+    if not (options is None or isinstance(options, dict)):
+        raise TypeError(f"compile(): argument 'options' must be dict, not {type(options).__name__}")
     if disable:
         return model
+    given = {"fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options, "backend": backend}
+    _say_what_is_ignored({name: value for name, value in given.items() if value is not None and value != _HERE[name]})
     if isinstance(model, Module):
         return OptimizedModule(model)
     if not callable(model):
@@ -109,6 +131,19 @@ def compile(
 
     compiled._torchdynamo_orig_callable = model  # type: ignore[attr-defined]  # the name that PyTorch's users look at
     return compiled
+
+
+def _say_what_is_ignored(given: dict[str, Any]) -> None:
+    if given:
+        from .arrays.errors import warn_once
+
+        shown = ", ".join(f"{name}={getattr(value, '__name__', repr(value))}" for name, value in given.items())
+        backend = "; the backend is not called" if callable(given.get("backend")) else ""
+        warn_once(
+            "torch.compile: nothing is compiled here, the model runs eagerly and computes the same; without effect: "
+            f"{shown}{backend}",
+            key=f"torch.compile: {sorted(given)}{backend}",
+        )
 
 
 def is_compiling() -> bool:
@@ -133,8 +168,8 @@ assume_constant_result = allow_in_graph
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names of backends that ``compile`` accepts."""
-    return list(_BACKENDS)
+    """The names of backends that ``compile`` accepts; those for debugging as well where no tags are excluded."""
+    return sorted(_BACKENDS if exclude_tags else _BACKENDS + _DEBUG_BACKENDS)
 
 
 def reset() -> None:
@@ -161,3 +196,11 @@ class set_stance:
     def __call__(self, fn: Any) -> Any:
         """``fn`` as it is."""
         return fn
+
+
+def __getattr__(name: str) -> Any:
+    import sys
+
+    from ._missing import missing
+
+    raise missing(sys.modules[__name__], name)

@@ -1,5 +1,8 @@
 """``jit`` for programs that use it: there is no compiler here, so a scripted or traced function runs as the Python that it is.
 
+A scripted or traced module is the module itself, with its parameters and its state. What only a compiled program has (a
+graph, TorchScript code, ``save``) is refused, with what there is instead.
+
 >>> import wengert as torch
 >>> @torch.jit.script
 ... def double(x):
@@ -10,10 +13,16 @@ tensor([2., 2.])
 
 from __future__ import annotations
 
+import functools
+import sys
 import warnings
+from builtins import isinstance as isinstance_
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .futures import Future
+from .nn import Module
+from .nn.modules.module import of_compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attribute", "Final", "Future", "annotate", "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "isinstance",
     "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module", "unused", "wait", "ScriptFunction",
-    "ScriptModule", "TracerWarning",
+    "ScriptModule", "TracerWarning", "script_method",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -31,28 +40,82 @@ class TracerWarning(Warning):
     """PyTorch's warning that a trace does not see something; nothing is overlooked here, so it never comes."""
 
 
-class ScriptModule:
-    """The type of compiled modules, of which there are none: ``isinstance(module, ScriptModule)`` is False."""
+class ScriptModule(Module):
+    """A base class of modules that are written to be compiled: a module like any other.
+
+    What :func:`script` and :func:`trace` give for a module is the module itself, which is of this class only if it was.
+    """
+
+
+class RecursiveScriptModule(ScriptModule):
+    """The type of compiled modules, of which there are none."""
+
+
+class TracedModule(ScriptModule):
+    """The type of traced modules, of which there are none."""
+
+
+TopLevelTracedModule = TracedModule
 
 
 class ScriptFunction:
-    """The type of compiled functions, of which there are none: ``isinstance(function, ScriptFunction)`` is False."""
+    """A function that has been through :func:`script` or :func:`trace`: it runs as the Python that it is.
+
+    >>> import wengert as torch
+    >>> f = torch.jit.script(lambda x: x + 1)
+    >>> f(1), isinstance(f, torch.jit.ScriptFunction)
+    (2, True)
+    """
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._fn(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return getattr(self, "__name__", type(self._fn).__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_fn":  # asked for by copy, before there is a function
+            raise AttributeError(name)
+        why = of_compiled(name)
+        if why:
+            raise AttributeError(f"'ScriptFunction' object has no attribute {name!r}: {why}", name=name, obj=self)
+        return getattr(self._fn, name)
+
+    def __reduce__(self) -> Any:
+        named: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for part in getattr(self, "__qualname__", "?").split("."):
+            named = getattr(named, part, None)
+        return self.__qualname__ if named is self else (ScriptFunction, (self._fn,))
+
+    def __repr__(self) -> str:
+        return f"<torch.jit.ScriptFunction of {self._fn!r}>"
+
+
+def _scripted(obj: Any) -> Any:
+    """A function as a :class:`ScriptFunction`; a module, a class and what else can be called as it is."""
+    return ScriptFunction(obj) if isinstance_(obj, (FunctionType, MethodType, BuiltinFunctionType)) else obj
 
 
 def _deprecated(name: str, instead: str) -> None:
     warnings.warn(f"`torch.jit.{name}` is deprecated. Please {instead}.", DeprecationWarning, stacklevel=3)
 
 
-def script(obj: T, *args: Any, **kwargs: Any) -> T:
-    """``obj`` itself: a function, a class or a module."""
+def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
+    """A class or a module itself; a function as a :class:`ScriptFunction`."""
     _deprecated("script", "switch to `torch.compile` or `torch.export`")
     if not callable(obj):
         raise TypeError(f"{type(obj)} is a built-in class")
-    return obj
+    return _scripted(obj)
 
 
-def trace(func: T, example_inputs: Any = None, *args: Any, example_kwarg_inputs: dict[str, Any] | None = None, **kwargs: Any) -> T:
-    """``func`` itself, after it has been called once with the examples, as tracing does.
+def trace(func: Any, example_inputs: Any = None, *args: Any, example_kwarg_inputs: dict[str, Any] | None = None, **kwargs: Any) -> Any:
+    """A module itself, a function as a :class:`ScriptFunction`, called once with the examples, as tracing does.
 
     Unlike a trace it keeps its control flow, and sees later changes of what it refers to.
     """
@@ -63,7 +126,7 @@ def trace(func: T, example_inputs: Any = None, *args: Any, example_kwarg_inputs:
         func(**example_kwarg_inputs)
     elif example_inputs is not None:
         func(*(example_inputs if type(example_inputs) in (tuple, list) else (example_inputs,)))
-    return func
+    return _scripted(func)
 
 
 def trace_module(mod: T, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> T:
@@ -71,6 +134,11 @@ def trace_module(mod: T, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> T
     for name, example in inputs.items():
         getattr(mod, name)(*(example if type(example) in (tuple, list) else (example,)))
     return mod
+
+
+def script_method(fn: T) -> T:
+    """``fn`` itself: a method of a :class:`ScriptModule`."""
+    return fn
 
 
 def script_if_tracing(fn: T) -> T:
@@ -173,3 +241,9 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     if origin is tuple and not (len(parts) == 2 and parts[1] is Ellipsis):
         return len(obj) == len(parts) and all(isinstance(x, t) for x, t in zip(obj, parts))
     return all(isinstance(x, parts[0]) for x in obj)
+
+
+def __getattr__(name: str) -> Any:
+    from ._missing import missing
+
+    raise missing(sys.modules[__name__], name)

@@ -1,19 +1,16 @@
 """``multiprocessing``: Python's own module, and ``spawn``, which starts a function in several processes.
 
-Tensors travel between processes by value: what one process writes, another does not see.
+Tensors that have been through ``share_memory_()`` (``Module.share_memory()`` for a whole model) are seen by all processes
+that they are given to: what one writes in place, the others read. Other tensors travel by value.
 """
 
 from __future__ import annotations
 
 import multiprocessing as _python
 from multiprocessing import *  # noqa: F403  this module is that one, and more
-from multiprocessing.reduction import ForkingPickler as _ForkingPickler
 from typing import TYPE_CHECKING, Any
 
-from .arrays.lazy import plain as _plain
-from .tensor import Parameter as _Parameter
-from .tensor import Tensor as _Tensor
-from .tensor import wrap as _wrap
+from .tensor import shared as _shared  # noqa: F401  it teaches pickles for other processes about tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,27 +29,7 @@ __all__ = [
     "start_processes",
 ]
 
-_COPYING = "file_system"  # the name, of PyTorch's two, of the strategy that holds no file descriptors open
-
-
-def _rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> _Tensor:
-    tensor = _wrap(array)
-    return _Parameter(tensor, requires_grad) if is_parameter else tensor._require(requires_grad)
-
-
-def _reduce(tensor: _Tensor) -> tuple[Any, ...]:
-    if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
-            "since autograd does not support crossing process boundaries.  "
-            "If you just want to transfer the data, call detach() on the tensor "
-            "before serializing (e.g., putting it on the queue)."
-        )
-    return _rebuild, (_plain(tensor._data), tensor.requires_grad, isinstance(tensor, _Parameter))
-
-
-for _kind in (_Tensor, _Parameter):
-    _ForkingPickler.register(_kind, _reduce)
+_strategy = "file_descriptor"
 
 
 class ProcessException(Exception):  # noqa: N818  PyTorch's name
@@ -204,24 +181,32 @@ def spawn(
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The ways in which tensors can travel: one."""
-    return {_COPYING}
+    """PyTorch's names of the ways in which shared tensors pass to other processes."""
+    return {"file_descriptor", "file_system"}
 
 
 def get_sharing_strategy() -> str:
-    """The way in which tensors travel."""
-    return _COPYING
+    """What :func:`set_sharing_strategy` was last told, ``"file_descriptor"`` at first, which is how shared tensors always pass."""
+    return _strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Accept PyTorch's strategies, none of which changes anything here.
+    """Accept one of PyTorch's strategies; the name is kept, and shared tensors pass as open files all the same.
 
     Raises:
         AssertionError: there is no such strategy.
     """
-    if new_strategy not in ("file_descriptor", "file_system"):
-        raise AssertionError(f"invalid sharing strategy: {new_strategy!r}")
+    global _strategy
+    if new_strategy not in get_all_sharing_strategies():
+        raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {get_all_sharing_strategies()}")
+    _strategy = new_strategy
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(_python, name)
+    if hasattr(_python, name):
+        return getattr(_python, name)
+    import sys
+
+    from ._missing import missing
+
+    raise missing(sys.modules[__name__], name)

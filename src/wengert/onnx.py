@@ -19,10 +19,6 @@ def is_in_onnx_export() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    from ._absent import absent_name
     from ._missing import missing
 
-    try:
-        return absent_name(__name__, name)
-    except AttributeError:
-        raise missing(sys.modules[__name__], name) from None
+    raise missing(sys.modules[__name__], name)

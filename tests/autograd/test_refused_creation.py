@@ -70,3 +70,32 @@ def test_a_size_is_needed(torch, name):
     with pytest.raises(TypeError):
         make()
     assert make(size=()).shape == make(()).shape == ()
+
+
+def test_keywords_that_name_dimensions_are_refused(torch):
+    t = torch.ones(2, 2)
+    makers = {
+        "zeros": (2,), "ones": (2,), "empty": (2,), "full": ((2,), 1.0), "rand": (2,), "randn": (2,), "randint": (2, (2,)),
+        "arange": (2,), "eye": (2,), "linspace": (0, 1, 2), "logspace": (0, 1, 2), "randperm": (2,), "tensor": ([1.0],),
+        "as_tensor": ([1.0],), "scalar_tensor": (1.0,), "normal": (0.0, 1.0, (2,)), "empty_strided": ((2,), (1,)),
+        "empty_permuted": ((2,), (0,)), "tril_indices": (2, 2), "triu_indices": (2, 2), "zeros_like": (t,),
+        "empty_like": (t,), "full_like": (t, 1.0), "rand_like": (t,), "Tensor": (2,), "FloatTensor": (2,),
+        "from_file": ("no file",),
+    }  # fmt: skip
+    own = {"new_zeros": (2,), "new_ones": (2,), "new_empty": (2,), "new_full": ((2,), 1.0), "new_tensor": ([1.0],)}
+    for calls, home in ((makers, torch), (own, t)):
+        for name, args in calls.items():
+            for names in (("N",), [None], None):
+                with pytest.raises(TypeError, match="names"):
+                    getattr(home, name)(*args, names=names)
+
+
+def test_constructors_of_old_take_no_other_keywords(torch):
+    class Own(torch.Tensor):
+        pass
+
+    for kind in (torch.Tensor, torch.FloatTensor, Own):
+        for named in ({"requires_grad": True}, {"dtype": torch.float32}, {"size": (2,)}, {"data": [1.0]}):
+            with pytest.raises(TypeError, match=r"new\(\) received an invalid combination of arguments - got \(int, "):
+                kind(2, **named)
+        assert kind(size=(2,)).shape == (2,) and kind(data=[1.0]).tolist() == [1.0] and kind(2, device="cpu").shape == (2,)

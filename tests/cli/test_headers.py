@@ -52,19 +52,21 @@ for use in (lambda: make_fx(abs), lambda: Own(), lambda: torch.fx.Graph()):
 """
 
 
-def test_names_with_nothing_behind_them_say_so(run):
-    out, err = run("test_something.py", ABSENT)
-    assert err == "" and out == [
-        "False True",
-        "wengert has no torch.fx.experimental.proxy_tensor.make_fx: programs are not traced",
-        "wengert has no torch.fx.GraphModule: programs are not traced",
-        "wengert has no torch.fx.Graph: programs are not traced",
-    ]
+@pytest.mark.parametrize("name", ["test_something.py", "program.py"])
+def test_names_with_nothing_behind_them_say_so(run, name):
+    out, err = run(name, ABSENT)
+    names = ["torch.fx.experimental.proxy_tensor.make_fx", "torch.fx.GraphModule", "torch.fx.Graph"]
+    assert err == "" and out[0] == "False True" and len(out) == 4
+    for line, absent in zip(out[1:], names):
+        assert line.startswith(f"wengert has no {absent}: programs are not traced; module hooks, ")
 
 
-@pytest.mark.parametrize(
-    "header", ["import torch.fx", "from torch._C import ScriptObject", "from functorch import make_fx", "from torch.hub import load"]
-)
-def test_programs_that_are_no_tests_get_the_usual_error(run, header):
-    out, _ = run("program.py", f"try:\n    {header}\nexcept ImportError:\n    print('refused')")
-    assert out == ["refused"]
+@pytest.mark.parametrize("name", ["test_something.py", "program.py"])
+def test_nobody_is_asked_who_imports(run, name):
+    header = "".join(f"import {module}\n" for module in HEADERS) + "from torch._C import ScriptObject\nfrom torch.hub import load\n"
+    refused = "".join(f"try:\n    {line}\nexcept ImportError as error:\n    print('no')\n" for line in REFUSED)
+    out, err = run(name, header + refused + "print('all')")
+    assert out == ["no"] * len(REFUSED) + ["all"], err
+
+
+REFUSED = ["from torch._C import _nothing", "from torch._ops import nothing", "import torch.nothing", "import torch.utils.tensorboard"]

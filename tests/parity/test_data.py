@@ -86,6 +86,34 @@ def test_samplers(both, own):
     both(run)
 
 
+def test_samplers_of_many(both):
+    """More indices than are taken from the drawn numbers at a time, other draws in between."""
+
+    def run(torch, data):
+        torch.manual_seed(4)
+        weights = torch.arange(1.0, 50.0).tolist()
+        samplers = [
+            data.RandomSampler(range(9001)),
+            data.RandomSampler(range(9001), num_samples=20000),
+            data.RandomSampler(range(7), replacement=True, num_samples=9001),
+            data.SubsetRandomSampler(range(5, 9006)),
+            data.WeightedRandomSampler(weights, 9001),
+            data.WeightedRandomSampler(torch.arange(9001.0) + 1, 9000, replacement=False),
+            data.BatchSampler(data.RandomSampler(range(9001)), 100, drop_last=True),
+            *(data.DistributedSampler(range(9001), 2, rank, seed=3, drop_last=drop_last) for rank in (0, 1) for drop_last in (False, True)),
+            *(data.DistributedSampler(range(2), 5, rank, shuffle=shuffle) for rank in range(5) for shuffle in (False, True)),
+        ]
+        found = []
+        for s in samplers:
+            for i, index in enumerate(s):
+                found.append(index)
+                if i % 1000 == 0:
+                    found.append(torch.rand(1).item())
+        return found
+
+    both(run)
+
+
 def test_distributed_sampler(both):
     def run(torch, data):
         shares = []

@@ -22,7 +22,10 @@ def optimize(*args: Any, **kwargs: Any) -> Any:
     """A decorator that compiles: see :func:`wengert.compile`, which leaves functions as they are."""
     from ..compiler import compile
 
-    return compile
+    settings = {name: kwargs[name] for name in ("backend", "dynamic") if name in kwargs}
+    if args:
+        settings["backend"] = args[0]
+    return compile(fullgraph=kwargs.get("nopython", False), disable=kwargs.get("disable", False), **settings)
 
 
 def graph_break(msg: str = "") -> None:
@@ -48,4 +51,4 @@ def mark_static_address(t: Any, guard: bool = False) -> None:
 def __getattr__(name: str) -> Any:
     from .._absent import absent_name
 
-    return absent_name(__name__, name, "programs are not compiled")
+    return absent_name(__name__, name)

@@ -1,6 +1,8 @@
-"""The errors of PyTorch's compiler, for scripts that catch them; none is raised here."""
+"""The errors of PyTorch's compiler, for scripts that catch them; one is raised here."""
 
-__all__ = ["BackendCompilerFailed", "InternalTorchDynamoError", "TorchDynamoException", "TorchRuntimeError", "Unsupported", "UserError"]
+__all__ = [
+    "BackendCompilerFailed", "InternalTorchDynamoError", "InvalidBackend", "TorchDynamoException", "TorchRuntimeError", "Unsupported", "UserError",
+]  # fmt: skip
 
 
 class TorchDynamoException(RuntimeError):  # noqa: N818
@@ -9,6 +11,13 @@ class TorchDynamoException(RuntimeError):  # noqa: N818
 
 class InternalTorchDynamoError(TorchDynamoException):
     """A mistake of the compiler's own."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """``torch.compile`` was given a backend of an unknown name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
 
 
 class Unsupported(TorchDynamoException):

@@ -120,4 +120,8 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(__name__.partition(".")[0])
-    raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
+    import sys
+
+    from .._missing import missing
+
+    raise missing(sys.modules[__name__], name)

@@ -4,16 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._settings import get_float32_matmul_precision, set_float32_matmul_precision
+
 
 class _Matmul:
     """Switches of matrix products on a card."""
 
     def __init__(self) -> None:
-        self.allow_tf32 = False
-        self.allow_fp16_reduced_precision_reduction = True
-        self.allow_bf16_reduced_precision_reduction = True
-        self.allow_fp16_accumulation = False
-        self.fp32_precision = "none"
+        vars(self).update(
+            allow_fp16_reduced_precision_reduction=True,
+            allow_bf16_reduced_precision_reduction=True,
+            allow_fp16_accumulation=False,
+            fp32_precision="ieee",
+        )
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether the precision of float32 products is less than ``"highest"``: another way to look at that setting."""
+        return get_float32_matmul_precision() != "highest"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"Unknown attribute {name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in vars(self) and name != "allow_tf32":
+            raise AttributeError(f"Unknown attribute {name}")
+        if name == "fp32_precision":
+            if value not in ("ieee", "tf32", "bf16", "none"):
+                raise RuntimeError(f"Unknown precision: {value}")
+        elif not isinstance(value, bool):
+            if name.endswith("reduction"):
+                raise TypeError(f"{name} expects a bool or a tuple/list of bools, but got {type(value)}")
+            raise RuntimeError(f"set_{name}_cublas expects a bool, but got {type(value).__name__}")
+        if name == "allow_tf32":
+            set_float32_matmul_precision("high" if value else "highest")
+        else:
+            vars(self)[name] = value
 
 
 matmul = _Matmul()
@@ -59,4 +85,4 @@ def __getattr__(name: str) -> Any:
         return SDPBackend
     from .._absent import absent_name
 
-    return absent_name(__name__, name, "there is no CUDA device")
+    return absent_name(__name__, name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,8 +35,22 @@ def flags(**switches: Any) -> Iterator[None]:
         if name not in ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32"):
             raise TypeError(f"flags() got an unexpected keyword argument {name!r}")
     before = {name: here[name] for name in switches}
-    here.update(switches)
     try:
+        for name, value in switches.items():
+            setattr(sys.modules[__name__], name, value)
         yield
     finally:
         here.update(before)
+
+
+class _Module(ModuleType):
+    """So that a switch takes nothing but what it can be."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("enabled", "benchmark", "deterministic", "allow_tf32") and not isinstance(value, bool):
+            library = "cublas" if name == "allow_tf32" else "cudnn"  # PyTorch's word for it
+            raise RuntimeError(f"set_{name}_{library} expects a bool, but got {type(value).__name__}")
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Module

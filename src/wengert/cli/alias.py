@@ -85,7 +85,8 @@ class TorchFinder:
             rest = f"func.functorch.{rest}" if rest else "func.deprecated"
         elif top != THEIRS:
             return None
-        from .._absent import AREAS, absent_module
+        from .._absent import absent_module
+        from .._missing import AREAS
 
         module = _resolve(rest) or absent_module(rest)
         if module is None:
@@ -161,7 +162,7 @@ def _not_found(name: str) -> ModuleNotFoundError:
     parent = f"{OURS}.{parent}".rstrip(".")
     known = submodules(parent)
     full = f"{THEIRS}.{name}"
-    return ModuleNotFoundError(f"No module named {full!r}{hint(last, known)}", name=full)
+    return ModuleNotFoundError(f"No module named {full!r}{hint(last, known, name.rpartition('.')[0])}", name=full)
 
 
 def explain(error: BaseException) -> None:
@@ -181,6 +182,7 @@ def explain(error: BaseException) -> None:
     found = re.match(r"cannot import name '(\w+)'", str(error))
     if found:
         name = found[1]
-        advice = hint(name, {*dir(sys.modules[module]), *submodules(module)})
-        module = THEIRS + module.removeprefix(THEIRS).removeprefix(OURS)
+        below = module.partition(".")[2]
+        advice = hint(name, {*dir(sys.modules[module]), *submodules(module)}, below)
+        module = f"{THEIRS}.{below}".rstrip(".")
         error.add_note(f"wengert has no {module}.{name}{advice}")

@@ -155,4 +155,8 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f"{__name__}.amp")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import sys
+
+    from .._missing import missing
+
+    raise missing(sys.modules[__name__], name)

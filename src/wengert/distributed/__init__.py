@@ -20,7 +20,7 @@ __all__ = [
     "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
 ]  # fmt: skip
 
-_MODULES = frozenset((
+MODULES = frozenset((
     "algorithms", "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils", "constants", "device_mesh", "distributed_c10d",
     "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn", "optim", "pipelining", "remote_device", "rendezvous", "run",
     "tensor", "utils", "_composable", "_functional_collectives", "_shard", "_sharded_tensor", "_state_dict_utils", "_symmetric_memory",
@@ -72,13 +72,14 @@ is_gloo_available = is_mpi_available = is_nccl_available = is_ucc_available = is
 
 
 def __getattr__(name: str) -> Any:
-    from .._absent import AREAS, Absent, absent_module
+    from .._absent import Absent, absent_module
+    from .._missing import AREAS
 
     if name == "rpc":
         from importlib import import_module
 
         return import_module(f"{__name__}.rpc")
-    if name in _MODULES:
+    if name in MODULES:
         return absent_module(f"distributed.{name}")
     if name in _NAMES:
         return Absent(f"torch.distributed.{name}", AREAS["distributed"])

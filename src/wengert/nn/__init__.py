@@ -32,4 +32,8 @@ def __getattr__(name: str) -> Any:
 
         module = import_module(f"{__name__}.{_LATER[name]}")
         return module if name == _LATER[name] else getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import sys
+
+    from .._missing import missing
+
+    raise missing(sys.modules[__name__], name)

@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
     from .._absent import absent_name
 
-    return absent_name(__name__, name, "files are read and written without it")
+    return absent_name(__name__, name)
 
 
 def save(

@@ -123,15 +123,12 @@ class LegacyType:
     def __ror__(self, other: Any) -> Any:
         return Union[other, self]  # noqa: UP007
 
-    def __call__(self, *args: Any, device: Any = None, **wrong: Any) -> Tensor:
+    def __call__(self, *args: Any, device: Any = None, **named: Any) -> Tensor:
         from .creation import finish
-        from .legacy import legacy
+        from .legacy import by_keyword, legacy
 
-        if wrong:
-            raise TypeError(
-                "new() received an invalid combination of arguments - got "
-                f"({', '.join([type(a).__name__ for a in args] + [f'{k}={type(v).__name__}' for k, v in wrong.items()])})"
-            )
+        if named:
+            args = by_keyword(args, named)
         return finish(legacy(args, self.dtype.np, device))
 
     def __instancecheck__(self, instance: Any) -> bool:
@@ -349,8 +346,16 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 
 
 def share_memory_(self: Tensor) -> Tensor:
-    """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
+    """Move to memory that other processes see as well: what one of them writes in place, all read.
+
+    >>> import wengert as torch
+    >>> torch.ones(2).share_memory_().is_shared()
+    True
+    """
     refuse_storage(self)
+    from .shared import share
+
+    share([self])
     return self
 
 

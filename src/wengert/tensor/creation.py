@@ -305,7 +305,7 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
     """``zeros``, ``zeros_like`` and ``Tensor.new_zeros`` from one array function."""
 
     def sized(*sizes: Any, size: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-              requires_grad: bool = False, names: Any = None, memory_format: Any = None) -> Tensor:  # fmt: skip
+              requires_grad: bool = False, memory_format: Any = None) -> Tensor:  # fmt: skip
         if not sizes and size is None:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
         where = None if device is None else placed(device)
@@ -356,7 +356,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
             return finish(unmade(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
         return finish(make(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
 
-    sized.__name__, like.__name__, new.__name__ = name, name + "_like", "new_" + name
+    for f, called in ((sized, name), (like, name + "_like"), (new, "new_" + name)):
+        f.__name__ = f.__qualname__ = called
     sized.__doc__ = f"A tensor of the given sizes, {doc}."
     like.__doc__ = f"A tensor of the shape and type of ``input``, {doc}."
     new.__doc__ = f"A tensor of the type of this one, {doc}."
@@ -492,7 +493,8 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any 
 
 
 @_by_example
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A tensor of the type of this one filled with ``fill_value``."""
     if isinstance(size, int):
         raise TypeError("new_full(): argument 'size' (position 1) must be tuple of ints, not int")
@@ -500,7 +502,8 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, dev
     return full(size, _filling("new_full", fill_value), dtype=d, device=placed(device, self), requires_grad=requires_grad)
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+               pin_memory: bool = False) -> Tensor:  # fmt: skip
     """A copy of ``data`` in the type of this tensor."""
     if isinstance(data, Tensor):
         warn(
@@ -542,7 +545,8 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     return finish(blank(shape, np_dtype(dtype), strides_for(shape, order)), requires_grad)
 
 
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+                  pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Uninitialised memory with the given strides (in elements)."""
     d = np_dtype(dtype)
     shape, steps = tuple(size), tuple(stride)

@@ -174,7 +174,11 @@ class Geometry(Methods):
         return False
 
     def is_shared(self) -> bool:
-        return False
+        """Whether other processes see the memory, as after :meth:`share_memory_`."""
+        from .storage import block_of
+
+        array = window(self._data)
+        return type(array) is np.ndarray and block_of(array) is not None
 
     def _is_zerotensor(self) -> bool:
         return False

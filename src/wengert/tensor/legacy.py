@@ -16,6 +16,18 @@ from .types import Size, shape_of
 from .types import device as device_type
 
 
+def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a constructor of old where keywords are given: ``size``, ``data``, ``other`` or ``storage``, alone.
+
+    Raises:
+        TypeError: for any other keyword, and for a second argument.
+    """
+    if args or len(named) != 1 or not named.keys() <= {"size", "data", "other", "storage"}:
+        got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in named.items()])
+        raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
+    return tuple(Size(value) if name == "size" else value for name, value in named.items())
+
+
 def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = "cpu", exact: bool = True) -> np.ndarray:
     """The array that constructors of old make: of the sizes, the sequence, the array, the storage or the tensor in ``args``.
 

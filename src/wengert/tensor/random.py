@@ -178,13 +178,13 @@ def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, dev
 
 
 def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-         requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1)."""
     return _made("rand", lambda s, d: _stream(generator).uniform(s, d), sizes, size, out, dtype, device, requires_grad)
 
 
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-          requires_grad: bool = False, pin_memory: bool = False, names: Any = None) -> Tensor:  # fmt: skip
+          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and variance 1."""
     return _made("randn", lambda s, d: _stream(generator).normal(s, d), sizes, size, out, dtype, device, requires_grad)
 

@@ -180,13 +180,15 @@ def _triangle(function: str, row: int, col: int, dtype: Any) -> np.dtype:
     return d
 
 
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                 pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
     d = _triangle("tril_indices", row, col, dtype)
     return finish(np.stack(np.tril_indices(row, offset, col)).astype(d), False, placed(device))
 
 
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, **_: Any) -> Tensor:
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                 pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
     d = _triangle("triu_indices", row, col, dtype)
     return finish(np.stack(np.triu_indices(row, offset, col)).astype(d), False, placed(device))

@@ -137,8 +137,16 @@ class UntypedStorage:
         return type(self)(0)
 
     def share_memory_(self) -> UntypedStorage:
-        """Accepted for compatibility; memory is shared with forked processes copy-on-write."""
+        """Move to memory that other processes see as well, with the tensors that look at it."""
+        from .shared import share_storage
+
+        share_storage(self)
         return self
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """A storage of so many bytes in memory that other processes see as well."""
+        return cls(size).share_memory_()
 
     def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
         """Accepted for compatibility: host memory needs no pinning on the CPU."""
@@ -154,7 +162,7 @@ class UntypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory."""
-        return False
+        return block_of(self.array) is not None
 
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is page-locked."""
@@ -252,7 +260,7 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
     can describe (a reversed view, say) is copied.
     """
     array = lazy.window(array)
-    flat, item = _flattened(_owner(array)), array.itemsize
+    flat, item = _flattened(owner_of(array)), array.itemsize
     if flat is not None:
         whole = flat.nbytes // item
         if flat.dtype != array.dtype:
@@ -267,7 +275,24 @@ def window(array: np.ndarray) -> tuple[UntypedStorage, int, tuple[int, ...]]:
     return UntypedStorage(np.ascontiguousarray(array).reshape(-1)), 0, row_major(array.shape)
 
 
-def _owner(array: np.ndarray) -> np.ndarray:
+class SharedBlock:
+    """Memory that other processes map as well (a ``multiprocessing.heap.Arena``), as NumPy takes it; the base of arrays of it."""
+
+    __slots__ = ("__array_interface__", "address", "arena")
+
+    def __init__(self, arena: Any) -> None:
+        self.arena = arena
+        self.address = address(np.frombuffer(arena.buffer, np.uint8))
+        self.__array_interface__ = {"shape": (arena.size,), "typestr": "|u1", "data": (self.address, False), "version": 3}
+
+
+def block_of(array: Any) -> SharedBlock | None:
+    """The shared memory that an array looks at; None if other processes do not see its memory."""
+    base = owner_of(array).base
+    return base if type(base) is SharedBlock else None
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
     """The array that owns (or first wrapped) the memory which ``array`` looks at."""
     while True:
         base: Any = array.base

@@ -17,7 +17,7 @@ from .damage import detached, replaced
 from .exchange import Exchange
 from .meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .refusals import check_class, check_gradient, read_only
-from .types import CPU, Size, strided
+from .types import CPU, strided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,9 @@ class Tensor(Exchange):
 
     def __new__(cls, *args: Any, device: Any = None, **named: Any) -> Any:
         if named:
-            args = (*args, *(Size(v) if k == "size" else v for k, v in named.items() if k in ("size", "data", "other")))
+            from .legacy import by_keyword
+
+            args = by_keyword(args, named)
         if args and isinstance(args[0], Tensor):
             _refuse_python(cls, args[0])
             seen = _alias(args[0])

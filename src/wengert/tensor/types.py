@@ -69,7 +69,7 @@ _KINDS = frozenset((
 
 
 class device:
-    """Where a tensor lives: ``device("cpu")`` (NumPy) or ``device("cuda", 0)`` (CuPy)."""
+    """Where a tensor lives: ``device("cpu")``, or ``device("meta")`` for no numbers. Others can be named, and hold no tensors."""
 
     __slots__ = ("index", "type")
 
@@ -163,8 +163,7 @@ def on_cpu(where: Any) -> device:
 _ABSENT: dict[str, tuple[type[Exception], str]] = {
     "cuda": (
         AssertionError,
-        "Torch not compiled with CUDA enabled: CUDA tensors need CuPy and an NVIDIA GPU, and this build of wengert computes on the CPU. "
-        "Check torch.cuda.is_available()",
+        "Torch not compiled with CUDA enabled: wengert computes on the CPU alone. Check torch.cuda.is_available()",
     ),
     "xpu": (AssertionError, "Torch not compiled with XPU enabled: this build of wengert computes on the CPU"),
     "mps": (RuntimeError, "PyTorch is not linked with support for mps devices: this build of wengert computes on the CPU"),

@@ -6,7 +6,6 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    import sys
     from importlib import import_module
 
     if name == "swap_tensors":
@@ -19,12 +18,9 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    from .._absent import AREAS, absent_name, asked_by_tests
-    from .._missing import missing, submodules
+    from .._absent import absent_name
 
-    if name == "ThroughputBenchmark" or (f"utils.{name}" in AREAS and asked_by_tests()):
-        return absent_name(__name__, name)
-    raise missing(sys.modules[__name__], name, submodules(__name__))
+    return absent_name(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -160,7 +160,15 @@ class ConversionMethods(TraversalMethods):
         return self._apply(lambda t: t.cuda(device))
 
     def share_memory(self) -> Self:
-        """Move to memory that other processes can see."""
+        """Move parameters and buffers to memory that other processes see as well: what one of them learns, all have.
+
+        >>> import wengert as torch
+        >>> torch.nn.Linear(1, 1).share_memory().weight.is_shared()
+        True
+        """
+        from wengert.tensor.shared import share
+
+        share(t for t in (*self.parameters(), *self.buffers()) if type(t).share_memory_ is Tensor.share_memory_)  # all at once is quicker
         return self._apply(lambda t: t.share_memory_())
 
     def train(self, mode: bool = True) -> Self:

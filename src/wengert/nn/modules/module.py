@@ -35,6 +35,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+_OF_COMPILED = frozenset((
+    "code", "code_with_constants", "define", "get_debug_state", "graph", "graph_for", "inlined_graph", "save", "save_to_buffer", "schema",
+))  # fmt: skip
+
+
+def of_compiled(name: str) -> str:
+    """What to say where ``name`` is missing that only compiled modules and functions have in PyTorch; nothing for another name."""
+    if name not in _OF_COMPILED:
+        return ""
+    return (
+        "torch.jit.script and torch.jit.trace compile nothing here and give the Python module or function itself, which has no graph and no "
+        "TorchScript code; save the module's state_dict with torch.save, and build the module anew from its class"
+    )
+
+
 __all__ = [
     "Module",
     "register_module_backward_hook",
@@ -198,7 +213,8 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             found = state.get(members)
             if found is not None and name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        why = of_compiled(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{': ' if why else ''}{why}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         state = self.__dict__

@@ -57,7 +57,11 @@ _HOME = {name: module for module, names in _LATER.items() for name in (*names, m
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import sys
+
+        from ..._missing import missing
+
+        raise missing(sys.modules[__name__], name)
     from importlib import import_module
 
     module = import_module(f"{__name__}.{_HOME[name]}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 import wengert
 
-from .sampler import Sampler
+from .sampler import BLOCK, Sampler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from wengert import Tensor
 
 
 def _process_group() -> Any:
@@ -70,10 +71,17 @@ class DistributedSampler(Sampler):
         if self.shuffle:
             generator = wengert.Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = wengert.randperm(len(self.dataset), generator=generator).tolist()
-        else:
-            indices = list(range(len(self.dataset)))
-        return islice(cycle(indices), self.rank, self.total_size, self.num_replicas)
+            return self._share(wengert.randperm(len(self.dataset), generator=generator))
+        return self._share(None)
+
+    def _share(self, order: Tensor | None) -> Iterator[int]:
+        n, positions = len(self.dataset), range(self.rank, self.total_size, self.num_replicas)
+        if order is None:
+            yield from (i % n for i in positions)
+            return
+        for start in range(0, len(positions), BLOCK):
+            part = positions[start : start + BLOCK]
+            yield from order[wengert.arange(part.start, part.stop, part.step) % n].tolist()
 
     def __len__(self) -> int:
         return self.num_samples

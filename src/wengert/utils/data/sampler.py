@@ -15,7 +15,10 @@ import wengert
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence, Sized
 
-    from wengert import Generator
+    from wengert import Generator, Tensor
+
+BLOCK = 4096  # how many integers of a tensor become Python's at a time
+_AT_ONCE = 2**22  # how many weighted samples are drawn at a time; PyTorch draws all of them before the first
 
 
 def draw_seed(generator: Generator | None) -> int:
@@ -26,6 +29,12 @@ def draw_seed(generator: Generator | None) -> int:
 def is_count(value: Any) -> bool:
     """Whether ``value`` is an integer above zero, and not ``True``."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def numbers(t: Tensor) -> Iterator[int]:
+    """The elements of a vector of integers, of which few at a time are Python's."""
+    for start in range(0, len(t), BLOCK):
+        yield from t[start : start + BLOCK].tolist()
 
 
 class Sampler:
@@ -93,16 +102,16 @@ class RandomSampler(Sampler):
         if generator is None:
             generator = wengert.Generator()
             generator.manual_seed(draw_seed(None))
-        if self.replacement:
-            # In blocks of 32, the last one shorter (or empty), as PyTorch draws them.
-            whole, rest = divmod(self.num_samples, 32)
-            for size in (*[32] * whole, rest):
-                yield from wengert.randint(high=n, size=(size,), dtype=wengert.int64, generator=generator).tolist()
-        else:
-            # One permutation for every n samples, and one more for the rest even where there is none.
-            whole, rest = divmod(self.num_samples, n)
-            for size in (*[n] * whole, rest):
-                yield from wengert.randperm(n, generator=generator).tolist()[:size]
+        # Draws of 32, or permutations of n; one more of the rest, even where there is none: as PyTorch draws them.
+        size = 32 if self.replacement else n
+        whole, rest = divmod(self.num_samples, size)
+        for i in range(whole + 1):
+            count = size if i < whole else rest
+            if self.replacement:
+                drawn = wengert.randint(high=n, size=(count,), dtype=wengert.int64, generator=generator)
+            else:
+                drawn = wengert.randperm(n, generator=generator)[:count]
+            yield from numbers(drawn)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -116,7 +125,7 @@ class SubsetRandomSampler(Sampler):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in wengert.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in numbers(wengert.randperm(len(self.indices), generator=self.generator)):
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -125,6 +134,9 @@ class SubsetRandomSampler(Sampler):
 
 class WeightedRandomSampler(Sampler):
     """``num_samples`` indices, each with a probability proportional to its weight.
+
+    They are drawn from the generator before the first of them is given, as in PyTorch, up to 4,194,304 of them; more are
+    drawn in blocks of so many.
 
     Raises:
         ValueError: ``num_samples`` is not an integer above zero, ``replacement`` is not a bool, or the weights are
@@ -154,8 +166,12 @@ class WeightedRandomSampler(Sampler):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = wengert.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
-        yield from drawn.tolist()
+        left = self.num_samples
+        while left > 0:
+            # The same numbers as at once. No block of one sample: that would be drawn in another way.
+            size = _AT_ONCE if self.replacement and left > _AT_ONCE + 1 else left
+            yield from numbers(wengert.multinomial(self.weights, size, self.replacement, generator=self.generator))
+            left -= size
 
     def __len__(self) -> int:
         return self.num_samples

@@ -1,0 +1,159 @@
+"""Names of PyTorch that are not here: the reason and what there is instead; spelling only where one letter is wrong."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import wengert as torch
+from wengert._missing import AREAS, NAMES, distance, nearest
+
+REASONS = {
+    "quantize_per_tensor": "numbers are not quantized; torch.fake_quantize_per_tensor_affine",
+    "qint8": "numbers are not quantized",
+    "nn.quantized": "numbers are not quantized",
+    "int4": "use torch.uint8",
+    "mkldnn_convolution": "call the operator itself",
+    "align_tensors": "dimensions have no names",
+    "mtia": "everything runs on the CPU",
+    "cuda.memory_usage": "there is no CUDA device",
+    "jit.CompilationUnit": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
+    "jit.interface": "there is no TorchScript; torch.jit.script and torch.jit.trace give",
+    "onnx.export": "programs are not exported; save the module's state_dict",
+    "compiler.save_cache_artifacts": "programs are not compiled; torch.compile runs them eagerly",
+    "utils.tensorboard": "tensorboardX",
+    "utils.model_zoo": "nothing is downloaded",
+    "multiprocessing.reductions": "only torch.multiprocessing itself",
+}
+
+
+def look_up(name):
+    found = torch
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_a_reason_and_an_alternative(name):
+    with pytest.raises(AttributeError) as caught:
+        look_up(name)
+    assert f"has no attribute '{name.rpartition('.')[2]}': " in str(caught.value) and REASONS[name] in str(caught.value)
+    assert "there is '" not in str(caught.value)
+
+
+USES = {
+    "fx.symbolic_trace": "programs are not traced; module hooks, ",
+    "fx.experimental.proxy_tensor.make_fx": "programs are not traced",
+    "hub.load_state_dict_from_url": "nothing is downloaded; fetch the file yourself, and read it with torch.load",
+    "export.export": "programs are not exported; save the module's state_dict",
+    "package.PackageExporter": "programs are not packaged",
+    "quantization.quantize_dynamic": "numbers are not quantized",
+    "ao.quantization.quantize_dynamic": "numbers are not quantized",
+    "distributed.init_process_group": "train in one process",
+    "distributed.tensor.DTensor": "train in one process",
+    "_inductor.compile": "torch.compile runs them eagerly",
+    "monitor.Event": "torch.profiler",
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_areas_can_be_looked_at_and_say_on_use_what_is_missing(name):
+    thing = look_up(name)
+    assert not isinstance(torch.ones(1), thing)
+
+    class Own(thing):
+        pass
+
+    for use in (thing, Own):
+        with pytest.raises(
+            NotImplementedError, match=f"wengert has no torch.{name.replace('.', '[.]')}: .*{USES[name][:20]}"
+        ) as caught:
+            use()
+        assert USES[name] in str(caught.value)
+
+
+def test_questions_that_have_an_answer():
+    def f(): ...
+
+    assert torch.fx.wrap(f) is f and torch.fx.wrap("len") == "len"
+    assert torch.fx._symbolic_trace.is_fx_tracing() is False
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "found"),
+    [
+        ("fx", ["fix", "f", "x", "fft"], []),
+        ("hub", ["sub", "cub"], []),
+        ("rum", ["run", "sum"], ["run"]),
+        ("rleu", ["relu", "gelu"], ["relu"]),
+        ("zeross", ["zeros", "zeros_"], ["zeros", "zeros_"]),
+        ("dataloader", ["DataLoader", "dataset"], ["DataLoader"]),
+        ("is_avalable", ["is_available", "is_built"], ["is_available"]),
+        ("package", ["packed", "backend", "page"], []),
+        ("concatenation", ["concatenate", "concat"], []),
+        ("", ["a"], []),
+    ],
+)
+def test_only_near_misses_are_suggested(word, known, found):
+    assert nearest(word, known) == found
+
+
+def test_distance():
+    for a, b, far in (
+        ("", "abc", 3),
+        ("abc", "abc", 0),
+        ("abcd", "acbd", 1),
+        ("kitten", "sitting", 3),
+        ("ab", "ba", 1),
+        ("ca", "abc", 3),
+    ):
+        assert distance(a, b) == distance(b, a) == far
+
+
+def test_no_reason_hides_something_that_is_there():
+    for name in NAMES:
+        if not name.startswith(
+            ("_C.", "utils.ThroughputBenchmark", "utils.data.", "serialization.")
+        ):  # which can be imported
+            with pytest.raises(AttributeError):
+                look_up(name)
+    there = {name for name in AREAS if "." not in name and name[0] != "_" and hasattr(getattr(torch, name), "__file__")}
+    assert there == {"distributed", "onnx"}  # of which parts are here
+
+
+def test_what_pytorch_has_and_we_have_not_is_never_a_slip():
+    """A public name of PyTorch's that is not here gets a reason or nothing, but no other name by its spelling."""
+    theirs = pytest.importorskip("torch")
+    slips = []
+    for name in dir(theirs):
+        if not name.startswith("_") and not hasattr(torch, name) and name != "ctypes":  # a module of Python's
+            try:
+                getattr(torch, name)
+            except AttributeError as error:
+                if "there is '" in str(error):
+                    slips.append((name, str(error).rpartition(";")[2]))
+    assert slips == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["import torch.utils.tensorboard", "from torch.utils.tensorboard import SummaryWriter", "import torch.mtia"],
+)
+def test_imports_that_fail_say_why(tmp_path, header):
+    (tmp_path / "program.py").write_text(header)
+    done = subprocess.run(
+        [sys.executable, "-m", "wengert", "run", str(tmp_path / "program.py")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "ModuleNotFoundError: No module named 'torch." in done.stderr
+    assert NAMES["utils.tensorboard"] in done.stderr or NAMES["mtia"] in done.stderr
+
+
+def test_the_modules_of_libraries_are_the_same_object_each_time():
+    assert torch.fx is torch.fx and torch.hub is importlib.import_module("wengert._absent").absent_module("hub")
