@@ -207,9 +207,7 @@ def _weights_only(given: bool | None, pickle_module: Any) -> bool:
     yes = ("1", "y", "yes", "true")
     force, force_not = (os.environ.get(f"TORCH_FORCE_{name}_LOAD", "0").lower() in yes for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY"))
     if force and force_not:
-        raise RuntimeError(
-            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
-        )
+        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set.")
     if force_not and given is None:
         import warnings
 
@@ -251,9 +249,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         file.seek(start)
         archive = Reader(file)
         if "constants.pkl" in archive.records:
-            raise ValueError(
-                "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
-            )
+            raise ValueError("Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint")
         return sorted(globals_in(archive.read("data.pkl")) - known().keys() - allowed_by_user().keys())
     finally:
         if path:

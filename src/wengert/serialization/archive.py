@@ -123,9 +123,7 @@ def storage_identifier(identifier: tuple[Any, ...]) -> tuple[Any, str, str, int]
     raise RuntimeError(f"not the identifier of a storage: {', '.join(map(shown, identifier[1:5]))}")
 
 
-def load_archive(
-    file: Any, restore: Callable[[Any, str], Any], path: str | None, encoding: str, own_classes: bool
-) -> Any:
+def load_archive(file: Any, restore: Callable[[Any, str], Any], path: str | None, encoding: str, own_classes: bool) -> Any:
     """The object in the archive; its storages are looked at in the file at ``path``, if that is given."""
     archive = Reader(file)
     if "constants.pkl" in archive.records:

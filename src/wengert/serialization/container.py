@@ -118,12 +118,14 @@ class Reader:
     def offset(self, name: str) -> int | None:
         """Where in the file the bytes of a record begin; None if they are compressed."""
         info = self._info(name)
-        if info.compress_type:
-            return None
+        if not 0 <= info.header_offset < self.file_size:
+            raise _failed(name, "it begins outside of the file")
         self.file.seek(info.header_offset)
         header = self.file.read(30)
         if len(header) != 30 or header[:4] != b"PK\3\4":
             raise _failed(name, "bad local header")
+        if info.compress_type:
+            return None
         start = info.header_offset + 30 + sum(struct.unpack_from("<HH", header, 26))
         if start + info.file_size > self.file_size:
             raise _failed(name, "file read failed, it is truncated")

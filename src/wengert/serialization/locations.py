@@ -24,9 +24,7 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
         return storage
     kind = location.partition(":")[0]
     if kind not in _ELSEWHERE:
-        raise RuntimeError(
-            f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
-        )
+        raise RuntimeError(f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})")
     raise RuntimeError(
         f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you "
         "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "

@@ -68,8 +68,7 @@ def _described(kind: np.dtype[Any], state: tuple[Any, ...]) -> np.dtype[Any]:
             found = np.dtype((kind.type, found))
     elif kind.kind in "mM":
         metadata, unit = metadata if metadata else (None, None)
-        found = kind if unit is None else np.dtype(f"{kind.kind}8[{int(unit[1])}{_text(unit[0])}]" if _text(unit[0]) != "generic" else f"{kind.kind}8")
-        found = found.newbyteorder(order)
+        found = (kind if unit is None else _of_time(kind.kind, unit)).newbyteorder(order)
     else:
         found = kind.newbyteorder(order)
     if found.itemsize != kind.itemsize and kind.type is not np.record:
@@ -92,11 +91,13 @@ def _structured(names: Any, fields: Any, size: Any, flags: Any) -> np.dtype[Any]
     return np.dtype(described)  # type: ignore[call-overload]
 
 
-def _text(unit: Any) -> str:
-    text = unit.decode("ascii") if isinstance(unit, bytes) else unit
-    if not isinstance(text, str) or not fullmatch("[a-zA-Z]{1,7}", text):
+def _of_time(code: str, unit: Any) -> np.dtype[Any]:
+    """The type of dates (``code`` is ``"M"``) or durations (``"m"``) in ``unit``: its name, and how many of it."""
+    name, count = unit[:2]
+    name = name.decode("ascii") if isinstance(name, bytes) else name
+    if not isinstance(name, str) or not fullmatch("[a-zA-Z]{1,7}", name) or type(count) is not int:
         raise _refused("a type of NumPy's has a unit of time that is none")
-    return text
+    return np.dtype(f"{code}8" if name == "generic" else f"{code}8[{count}{name}]")
 
 
 def _check_depth(kind: np.dtype[Any]) -> None:
@@ -139,7 +140,8 @@ def fill_array(array: np.ndarray, state: Any) -> Any:
         raise _refused("an array of NumPy's has a shape or a type that is none")
     listed, count = _holds_objects(kind), prod(shape)
     if type(held) not in ((list,) if listed else (bytes, bytearray, str)) or len(held) != count * (1 if listed else kind.itemsize):
-        raise _refused(f"an array of NumPy's needs {count} elements of {kind.itemsize} bytes, and there are {len(held) if hasattr(held, '__len__') else 'none'}")
+        there = len(held) if isinstance(held, (list, bytes, bytearray, str)) else "no"
+        raise _refused(f"an array of NumPy's needs {count} elements of {kind.itemsize} bytes, and there are {there} elements or bytes")
     array.__setstate__(state)  # type: ignore[attr-defined]
     return held if listed else ()
 
@@ -202,4 +204,3 @@ def named(full: str) -> Any:
 def is_class(thing: Any) -> bool:
     """Whether something is a class of NumPy's numbers or types, which files may hold."""
     return isinstance(thing, type) and issubclass(thing, (np.generic, np.dtype))
-

@@ -66,7 +66,7 @@ def look_up(module: str, name: str) -> Named | None:
     if isinstance(thing, type):
         if not _holds(thing):
             return None
-        return Named(thing, issubclass(thing, (Enum, Generator, Tensor)) or (ours and issubclass(thing, tuple)), True)
+        return Named(thing, issubclass(thing, (Enum, Generator)) or (ours and issubclass(thing, (tuple, Tensor))), True)
     if isinstance(thing, FunctionType) and (_is_public(module, name) if ours else _is_programs(home)):
         return Named(thing, False, False)
     return None

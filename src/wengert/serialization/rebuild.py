@@ -68,6 +68,13 @@ def _tensor(thing: Any) -> Any:
     return thing
 
 
+def _places(thing: Any) -> Any:
+    """A tensor that says where others lie, so that all of it is gone through: it is no small storage, repeated endlessly."""
+    if thing is not None and _tensor(thing).numel() * thing.dtype.itemsize > thing.untyped_storage().nbytes():
+        raise RuntimeError(f"{thing.numel()} indices are more than the {thing.untyped_storage().nbytes()} bytes of their storage")
+    return thing
+
+
 def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Tensor:
     """A tensor as files before 0.4 spell it."""
     return from_parts(storage, storage_offset, size, stride)
@@ -203,19 +210,20 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
             raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
         from ..tensor.overloads_sparse import sparse_compressed_tensor
 
-        return sparse_compressed_tensor(*data, layout=layout, check_invariants=False)
+        starts, others, values, size = data
+        return sparse_compressed_tensor(_places(starts), _places(others), _tensor(values), size, layout=layout, check_invariants=False)
     from ..tensor.overloads_sparse import sparse_coo_tensor
 
     indices, values, size, *coalesced = data
-    return sparse_coo_tensor(indices, values, size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
+    return sparse_coo_tensor(_places(indices), _tensor(values), size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
 
 
 def rebuild_nested_tensor(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any:
     """A nested tensor of the layout ``torch.strided`` from its numbers, and where each part lies in them."""
     from ..nested._strided import rebuilt
 
-    shapes, steps = (tuple(map(tuple, _tensor(t).tolist())) for t in (sizes, strides))
-    starts = tuple(_tensor(storage_offsets).tolist())
+    shapes, steps = (tuple(map(tuple, _places(t).tolist())) for t in (sizes, strides))
+    starts = tuple(_places(storage_offsets).tolist())
     if len(shapes) != len(steps) or len(shapes) != len(starts) or _tensor(buffer).dim() != 1:
         raise RuntimeError("the parts of a nested tensor do not fit together")
     memory = UntypedStorage(np.ascontiguousarray(buffer.detach()._data))
@@ -228,7 +236,7 @@ def rebuild_njt(parts: dict[str, Any]) -> Any:
     """A jagged tensor from what its class is called with."""
     from ..nested._internal.nested_tensor import NestedTensor
 
-    _tensor(parts["values"]), _tensor(parts["offsets"])
+    _tensor(parts["values"]), _places(_tensor(parts["offsets"])), _places(parts.get("lengths"))
     given = {k: v for k, v in parts.items() if k in ("lengths", "_ragged_idx", "requires_grad")}
     return NestedTensor(parts["values"], parts["offsets"], **given)
 
@@ -251,9 +259,7 @@ def validate(t: Any) -> None:
         from ..tensor.overloads_sparse import sparse_compressed_tensor
 
         a: Any = t._data
-        sparse_compressed_tensor(
-            wrap(a.starts), wrap(a.others), t.detach().values(), tuple(t.shape), layout=t.layout, check_invariants=True
-        )
+        sparse_compressed_tensor(wrap(a.starts), wrap(a.others), wrap(a.values), tuple(t.shape), layout=t.layout, check_invariants=True)
 
 
 class Jagged:

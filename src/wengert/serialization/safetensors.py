@@ -27,9 +27,7 @@ def load_safetensors(file: Any, map_location: Any) -> dict[str, Tensor]:
     """The tensors of the file, by name. Raises ``RuntimeError`` if it is damaged."""
     if isinstance(map_location, dict) or callable(map_location):
         kind = "dict" if isinstance(map_location, dict) else "callable"
-        raise RuntimeError(
-            f"Loading safetensors file with {kind} map_location is not supported. Use a device string or torch.device instead."
-        )
+        raise RuntimeError(f"Loading safetensors file with {kind} map_location is not supported. Use a device string or torch.device instead.")
     restore = restorer(map_location, [])
     entries, start = _header(file)
     found = {}
