@@ -2,7 +2,8 @@
 
 A ``.pt`` file is a zip archive: a pickle that says what there is, and the memory of the tensors beside it. Reading
 interprets the pickle with a machine that only builds plain data (:mod:`.unpickler`) and only knows the names in an
-allow-list (:mod:`.names`). The heavy parts are imported when they are first needed.
+allow-list (:mod:`.names`). What cannot be read raises :class:`LoadError`. The heavy parts are imported when they are
+first needed.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from .locations import default_restore_location, location_tag
 from .names import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 __all__ = [
-    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
+    "EndOfFileError", "LoadEndianness", "LoadError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
     "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "location_tag",
     "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
     "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
 MAP_LOCATION = Any  # where tensors go: a device, its name, a dictionary of names, a function of (storage, name)
-_LATER = dict.fromkeys(("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness"), "endianness") | dict.fromkeys(
-    ("skip_data", "get_default_mmap_options", "set_default_mmap_options"), "archive"
-)
+_LATER = {
+    **dict.fromkeys(("LoadEndianness", "get_default_load_endianness", "set_default_load_endianness"), "endianness"),
+    **dict.fromkeys(("skip_data", "get_default_mmap_options", "set_default_mmap_options"), "archive"),
+    **dict.fromkeys(("LoadError", "EndOfFileError"), "errors"),
+}
 _ZIP = b"PK\3\4"
 
 
@@ -49,6 +52,11 @@ def save(
 
     Tensors that share memory share it in the file: saving a small view of a large tensor writes the large one
     (``clone()`` it first to avoid that). Nothing is written if the object cannot be pickled.
+
+    At a path there is the old file or the whole new one, whatever happens meanwhile: it is written under another name in
+    the same folder, and renamed when it is on the disk. Other hard links to the old file keep the old contents. (In a
+    folder that takes no new files, an existing one is written over in place.) A process that is killed can leave the
+    temporary file, ``.name.*.tmp``, behind.
 
     Args:
         obj: tensors, state dicts, or any nest of containers, numbers and text.
@@ -88,8 +96,9 @@ def save(
     folder = os.path.dirname(os.fspath(f))
     if folder and not os.path.isdir(folder):
         raise RuntimeError(f"Parent directory {folder} does not exist.")
-    with open(f, "wb") as file:
-        write(file)
+    from .atomic import write_whole
+
+    write_whole(f, write)
 
 
 def _archive_name(f: Any) -> str:
@@ -111,9 +120,11 @@ def load(
     """Read an object that :func:`save`, or PyTorch's ``torch.save``, wrote.
 
     Code in the file is never run, whatever ``weights_only`` says: what a file may name is an allow-list that
-    :func:`add_safe_globals` and :class:`safe_globals` extend. With ``weights_only=False`` it may also name what the
-    running program has itself: its classes and this package's, whose instances get their state without a call of their
-    constructors, and its functions, which can be held and are not called.
+    :func:`add_safe_globals` and :class:`safe_globals` extend; what they add, a file may have called. With
+    ``weights_only=False`` a file may also name NumPy's arrays, numbers and types, some values of the standard library, and
+    what the running program has itself: functions, which can be held and are not called, and its classes and this
+    package's, whose instances are made as ``pickle`` makes them: without ``__init__``, but with methods of the class
+    that take part in it, such as ``__new__``, ``__setstate__`` and ``__hash__``.
 
     Args:
         f: a path, or a seekable object with ``read``.
@@ -126,50 +137,85 @@ def load(
             leaves the file as it is.
         pickle_load_args: ``encoding``, for text in pickles that Python 2 wrote.
 
-    Raises ``pickle.UnpicklingError`` ("Weights only load failed ...") for a file that names anything else, and
-    ``RuntimeError`` for one that is damaged.
+    The environment variables ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` and ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`` set to ``1`` make
+    ``weights_only`` True, or False where it is not given.
+
+    Files whose name ends with ``.safetensors`` are read as such.
+
+    Raises :class:`LoadError`, which is a ``RuntimeError`` and a ``pickle.UnpicklingError``, for a file that is damaged or
+    names anything else ("Weights only load failed ...").
     """
-    import pickle
     import warnings
 
     from .locations import restorer
+    from .names import allowed_by_user
 
-    if weights_only is None:
-        weights_only = pickle_module is None
+    weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if pickle_load_args and weights_only:
         warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
     encoding = pickle_load_args.get("encoding", "utf-8")
-    restore = restorer(map_location)
+    allowed_by_user()  # raises for what is no name
+    raised: list[Exception] = []
+    read: Any
+    rest: tuple[Any, ...]
+    restore = restorer(map_location, raised)
     path = os.fspath(f) if isinstance(f, (str, os.PathLike)) else None
     file = _seekable(f) if path is None else open(path, "rb")  # noqa: SIM115
+    name = getattr(file, "name", None)
     try:
         start = file.tell()
-        is_zip = file.read(len(_ZIP)) == _ZIP
+        begin = file.read(len(_ZIP))
         file.seek(start)
-        if is_zip:
-            from .archive import load_archive
-
-            if mmap and path is None:
-                raise ValueError("f must be a file path in order to use the mmap argument")
-            return load_archive(file, restore, path if mmap else None, encoding, not weights_only)
-        from .legacy import load_legacy
-
-        if mmap:
+        if begin != _ZIP and mmap:
             raise RuntimeError(
                 f"mmap can only be used with files saved with `torch.save({'' if path is None else f'{path}, '}"
                 "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order to "
                 "use mmap."
             )
-        return load_legacy(file, restore, encoding, not weights_only)
-    except EOFError:
-        raise EOFError("" if weights_only else "Ran out of input") from None
-    except pickle.UnpicklingError as error:
-        raise pickle.UnpicklingError(_explained(str(error), weights_only)) from None
+        if mmap and path is None:
+            raise ValueError("f must be a file path in order to use the mmap argument")
+        if path is not None and path.endswith(".safetensors"):
+            from .safetensors import load_safetensors
+
+            read, rest = load_safetensors, (map_location,)
+        elif begin == _ZIP:
+            from .archive import load_archive
+
+            read, rest = load_archive, (restore, path if mmap else None, encoding, not weights_only)
+        else:
+            from .legacy import load_legacy
+
+            read, rest = load_legacy, (restore, encoding, not weights_only)
+        try:
+            return read(file, *rest)
+        except Exception as error:
+            from .errors import reported
+
+            told = reported(error, name if isinstance(name, str) else None, weights_only, raised)
+            if told is error:
+                raise
+            raise told from error
     finally:
         if path is not None:
             file.close()
+
+
+def _weights_only(given: bool | None, pickle_module: Any) -> bool:
+    """Whether files may only name what is listed: the argument of ``load``, or what the environment says."""
+    yes = ("1", "y", "yes", "true")
+    force, force_not = (os.environ.get(f"TORCH_FORCE_{name}_LOAD", "0").lower() in yes for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY"))
+    if force and force_not:
+        raise RuntimeError("Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set.")
+    if force_not and given is None:
+        import warnings
+
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the`weights_only` argument was not explicitly "
+            "passed to `torch.load`, forcing weights_only=False.", stacklevel=3,
+        )  # fmt: skip
+    return force or (given if given is not None else pickle_module is None and not force_not)
 
 
 def _seekable(f: Any) -> Any:
@@ -183,14 +229,6 @@ def _seekable(f: Any) -> Any:
             "like io.BytesIO and try to load from it instead."
         ) from None
     return f
-
-
-def _explained(message: str, weights_only: bool) -> str:
-    text = "Weights only load failed. wengert never runs code from a file"
-    text += "." if weights_only else ", and weights_only=False does not change that."
-    if "was not an allowed global" in message:
-        text += " This file can still be loaded if you trust what it names: allow that, as the following error says."
-    return f"{text}\n\tWeightsUnpickler error: {message}"
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
@@ -211,9 +249,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         file.seek(start)
         archive = Reader(file)
         if "constants.pkl" in archive.records:
-            raise ValueError(
-                "Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint"
-            )
+            raise ValueError("Expected input to be a checkpoint returned by torch.save but got a torchscript checkpoint")
         return sorted(globals_in(archive.read("data.pkl")) - known().keys() - allowed_by_user().keys())
     finally:
         if path:

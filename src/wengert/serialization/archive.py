@@ -13,6 +13,7 @@ from ..tensor.storage import UntypedStorage
 from ..tensor.typed_storage import TypedStorage
 from . import endianness
 from .container import ALIGNMENT, Reader, Writer
+from .errors import shown
 from .pickler import Storages, dumps
 from .unpickler import Unpickler
 
@@ -82,7 +83,7 @@ class StorageReader:
         self.loaded: dict[str, TypedStorage] = {}
         order = archive.read("byteorder", endianness.default())
         if order not in (b"little", b"big"):
-            raise ValueError(f"Unknown endianness type: {order.decode()}")
+            raise ValueError(f"Unknown endianness type: {order[:50].decode(errors='replace')}")
         self.swap = order.decode() != sys.byteorder
 
     def __call__(self, identifier: tuple[Any, ...]) -> TypedStorage:
@@ -99,6 +100,7 @@ class StorageReader:
         held = self.archive.size(name)
         if size > held:
             raise RuntimeError(f"record {name} holds {held} bytes, but its tensors need {size}: the file is corrupt")
+        self.archive.claim(name, size)
         if self.mapped is not None and start is not None and size:
             plain = dtype.np if dtype.np.kind in "biufc" else f"u{dtype.itemsize}"
             array = np.frombuffer(self.mapped, plain, numel, start).view(dtype.np)
@@ -118,12 +120,10 @@ def storage_identifier(identifier: tuple[Any, ...]) -> tuple[Any, str, str, int]
             return kind, key, location, numel
     except ValueError:
         pass
-    raise RuntimeError(f"not the identifier of a storage: {identifier!r}")
+    raise RuntimeError(f"not the identifier of a storage: {', '.join(map(shown, identifier[1:5]))}")
 
 
-def load_archive(
-    file: Any, restore: Callable[[Any, str], Any], path: str | None, encoding: str, own_classes: bool
-) -> Any:
+def load_archive(file: Any, restore: Callable[[Any, str], Any], path: str | None, encoding: str, own_classes: bool) -> Any:
     """The object in the archive; its storages are looked at in the file at ``path``, if that is given."""
     archive = Reader(file)
     if "constants.pkl" in archive.records:
@@ -132,7 +132,11 @@ def load_archive(
             "and wengert never runs code from a file."
         )
     read = StorageReader(archive, restore, None if path is None else mapped(path))
-    return Unpickler(io.BytesIO(archive.read("data.pkl")), read, encoding=encoding, own_classes=own_classes).load()
+    pickled = archive.read("data.pkl")
+    unpickler = Unpickler(io.BytesIO(pickled), len(pickled), read, encoding=encoding, own_classes=own_classes)
+    obj = unpickler.load()
+    unpickler.validate()
+    return obj
 
 
 class set_default_mmap_options:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ALIGNMENT = 64
 _FULL = 0xFFFFFFFF  # sizes and offsets from here on move into 64-bit fields
 _UTF8, _DESCRIPTOR = 0x800, 0x8
+_DEFLATED = 8
+_UNPACKED, _RATIO = 1 << 26, 100  # what compressed records may grow to, all together: so much, and so many times the file
 
 
 class Writer:
@@ -79,15 +81,19 @@ class Writer:
 class Reader:
     """Finds and reads the records of an archive in the seekable ``file``.
 
+    No more memory is taken than the file can fill: a record lies within the file, all that are read together are not
+    larger than it, and what is compressed does not grow without bounds.
+
     Raises ``RuntimeError`` if there is no complete archive.
     """
 
     def __init__(self, file: Any) -> None:
         from zipfile import BadZipFile, ZipFile
 
+        self.file_size = size_of(file)
         try:
             self.zip = ZipFile(file)
-        except BadZipFile as error:
+        except (BadZipFile, NotImplementedError, OSError, ValueError, struct.error) as error:
             raise RuntimeError(
                 f"PytorchStreamReader failed reading zip archive: failed finding central directory ({error}). There is a high likelihood that your "
                 "checkpoint file is corrupted. This can happen if the checkpoint was not saved properly, was "
@@ -97,6 +103,7 @@ class Reader:
         infos = self.zip.infolist()
         archive = infos[0].filename.partition("/")[0] + "/" if infos else ""
         self.records: dict[str, ZipInfo] = {info.filename.removeprefix(archive): info for info in infos}
+        self._stored, self._unpacked = 0, 0
 
     def _info(self, name: str) -> ZipInfo:
         try:
@@ -111,29 +118,54 @@ class Reader:
     def offset(self, name: str) -> int | None:
         """Where in the file the bytes of a record begin; None if they are compressed."""
         info = self._info(name)
-        if info.compress_type:
-            return None
+        if not 0 <= info.header_offset < self.file_size:
+            raise _failed(name, "it begins outside of the file")
         self.file.seek(info.header_offset)
         header = self.file.read(30)
         if len(header) != 30 or header[:4] != b"PK\3\4":
-            raise RuntimeError(f"PytorchStreamReader failed reading file {name}: bad local header")
-        return info.header_offset + 30 + sum(struct.unpack_from("<HH", header, 26))
+            raise _failed(name, "bad local header")
+        if info.compress_type:
+            return None
+        start = info.header_offset + 30 + sum(struct.unpack_from("<HH", header, 26))
+        if start + info.file_size > self.file_size:
+            raise _failed(name, "file read failed, it is truncated")
+        return start
+
+    def claim(self, name: str, size: int) -> None:
+        """Note that ``size`` bytes of a record are about to be read. Raises ``RuntimeError`` if the file cannot have that many."""
+        info = self._info(name)
+        if not info.compress_type:
+            self._stored += size
+            if self._stored > self.file_size:
+                raise _failed(name, f"records lie in each other: together they are larger than the file, which has {self.file_size} bytes")
+            return
+        if info.compress_type != _DEFLATED:
+            raise _failed(name, f"compression method {info.compress_type} is not supported")
+        self._unpacked += size
+        most = _UNPACKED + _RATIO * self.file_size
+        if self._unpacked > most:
+            raise _failed(name, f"unpacked it is larger than the {most} bytes that are read from a file of {self.file_size}")
 
     def read(self, name: str, default: bytes | None = None) -> bytes:
         """The bytes of a record; ``default``, if there is one, where it is missing."""
         if default is not None and name not in self.records:
             return default
-        start = self.offset(name)
+        size = self.size(name)
+        self.claim(name, size)
+        return self._bytes(name, self.offset(name), size)
+
+    def _bytes(self, name: str, start: int | None, size: int) -> bytes:
         if start is None:
-            return self.zip.read(self._info(name))
+            with self.zip.open(self._info(name)) as record:
+                return self._whole(name, record.read(size), size)
         self.file.seek(start)
-        return self._whole(name, self.file.read(self.size(name)), self.size(name))
+        return self._whole(name, self.file.read(size), size)
 
     def read_into(self, name: str, target: Any) -> None:
-        """Fill an array of uint8 from the beginning of a record."""
+        """Fill an array of uint8 from the beginning of a record, which is claimed already."""
         start = self.offset(name)
         if start is None or not hasattr(self.file, "readinto"):
-            target[...] = memoryview(self._whole(name, self.read(name), target.nbytes))[: target.nbytes]
+            target[...] = memoryview(self._bytes(name, start, target.nbytes))
             return
         self.file.seek(start)
         done, view = 0, memoryview(target)
@@ -144,8 +176,21 @@ class Reader:
     @staticmethod
     def _whole(name: str, data: Any, size: int) -> Any:
         if len(data) < size:
-            raise RuntimeError(f"PytorchStreamReader failed reading file {name}: file read failed, it is truncated")
+            raise _failed(name, "file read failed, it is truncated")
         return data
+
+
+def _failed(name: str, what: str) -> RuntimeError:
+    return RuntimeError(f"PytorchStreamReader failed reading file {name[:100]}: {what}")
+
+
+def size_of(file: Any) -> int:
+    """The number of bytes of a seekable file, whose position stays where it is."""
+    at = file.tell()
+    file.seek(0, 2)
+    size = file.tell()
+    file.seek(at)
+    return size
 
 
 _checksums = True

@@ -17,12 +17,15 @@ from ..tensor.storage import UntypedStorage
 from ..tensor.typed_storage import TypedStorage
 from . import endianness
 from .archive import storage_identifier
+from .container import size_of
+from .errors import shown
 from .pickler import Storages, dumps
 from .unpickler import Unpickler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_SMALL = 1 << 16  # bytes that may be asked for without a look at what is left
 MAGIC, VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
@@ -49,52 +52,103 @@ def save_legacy(obj: Any, protocol: int) -> Callable[[Any], None]:
     return write
 
 
-def load_legacy(file: Any, restore: Callable[[Any, str], Any], encoding: str, own_classes: bool) -> Any:
-    """The object in the file, whose position is at its beginning."""
+class _Rest:
+    """What is left of a file, for the unpickler: it is never asked for more bytes than there are."""
 
-    def plain() -> Any:
-        return Unpickler(file, _no_storage, encoding=encoding).load()
+    def __init__(self, file: Any) -> None:
+        self.file, self.end, self.readline = file, size_of(file), file.readline
 
-    if plain() != MAGIC:
-        raise RuntimeError("Invalid magic number; corrupt file?")
-    version = plain()
-    if version != VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
-    facts = plain()
-    swap = bool(facts.get("little_endian", True)) is not (sys.byteorder == "little")
-    arrays: dict[str, np.ndarray] = {}
-    loaded: dict[Any, TypedStorage] = {}
+    def left(self) -> int:
+        return self.end - self.file.tell()
 
-    def load_storage(identifier: tuple[Any, ...]) -> TypedStorage:
+    def read(self, n: int) -> bytes:
+        return self.file.read(n if n < _SMALL else min(n, self.left()))
+
+    def fill(self, target: np.ndarray) -> None:
+        """Read into an array of uint8."""
+        if not hasattr(self.file, "readinto"):
+            target[...] = np.frombuffer(_whole(self.read(target.nbytes), target.nbytes), np.uint8)
+            return
+        done, view = 0, memoryview(target)
+        while done < target.nbytes and (n := self.file.readinto(view[done:])):
+            done += n
+        _whole(view[:done], target.nbytes)
+
+
+class _Storages:
+    """Gives the unpickler the storages that it asks for; what they hold comes after the pickles, and is read then."""
+
+    def __init__(self, rest: _Rest, restore: Callable[[Any, str], Any]) -> None:
+        self.rest, self.restore = rest, restore
+        self.arrays: dict[str, np.ndarray] = {}
+        self.loaded: dict[Any, TypedStorage] = {}
+        self.awaited = 0
+
+    def __call__(self, identifier: tuple[Any, ...]) -> TypedStorage:
         kind, key, location, numel = storage_identifier(identifier)
         view = identifier[5] if len(identifier) > 5 else None
-        if key not in arrays:
-            arrays[key] = np.empty(numel, kind.dtype.np)
-            loaded[key] = TypedStorage(wrap_storage=restore(UntypedStorage(arrays[key]), location), dtype=kind.dtype)
+        if key not in self.arrays:
+            self.awaited += 8 + numel * kind.dtype.itemsize
+            _whole(range(self.rest.left()), self.awaited)
+            self.arrays[key] = np.empty(numel, kind.dtype.np)
+            memory = self.restore(UntypedStorage(self.arrays[key]), location)
+            self.loaded[key] = TypedStorage(wrap_storage=memory, dtype=kind.dtype)
         if view is None:
-            return loaded[key]
+            return self.loaded[key]
+        if type(view) is not tuple or [type(x) for x in view] != [str, int, int]:
+            raise RuntimeError("a part of a storage has a name, an offset and a size")
         name, offset, size = view
-        if name not in loaded:
-            loaded[name] = TypedStorage(wrap_storage=UntypedStorage(arrays[key][offset : offset + size]), dtype=kind.dtype)
-        return loaded[name]
+        if not 0 <= offset <= offset + size <= self.arrays[key].size:
+            raise RuntimeError(f"elements {offset} to {offset + size} are no part of a storage of {self.arrays[key].size}")
+        if name not in self.loaded:
+            part = UntypedStorage(self.arrays[key][offset : offset + size])
+            self.loaded[name] = TypedStorage(wrap_storage=part, dtype=kind.dtype)
+        return self.loaded[name]
 
-    obj = Unpickler(file, load_storage, encoding=encoding, own_classes=own_classes).load()
-    for key in plain():
-        array = arrays.get(key)
-        if array is None:
-            raise RuntimeError(f"storage key {key!r} not found among the storages of the object")
-        (numel,) = struct.unpack("<q", _exactly(file, 8))
-        if numel != array.size:
-            raise RuntimeError(f"storage has wrong byte size: expected {array.size} elements got {numel}")
-        array.view(np.uint8)[...] = np.frombuffer(_exactly(file, array.nbytes), np.uint8)
-        if swap:
-            endianness.swapped(array)
+    def read(self, keys: Any, swap: bool) -> None:
+        """Read the contents of the storages, which are there in this order."""
+        for key in keys if type(keys) is list else [keys]:
+            if type(key) is not str or key not in self.arrays:
+                raise RuntimeError(f"storage key {repr(key[:50]) if type(key) is str else shown(key)} not found among the storages of the object")
+        if sorted(keys) != sorted(self.arrays):
+            raise RuntimeError("keys are missing for storages of the object, or there twice")
+        for key in keys:
+            array = self.arrays[key]
+            (numel,) = struct.unpack("<q", _whole(self.rest.read(8), 8))
+            if numel != array.size:
+                raise RuntimeError(f"storage has wrong byte size: expected {array.size} elements got {numel}")
+            self.rest.fill(array.view(np.uint8))
+            if swap:
+                endianness.swapped(array)
+
+
+def load_legacy(file: Any, restore: Callable[[Any, str], Any], encoding: str, own_classes: bool) -> Any:
+    """The object in the file, whose position is at its beginning."""
+    rest = _Rest(file)
+
+    def plain() -> Any:
+        return Unpickler(rest, rest.left(), _no_storage, encoding=encoding).load()
+
+    magic = plain()
+    if type(magic) is not int or magic != MAGIC:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = plain()
+    if version != VERSION or type(version) is not int:
+        raise RuntimeError(f"Invalid protocol version: {version if type(version) is int and version < 2**63 else shown(version)}")
+    facts = plain()
+    if type(facts) is not dict:
+        raise RuntimeError("the file does not say on what machine it was written")
+    swap = bool(facts.get("little_endian", True)) is not (sys.byteorder == "little")
+    storages = _Storages(rest, restore)
+    unpickler = Unpickler(rest, rest.left(), storages, encoding=encoding, own_classes=own_classes)
+    obj = unpickler.load()
+    storages.read(plain(), swap)
+    unpickler.validate()
     return obj
 
 
-def _exactly(file: Any, n: int) -> bytes:
-    data = file.read(n)
-    if len(data) != n:
+def _whole(data: Any, n: int) -> Any:
+    if len(data) < n:
         raise RuntimeError(f"unexpected EOF, expected {n - len(data)} more bytes. The file might be corrupted.")
     return data
 

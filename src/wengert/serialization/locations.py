@@ -24,9 +24,7 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
         return storage
     kind = location.partition(":")[0]
     if kind not in _ELSEWHERE:
-        raise RuntimeError(
-            f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
-        )
+        raise RuntimeError(f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})")
     raise RuntimeError(
         f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If you "
         "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
@@ -34,20 +32,26 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
     )
 
 
-def restorer(map_location: Any) -> Callable[[UntypedStorage, str], UntypedStorage]:
-    """What to do with each storage that is read, given the user's ``map_location``."""
+def restorer(map_location: Any, raised: list[Exception]) -> Callable[[UntypedStorage, str], UntypedStorage]:
+    """What to do with each storage that is read, given the user's ``map_location``; the errors that it is to blame for are added to ``raised``."""
     from ..tensor.types import device
 
     if map_location is None:
         return default_restore_location
-    if isinstance(map_location, dict):
-        return lambda storage, at: default_restore_location(storage, map_location.get(at, at))
     if isinstance(map_location, (str, bytes, device)):
         place = map_location.decode() if isinstance(map_location, bytes) else str(map_location)
-        return lambda storage, at: default_restore_location(storage, place)
+        known = lambda storage, at: default_restore_location(storage, place)  # noqa: E731
+    elif isinstance(map_location, dict):
+        known = lambda storage, at: default_restore_location(storage, map_location[at]) if at in map_location else None  # noqa: E731
+    else:
+        known = map_location
 
     def restore(storage: UntypedStorage, at: str) -> UntypedStorage:
-        moved = map_location(storage, at)
+        try:
+            moved = known(storage, at)
+        except Exception as error:
+            raised.append(error)
+            raise
         return default_restore_location(storage, at) if moved is None else moved
 
     return restore

@@ -145,17 +145,27 @@ def allowed_by_user() -> dict[str, Any]:
     for thing in _safe:
         if isinstance(thing, tuple):
             if len(thing) != 2:
-                raise ValueError(
-                    "Expected tuple of length 2 (global, str of callable full path), but got tuple of length: "
-                    f"{len(thing)}"
-                )
+                raise ValueError(f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(thing)}")
             thing, full = thing
             if type(full) is not str:
                 raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(full)}")
             found[full] = thing
             continue
-        found[f"{thing.__module__}.{thing.__qualname__}"] = thing
+        full = f"{thing.__module__}.{thing.__qualname__}"
+        found[full] = thing
+        other = other_name(full)
+        if other is not None:
+            found.setdefault(other, thing)
         theirs = torch_name(thing)
         if theirs is not None:
             found[".".join(theirs)] = thing
     return found
+
+
+def other_name(full: str) -> str | None:
+    """What has this name in other versions of NumPy or Python."""
+    for new, old in (("numpy._core.", "numpy.core."), ("pathlib._local.", "pathlib."), ("numpy.rec.", "numpy.")):
+        for one, other in ((new, old), (old, new)):
+            if full.startswith(one):
+                return other + full[len(one) :]
+    return None

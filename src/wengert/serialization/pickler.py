@@ -36,9 +36,7 @@ class Storages:
         where, n = storage.data_ptr(), storage.nbytes()
         if n:
             if self._dtypes.setdefault(where, dtype) is not dtype:
-                raise RuntimeError(
-                    "Cannot save multiple tensors or storages that view the same data as different types"
-                )
+                raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
             found = self._keys.get((where, n))
             if found is not None:
                 return found

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from .._homes import OURS, THEIRS, find
 from ..tensor import Tensor
 from ..tensor.random import Generator
+from . import numpy_objects
 
 # Their calls make values and do nothing else.
 _VALUES = {
     "argparse": "Namespace", "collections": "deque", "datetime": "date datetime time timedelta timezone", "decimal": "Decimal",
-    "fractions": "Fraction", "functools": "partial", "numpy": "dtype ndarray", "numpy._core.multiarray": "_reconstruct scalar",
-    "numpy.core.multiarray": "_reconstruct scalar", "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",
+    "fractions": "Fraction", "functools": "partial", "pathlib": "Path PosixPath PurePath PurePosixPath PureWindowsPath WindowsPath",
     "types": "SimpleNamespace", "uuid": "UUID",
 }  # fmt: skip
 _COMPUTE = frozenset((
@@ -41,11 +41,15 @@ class Named(NamedTuple):
 
 def look_up(module: str, name: str) -> Named | None:
     """What the running program has as ``module.name``, if a file may name it; None otherwise."""
+    module = "pathlib" if module == "pathlib._local" else module  # where Python 3.13 has it
     if name in _VALUES.get(module, "").split():
         from importlib import import_module
 
         return Named(getattr(import_module(module), name), True, True)
     full = f"{module}.{name}"
+    array = numpy_objects.named(full)
+    if array is not None:
+        return Named(array, True, True)
     if full == "builtins.getattr":  # how PyTorch's pickles name functions of its core
         return Named(_operator, True, False)
     if full in _OPERATORS:
@@ -57,10 +61,12 @@ def look_up(module: str, name: str) -> Named | None:
     thing = find(module, name) if ours else _loaded(module, name)
     home = str(getattr(thing, "__module__", None))  # where it is defined, not one of the places that import it
     ours = home.partition(".")[0] in (OURS, THEIRS)
+    if numpy_objects.is_class(thing):
+        return Named(thing, False, False)
     if isinstance(thing, type):
         if not _holds(thing):
             return None
-        return Named(thing, issubclass(thing, (Enum, Generator, Tensor)) or (ours and issubclass(thing, tuple)), True)
+        return Named(thing, issubclass(thing, (Enum, Generator)) or (ours and issubclass(thing, (tuple, Tensor))), True)
     if isinstance(thing, FunctionType) and (_is_public(module, name) if ours else _is_programs(home)):
         return Named(thing, False, False)
     return None

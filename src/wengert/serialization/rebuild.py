@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.ghost import Ghost
@@ -18,6 +20,7 @@ from ..tensor.parameter import Parameter
 from ..tensor.storage import UntypedStorage, look_at, window
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.typed_storage import TypedStorage
+from .errors import shown
 
 
 def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tuple[int, ...], dt.dtype, bool]:
@@ -45,10 +48,31 @@ def from_parts(
         storage = storage.untyped()
     if type(storage) is not UntypedStorage:
         raise RuntimeError(f"a tensor is rebuilt from a storage, got {type(storage).__name__}")
+    if requires_grad not in (True, False) or not all(type(n) is int for n in (offset, *_sequence(size), *_sequence(stride))):
+        raise RuntimeError("a tensor's offset, sizes and strides must be integers")
     if storage.meta:
         return rebuild_meta_tensor_no_storage(dtype or storage.dtype, size, stride, requires_grad)
     tensor = wrap(look_at(storage, offset, tuple(size), tuple(stride), dtype))
     return tensor._require() if requires_grad else tensor
+
+
+def _sequence(numbers: Any) -> Any:
+    if not isinstance(numbers, (tuple, list)):
+        raise RuntimeError(f"a tensor's sizes and strides must be integers, got {shown(numbers)}")
+    return numbers
+
+
+def _tensor(thing: Any) -> Any:
+    if not isinstance(thing, Tensor):
+        raise RuntimeError(f"there must be a tensor, got {shown(thing)}")
+    return thing
+
+
+def _places(thing: Any) -> Any:
+    """A tensor that says where others lie, so that all of it is gone through: it is no small storage, repeated endlessly."""
+    if thing is not None and _tensor(thing).numel() * thing.dtype.itemsize > thing.untyped_storage().nbytes():
+        raise RuntimeError(f"{thing.numel()} indices are more than the {thing.untyped_storage().nbytes()} bytes of their storage")
+    return thing
 
 
 def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Tensor:
@@ -91,8 +115,8 @@ def marks_of(tensor: Tensor) -> dict[str, bool]:
 def marked(tensor: Tensor, metadata: Any) -> Tensor:
     """The tensor with its numbers conjugated or negated when they are read, as ``marks_of`` says."""
     marks = {name for name, on in (metadata or {}).items() if on}
-    if marks - {"conj", "neg"}:
-        raise RuntimeError(f"tensors marked {sorted(marks)} are not supported")
+    if not marks <= {"conj", "neg"}:
+        raise RuntimeError(f"tensors marked {sorted(str(name)[:50] for name in marks if type(name) is str)} are not supported")
     if marks:
         tensor._data = lazy.seen(tensor._data, "conj" in marks, "neg" in marks)
     return tensor
@@ -100,7 +124,7 @@ def marked(tensor: Tensor, metadata: Any) -> Tensor:
 
 def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Parameter:
     """A parameter that shares the memory of the tensor ``data``."""
-    return Parameter(data, bool(requires_grad))
+    return Parameter(_tensor(data), bool(requires_grad))
 
 
 def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: Any, state: Any) -> Parameter:
@@ -110,12 +134,14 @@ def rebuild_parameter_with_state(data: Any, requires_grad: Any, backward_hooks: 
 
 def rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or one that has attributes."""
+    if type(args) is not tuple:
+        raise RuntimeError(f"a tensor's parts are a tuple, got {shown(args)}")
     if func is rebuild_njt:
         return func(*args)
     if not any(func is known for known in _PLAIN):
-        raise RuntimeError(f"{func} does not rebuild tensors")
+        raise RuntimeError(f"{shown(func)} does not rebuild tensors")
     if not (isinstance(new_type, type) and issubclass(new_type, Tensor)):
-        raise RuntimeError(f"{new_type} is not a class of tensors")
+        raise RuntimeError(f"{shown(new_type)} is not a class of tensors")
     tensor = func(*args)
     return attributed(tensor if type(tensor) is new_type else tensor.as_subclass(new_type), state)
 
@@ -154,7 +180,7 @@ def wrapper_parts(tensor: Any) -> tuple[Any, ...]:
 def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, storage_offset: Any, layout: Any, device: Any, requires_grad: Any) -> Any:
     """A tensor of a class that answers for it; what it holds is among its attributes."""
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise RuntimeError(f"{kind} is not a class of tensors")
+        raise RuntimeError(f"{shown(kind)} is not a class of tensors")
     return Tensor._make_wrapper_subclass(
         kind, size, strides=stride, dtype=dtype, storage_offset=storage_offset, layout=layout, device=device, requires_grad=bool(requires_grad)
     )
@@ -162,13 +188,15 @@ def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, stor
 
 def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
     """A tensor of a device whose memory files do not hold."""
-    return data.to(dtype=dtype, device=device)._require(bool(requires_grad))
+    return _tensor(data).to(dtype=dtype, device=device)._require(bool(requires_grad))
 
 
 def rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     """A tensor of the device ``meta``, which has no numbers."""
     from ..tensor.creation import empty_strided
 
+    if not all(type(n) is int and n >= 0 for n in (*_sequence(size), *_sequence(stride))):
+        raise RuntimeError("a tensor's sizes and strides must be integers, and not negative")
     return empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=bool(requires_grad))
 
 
@@ -182,27 +210,56 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
             raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
         from ..tensor.overloads_sparse import sparse_compressed_tensor
 
-        return sparse_compressed_tensor(*data, layout=layout, check_invariants=False)
+        starts, others, values, size = data
+        return sparse_compressed_tensor(_places(starts), _places(others), _tensor(values), size, layout=layout, check_invariants=False)
     from ..tensor.overloads_sparse import sparse_coo_tensor
 
     indices, values, size, *coalesced = data
-    return sparse_coo_tensor(indices, values, size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
+    return sparse_coo_tensor(_places(indices), _tensor(values), size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
 
 
 def rebuild_nested_tensor(buffer: Any, sizes: Any, strides: Any, storage_offsets: Any) -> Any:
     """A nested tensor of the layout ``torch.strided`` from its numbers, and where each part lies in them."""
     from ..nested._strided import rebuilt
 
-    shapes, steps = (tuple(map(tuple, t.tolist())) for t in (sizes, strides))
-    return rebuilt(buffer.detach(), shapes, steps, tuple(storage_offsets.tolist()), buffer.requires_grad)
+    shapes, steps = (tuple(map(tuple, _places(t).tolist())) for t in (sizes, strides))
+    starts = tuple(_places(storage_offsets).tolist())
+    if len(shapes) != len(steps) or len(shapes) != len(starts) or _tensor(buffer).dim() != 1:
+        raise RuntimeError("the parts of a nested tensor do not fit together")
+    memory = UntypedStorage(np.ascontiguousarray(buffer.detach()._data))
+    for part in zip(starts, shapes, steps):
+        look_at(memory, *part)  # raises for what lies outside
+    return rebuilt(buffer.detach(), shapes, steps, starts, buffer.requires_grad)
 
 
 def rebuild_njt(parts: dict[str, Any]) -> Any:
     """A jagged tensor from what its class is called with."""
     from ..nested._internal.nested_tensor import NestedTensor
 
+    _tensor(parts["values"]), _places(_tensor(parts["offsets"])), _places(parts.get("lengths"))
     given = {k: v for k, v in parts.items() if k in ("lengths", "_ragged_idx", "requires_grad")}
     return NestedTensor(parts["values"], parts["offsets"], **given)
+
+
+def validate(t: Any) -> None:
+    """Raises ``RuntimeError`` if a tensor says of its own numbers that they lie where there is nothing.
+
+    Called when all storages are read: in the format before zip files that is after the tensors are made.
+    """
+    if t.layout is types.jagged:
+        starts, ends = t.offsets()._data[:-1], t.offsets()._data[1:]
+        ends = ends if t.lengths() is None else starts + t.lengths()._data
+        if (starts < 0).any() or (ends < starts).any() or (ends > t.values().shape[t._ragged_idx - 1]).any():
+            raise RuntimeError("the parts of a nested tensor do not lie within its values")
+    elif t.layout is types.sparse_coo:
+        from ..tensor.overloads_sparse import sparse_coo_tensor
+
+        sparse_coo_tensor(t._indices().detach(), t._values().detach(), tuple(t.shape), check_invariants=True)
+    else:
+        from ..tensor.overloads_sparse import sparse_compressed_tensor
+
+        a: Any = t._data
+        sparse_compressed_tensor(wrap(a.starts), wrap(a.others), wrap(a.values), tuple(t.shape), layout=t.layout, check_invariants=True)
 
 
 class Jagged:
@@ -218,13 +275,16 @@ class DimRange:
 
 def get_layout(name: str) -> types.layout:
     """The layout that prints as ``name``."""
-    return {repr(layout): layout for layout in types.LAYOUTS.values()}[name]
+    found = {repr(layout): layout for layout in types.LAYOUTS.values()}.get(name) if type(name) is str else None
+    if found is None:
+        raise RuntimeError(f"{name[:50] if type(name) is str else shown(name)} is no layout of tensors")
+    return found
 
 
 def encode(text: str, encoding: str) -> bytes:
     """Bytes, which files that Python 2 could read hold as text."""
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise RuntimeError(f"bytes are held as latin1, got {encoding!r}")
+        raise RuntimeError("bytes are held as text in latin1")
     return text.encode("latin1")
 
 

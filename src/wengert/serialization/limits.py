@@ -1,0 +1,115 @@
+"""What a file may not cause: work out of proportion to its size, and nests that Python goes through by recursion in C.
+
+A pickle can name one object twice in the next, and that one twice in the one after it: forty such steps are a hundred
+bytes, and hashing the last takes years. A tuple that is nested deeply crashes the process when it is hashed, and so does
+a deque when it is freed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from pickle import UnpicklingError
+from typing import Any
+
+import numpy as np
+
+from ..tensor.tensor import Tensor
+
+_FLAT = frozenset({type(None), bool, int, float, complex})
+_TEXTS = (str, bytes, bytearray)
+_DEEPEST, _LISTS = 200, 4  # levels of tuples; of lists and dicts, which are not hashed, but gone through by what is called
+
+
+class Budget:
+    """What is left to spend, in visits of an object; a file of ``size`` bytes has some per byte."""
+
+    def __init__(self, size: int) -> None:
+        self.left = 1_000_000 + 4 * size
+
+    def spend(self, things: Any) -> None:
+        """Pay for hashing each of ``things``, or for a call with them. Raises ``UnpicklingError`` where that costs too much."""
+        level = list(things)
+        self._pay(len(level))
+        for depth in range(_DEEPEST):
+            below: list[Any] = []
+            for thing in level:
+                kind = type(thing)
+                if kind in _FLAT:
+                    continue
+                if isinstance(thing, _TEXTS):
+                    self._pay(len(thing) >> 4)
+                    continue
+                inner = _parts(thing, kind, depth)
+                if inner:
+                    self._pay(len(inner))
+                    below.extend(inner)
+            if not below:
+                return
+            level = below
+        raise UnpicklingError(f"the pickle is damaged, or an attack: what it uses as a key is nested more than {_DEEPEST} deep")
+
+    def _pay(self, cost: int) -> None:
+        self.left -= cost
+        if self.left < 0:
+            raise UnpicklingError("the pickle is damaged, or an attack: it repeats its objects in each other beyond what its size allows")
+
+
+def _parts(thing: Any, kind: type, depth: int) -> Any:
+    """What is gone through when ``thing`` is."""
+    if isinstance(thing, (tuple, frozenset)):
+        return thing
+    if isinstance(thing, (list, set)):
+        return thing if depth < _LISTS else ()
+    if isinstance(thing, dict):
+        return (*thing, *thing.values()) if depth < _LISTS else ()
+    if kind.__hash__ in (None, object.__hash__) or isinstance(thing, (type, Tensor)):
+        return ()
+    return tuple(getattr(thing, "__dict__", {}).values())  # a dataclass is hashed by its fields
+
+
+_MOST_LINKS = 1000  # fewer cannot be nested too deeply
+
+
+class Nests:
+    """The containers in containers of kinds that are freed by recursion: deques, defaultdicts and arrays of objects."""
+
+    def __init__(self) -> None:
+        self.links: list[tuple[Any, Any]] = []
+
+    def note(self, outer: Any, inner: Any) -> None:
+        """``outer`` holds the objects ``inner`` from now on."""
+        if isinstance(outer, (deque, defaultdict, np.ndarray)):
+            self.links += [(outer, x) for x in inner if isinstance(x, (deque, defaultdict, np.ndarray))]
+
+    def check(self) -> None:
+        """Raises ``UnpicklingError`` if they are nested so deeply that to free them could crash."""
+        if len(self.links) > _MOST_LINKS and self._depth() > _MOST_LINKS:
+            raise UnpicklingError(f"the pickle is damaged, or an attack: its containers are nested more than {_MOST_LINKS} deep")
+
+    def undo(self) -> None:
+        """Take the nests apart."""
+        for outer, _ in self.links if len(self.links) > _MOST_LINKS else ():
+            if isinstance(outer, np.ndarray):
+                outer[...] = np.zeros((), outer.dtype)
+            else:
+                outer.clear()
+
+    def _depth(self) -> int:
+        """The length of the longest chain; of those that are closed in themselves, all their members count."""
+        waiting: dict[int, int] = {}
+        inner: dict[int, list[int]] = {}
+        for a, b in self.links:
+            waiting.setdefault(id(a), 0)
+            waiting[id(b)] = waiting.get(id(b), 0) + 1
+            inner.setdefault(id(a), []).append(id(b))
+        level, depth, seen = [x for x, n in waiting.items() if not n], 0, 0
+        while level:
+            below = []
+            depth, seen = depth + 1, seen + len(level)
+            for x in level:
+                for y in inner.get(x, ()):
+                    waiting[y] -= 1
+                    if not waiting[y]:
+                        below.append(y)
+            level = below
+        return depth + len(waiting) - seen
