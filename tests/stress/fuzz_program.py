@@ -199,13 +199,14 @@ INSIDE = re.compile(
     r"ufunc|numpy\.ndarray|_ndarray|data type <class|object array|setting an array element|inhomogeneous|could not convert string|has no attribute|could not be broadcast"
     r"|_kernels|wengert\.(?!Size)|local variable|too large to convert to C|NoneType' object|out= must|Axes must|object too deep"
 )
+PYTHON = ("cannot convert float infinity to integer",)  # Python's own words, which PyTorch leaves too
 ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)
 
 
 def internal(error: BaseException) -> bool:
     """Whether an exception tells of the inside, where it should tell of the argument."""
     kind = type(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or str(error).startswith(PYTHON):
         return False
     if kind in ALLOWED or (kind.__module__.startswith(("wengert", "torch")) and issubclass(kind, ALLOWED)) or kind.__name__ == "LinAlgError":
         return bool(INSIDE.search(str(error)))
@@ -226,12 +227,17 @@ def limit(seconds: int) -> None:
     signal.setitimer(signal.ITIMER_REAL, 10 * seconds)
 
 
-def main(seed: int, first: int, last: int, report: str) -> None:
+def restrict() -> None:
+    """Give this process limits of memory, and have its traceback told when it runs out of time."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
     for number in (signal.SIGPROF, signal.SIGALRM):  # a handler in C, which a long native loop does not hold up
         faulthandler.register(number, chain=True)
+
+
+def main(seed: int, first: int, last: int, report: str) -> None:
+    restrict()
     out = sys.stdout if report == "-" else open(report, "a")  # noqa: SIM115
     at_file = None if report == "-" else os.open(report + ".at", os.O_RDWR | os.O_CREAT)
     every = functions()

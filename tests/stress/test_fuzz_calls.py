@@ -21,13 +21,14 @@ SEEDS = [int(s) for s in os.environ.get("WENGERT_FUZZ_SEEDS", "1").split(",")]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of memory are POSIX's")
 
 
-def make_calls(seed: int, first: int, last: int, report: Path) -> tuple[int, list[dict[str, Any]]]:
-    """How many calls were made, and what was found. Where a process does not survive a call, another goes on after it."""
+def make_calls(program: Path, given: list[int], first: int, last: int, report: Path) -> tuple[int, list[dict[str, Any]]]:
+    """How many calls were made to the end, and what was found. Where a process does not survive a call, another goes on after it."""
     lost: list[dict[str, Any]] = []
     while first < last:
         run = subprocess.run(
-            [sys.executable, str(PROGRAM), str(seed), str(first), str(last), str(report)], capture_output=True, text=True, errors="replace"
-        )
+            [sys.executable, str(program), *map(str, given), str(first), str(last), str(report)],
+            capture_output=True, text=True, errors="replace",
+        )  # fmt: skip
         if run.returncode == 0:
             break
         at = int(Path(f"{report}.at").read_text())
@@ -38,13 +39,20 @@ def make_calls(seed: int, first: int, last: int, report: Path) -> tuple[int, lis
 
 
 def check(seed: int, calls: int, tmp_path: Path) -> None:
-    _, found = make_calls(seed, 0, calls, tmp_path / "report")
+    _, found = make_calls(PROGRAM, [seed], 0, calls, tmp_path / "report")
     listed = "\n".join(f"{f['call']} {f.get('text', '')}\n    {f['found']}" for f in found)
     assert not found, f"{len(found)} of {calls} calls (seed {seed}):\n{listed}"
 
 
 def test_some_random_calls(tmp_path: Path) -> None:
     check(7, 400, tmp_path)
+
+
+def test_integers_at_the_limits(tmp_path: Path) -> None:
+    """Sizes, strides, dimensions and counts of 32 and 64 bits and beyond: no crash, no hang, no internal error."""
+    calls, found = make_calls(PROGRAM.with_name("huge_program.py"), [], 0, 10**6, tmp_path / "report")
+    listed = "\n".join(f"{f['call']} {f.get('text', '')}\n    {f['found']}" for f in found)
+    assert calls > 2000 and not found, f"{len(found)} of {calls} calls:\n{listed}"
 
 
 @pytest.mark.slow

@@ -31,12 +31,12 @@ WHOLE = dict.fromkeys(("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "c
 WHOLE |= dict.fromkeys(("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints")
 
 _SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, StopIteration)  # to users, as they are
-_OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ")
+_OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ", "numpy/")
 _STANDARD = os.path.dirname(os.__file__)
 
 # What NumPy and Python say of values that they cannot use, whatever the type of the exception.
 _OF_KINDS = re.compile(
-    r"^(ufunc '|Dimension out of range .*but got (?!-?\d+\)$)|unsupported operand type|bad operand type|could not convert string|setting an array element with a sequence|invalid literal for"
+    r"^(ufunc '|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])|unsupported operand type|bad operand type|could not convert string|setting an array element with a sequence|invalid literal for"
     r"|must be real number, not|`pad_width` must|only integer scalar arrays|only length-1 arrays|only 0-dimensional arrays|only integers, slices"
     r"|Cannot (cast|interpret|construct)|data type .* not (understood|inexact)|float\(\) argument must|int\(\) argument must|complex\(\) (first )?argument"
     r"|an integer is required|integer argument expected|type <class 'numpy|expected (str|string|a number|sequence)|slice indices must"
@@ -47,7 +47,7 @@ _OF_KINDS = re.compile(
     r"|can't be used in|is not (a valid|supported) (dtype|type)|must be (of integral type|a string|str, not|an iterable)|does not support item assignment))"
 )
 # What they say of numbers that do not fit.
-_OF_SIZES = re.compile(r".*(array is too big|Maximum allowed (dimension|size) exceeded|maximum supported dimension|too large to convert|array size defined|negative dimensions are not allowed)")
+_OF_SIZES = re.compile(r".*(array is too big|Maximum allowed (dimension|size) exceeded|maximum supported dimension|array size defined|negative dimensions are not allowed)")
 _OF_INTEGERS = re.compile(r".*(int too large|integer won't fit|signed integer is (greater|less)|cannot fit 'int'|out of bounds for u?int|too large to convert)")
 
 
@@ -77,7 +77,7 @@ def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[An
         if isinstance(huge[1], int):
             return ValueError("Overflow when unpacking long long")
         return TypeError(f"{name}(): argument '{huge[0]}' failed to unpack the object with error \"Overflow when unpacking long long\"")
-    if _OF_SIZES.match(text):
+    if _OF_SIZES.match(text) and not isinstance(error, OverflowError):
         return RuntimeError(f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})")
     dim = next((v for p, _, v in given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v) if type(v) is int and abs(v) > 99), None)
     first = args[0] if args else None
@@ -152,6 +152,8 @@ def _tensor_names() -> frozenset[str]:
 def about_arguments(error: Exception) -> bool:
     """Whether this is NumPy's or Python's complaint about a value of the wrong kind, or a number that does not fit."""
     text = str(error)
+    if text.startswith("Storage size calculation overflowed"):
+        return False
     return bool(_OF_KINDS.match(text) or _OF_SIZES.match(text) or _OF_INTEGERS.match(text))
 
 

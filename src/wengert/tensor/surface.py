@@ -70,7 +70,7 @@ def assemble() -> None:
 
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}  # one for each function, wherever it is offered; operators ask by themselves
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
-        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
+        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else reporting(f)
     for n, f in overloads.FUNCTIONAL.items():
         PLACES["functional"][n] = overridable(f) if n in _APART else asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):
