@@ -148,11 +148,12 @@ static int run(struct attention_job *job)
     PyArrayObject *memory = scratch(chunks * work_of(h), job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
     if (!memory) return -1;
     job->work = PyArray_BYTES(memory);
+    int result;
     Py_BEGIN_ALLOW_THREADS
-    pool_run(heads, job, count, chunks);
+    result = pool_run_stoppable(heads, job, count, chunks);
     Py_END_ALLOW_THREADS
     Py_DECREF(memory);
-    return 0;
+    return result;
 }
 
 static PyArrayObject *result_like(PyArrayObject *model, npy_intp rows, npy_intp columns)

@@ -44,7 +44,7 @@ static void F(attention_head)(const struct attention_head *h)
 {
     REAL *key_t = h->work, *scaled = key_t + h->width * h->keys, *p = scaled + h->block * h->width;
     F(transposed)(key_t, h->key, h->key_row, h->keys, h->width);
-    for (size first = 0; first < h->queries; first += h->block) {
+    for (size first = 0; first < h->queries && !pool_stopped(); first += h->block) {
         const size rows = h->queries - first < h->block ? h->queries - first : h->block;
         const size keys = F(attention_keys)(h, first, rows);
         F(attention_weights)(p, scaled, key_t, h, first, rows, keys);
@@ -61,7 +61,7 @@ static void F(attention_grad_head)(const struct attention_head *h)
     F(transposed)(value_t, h->value, h->value_row, h->keys, h->depth);
     if (grad_key) memset(grad_key, 0, h->keys * h->width * sizeof(REAL));
     if (grad_value) memset(grad_value, 0, h->keys * h->depth * sizeof(REAL));
-    for (size first = 0; first < h->queries; first += h->block) {
+    for (size first = 0; first < h->queries && !pool_stopped(); first += h->block) {
         const size rows = h->queries - first < h->block ? h->queries - first : h->block;
         const size n = F(attention_keys)(h, first, rows);
         const REAL *g = (const REAL *)h->grad + first * h->grad_row;

@@ -19,7 +19,7 @@ static void images(void *context, size begin, size end, int chunk)
     const struct conv *v = &job->shape;
     const size width = job->type == NPY_FLOAT ? sizeof(float) : sizeof(double);
     void *work = job->memory + chunk * job->work * width;
-    for (size item = begin; item < end; item++) {
+    for (size item = begin; item < end && !pool_stopped(); item++) {
         const size group = item % job->groups;
         const char *image = job->image + item * job->image_step * width;
         if (job->weights) {
@@ -38,14 +38,14 @@ static void images(void *context, size begin, size end, int chunk)
     }
 }
 
-/* Two numbers of a tuple of one or two; a missing first one is `missing`. */
+/* Two numbers of a tuple of one or two, no less than `missing`, which a missing first one is. */
 static int pair(PyObject *tuple, size missing, size *first, size *second)
 {
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) < 1 || PyTuple_GET_SIZE(tuple) > 2) return -1;
     const Py_ssize_t n = PyTuple_GET_SIZE(tuple);
-    *first = n == 2 ? PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, 0)) : missing;
-    *second = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, n - 1));
-    return PyErr_Occurred() ? -1 : 0;
+    *first = missing;
+    if (n == 2 && read_number(PyTuple_GET_ITEM(tuple, 0), missing, first) < 0) return -1;
+    return read_number(PyTuple_GET_ITEM(tuple, n - 1), missing, second);
 }
 
 /* Fill in the shape of the work; 0 if it is not for these kernels. x is (N, C, [H,] W), kernel the last axes' sizes. */
@@ -55,12 +55,11 @@ static int describe(struct conv_job *job, PyArrayObject *x, size filters, size k
     struct conv *v = &job->shape;
     const int axes = PyArray_NDIM(x) - 2;
     size dilation_y, dilation_x;
-    if (axes < 1 || axes > 2 || groups < 1 || pair(stride, 1, &v->stride_y, &v->stride_x) < 0 ||
+    if (axes < 1 || axes > 2 || groups < 1 || filters < 0 || filters > MOST || kernel_height < 1 || kernel_height > MOST ||
+        kernel_width < 1 || kernel_width > MOST || PyArray_DIM(x, axes) > MOST || PyArray_DIM(x, axes + 1) > MOST || pair(stride, 1, &v->stride_y, &v->stride_x) < 0 ||
         pair(padding, 0, &v->pad_y, &v->pad_x) < 0 || pair(dilation, 1, &dilation_y, &dilation_x) < 0 ||
-        PyTuple_GET_SIZE(stride) != axes || PyTuple_GET_SIZE(padding) != axes || PyTuple_GET_SIZE(dilation) != axes) {
-        PyErr_Clear();
+        PyTuple_GET_SIZE(stride) != axes || PyTuple_GET_SIZE(padding) != axes || PyTuple_GET_SIZE(dilation) != axes)
         return 0;
-    }
     if (PyArray_DIM(x, 1) % groups || filters % groups || v->pad_y < 0 || v->pad_x < 0) return 0;
     v->channels = PyArray_DIM(x, 1) / groups, v->filters = filters / groups;
     v->height = (axes == 2 ? PyArray_DIM(x, 2) : 1) + 2 * v->pad_y, v->width = PyArray_DIM(x, axes + 1) + 2 * v->pad_x;
@@ -68,6 +67,9 @@ static int describe(struct conv_job *job, PyArrayObject *x, size filters, size k
     const size room_y = v->height - dilation_y * (kernel_height - 1) - 1, room_x = v->width - dilation_x * (kernel_width - 1) - 1;
     if (room_y < 0 || room_x < 0 || v->stride_y < 1 || v->stride_x < 1) return 0;
     v->out_height = room_y / v->stride_y + 1, v->out_width = room_x / v->stride_x + 1;
+    const size padded_image[] = {v->channels, v->height, v->width}, weights[] = {v->channels, v->filters + 64, kernel_height, kernel_width},
+               results[] = {PyArray_DIM(x, 0), v->filters + 64, v->out_height, v->out_width};
+    if (!is_countable(padded_image, 3) || !is_countable(weights, 4) || !is_countable(results, 4)) return 0;
     const size taps = v->channels * kernel_height * kernel_width;
     if (taps == 0 || v->filters == 0 || PyArray_SIZE(x) == 0) return 0;
     size *offset = malloc(2 * taps * sizeof *offset), *next = offset;
@@ -90,14 +92,17 @@ static int describe(struct conv_job *job, PyArrayObject *x, size filters, size k
 
 static int run(struct conv_job *job, size count, int chunks)
 {
-    PyArrayObject *work = scratch(chunks * job->work, job->type == NPY_FLOAT ? sizeof(float) : sizeof(double));
+    const size numbers[] = {chunks, job->work};
+    PyArrayObject *work = is_countable(numbers, 2) ? scratch(chunks * job->work, job->type == NPY_FLOAT ? sizeof(float) : sizeof(double))
+                                                     : (PyArrayObject *)PyErr_NoMemory();
+    int result;
     if (!work) return -1;
     job->memory = PyArray_BYTES(work);
     Py_BEGIN_ALLOW_THREADS
-    pool_run(images, job, count, chunks);
+    result = pool_run_stoppable(images, job, count, chunks);
     Py_END_ALLOW_THREADS
     Py_DECREF(work);
-    return 0;
+    return result;
 }
 
 static int chunks_of(const struct conv_job *job, size count)
@@ -118,7 +123,7 @@ static PyObject *conv(PyObject *module, PyObject *const *args, Py_ssize_t count)
     const size groups = PyLong_AsSsize_t(args[6]);
     struct conv_job job = {0};
     if (PyErr_Occurred()) return NULL;
-    if (n < 3 || PyArray_NDIM(w) != n || groups < 1 || PyArray_DIM(w, 1) * groups != PyArray_DIM(given, 1)) NOT_HANDLED();
+    if (n < 3 || PyArray_NDIM(w) != n || groups < 1 || groups > MOST || PyArray_DIM(w, 1) > MOST || PyArray_DIM(w, 1) * groups != PyArray_DIM(given, 1)) NOT_HANDLED();
     if (!describe(&job, given, PyArray_DIM(w, 0), n == 4 ? PyArray_DIM(w, 2) : 1, PyArray_DIM(w, n - 1), args[3], args[4], args[5], groups))
         NOT_HANDLED();
     npy_intp shape[4] = {PyArray_DIM(given, 0), PyArray_DIM(w, 0), job.shape.out_height, job.shape.out_width};
@@ -148,11 +153,12 @@ static PyObject *conv_weight(PyObject *module, PyObject *const *args, Py_ssize_t
     const int n = PyArray_NDIM(given);
     npy_intp shape[4];
     if (n < 3 || n > 4 || PyArray_NDIM(grad) != n || PyTuple_GET_SIZE(args[2]) != n) NOT_HANDLED();
-    for (int k = 0; k < n; k++) shape[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[2], k));
+    for (int k = 0; k < n; k++)
+        if (read_number(PyTuple_GET_ITEM(args[2], k), 0, &shape[k]) < 0) NOT_HANDLED();
     const size groups = PyLong_AsSsize_t(args[6]);
     if (PyErr_Occurred()) return NULL;
     struct conv_job job = {.weights = 1};
-    if (groups < 1 || shape[1] * groups != PyArray_DIM(given, 1) || PyArray_DIM(grad, 0) != PyArray_DIM(given, 0) ||
+    if (groups < 1 || groups > MOST || shape[1] * groups != PyArray_DIM(given, 1) || PyArray_DIM(grad, 0) != PyArray_DIM(given, 0) ||
         PyArray_DIM(grad, 1) != shape[0] ||
         !describe(&job, given, shape[0], n == 4 ? shape[2] : 1, shape[n - 1], args[3], args[4], args[5], groups))
         NOT_HANDLED();

@@ -77,7 +77,7 @@ static void F(conv_image)(REAL *out, const REAL *image, const REAL *weight, cons
     const size wide = dense ? v->width : v->out_width, total = dense ? (v->out_height - 1) * wide + v->out_width : pixels;
     REAL *tile = work, *windows = tile + GEMM_ROWS * GEMM_COLUMNS, *padded = windows + taps * GEMM_COLUMNS;
     F(conv_pad)(padded, image, v);
-    for (size at = 0; at < total; at += GEMM_COLUMNS) {
+    for (size at = 0; at < total && !pool_stopped(); at += GEMM_COLUMNS) {
         const size count = total - at < GEMM_COLUMNS ? total - at : GEMM_COLUMNS;
         const REAL *from = padded + at;
         if (!dense) {
@@ -121,8 +121,8 @@ static void F(conv_weight_image)(REAL *grad, const REAL *image, const REAL *g, c
             for (size f = f0; f < f0 + 16 && f < columns; f++) by_pixel[p * columns + f] = f < v->filters ? g[f * pixels + p] : 0;
     for (size f = 0; f < columns; f += GEMM_COLUMNS) {
         size t = 0;
-        for (; t + GEMM_ROWS <= taps; t += GEMM_ROWS)
+        for (; t + GEMM_ROWS <= taps && !pool_stopped(); t += GEMM_ROWS)
             F(conv_weight_tile)(grad + t * columns + f, columns, padded, v->offset + t, by_pixel + f, columns, v);
-        for (; t < taps; t++) F(conv_weight_row)(grad + t * columns + f, columns, padded, v->offset + t, by_pixel + f, columns, v);
+        for (; t < taps && !pool_stopped(); t++) F(conv_weight_row)(grad + t * columns + f, columns, padded, v->offset + t, by_pixel + f, columns, v);
     }
 }

@@ -42,7 +42,7 @@ static PyObject *fold_rows(PyObject *module, PyObject *const *args, Py_ssize_t c
     PyArrayObject *x = (PyArrayObject *)args[0];
     if (!PyArray_CheckExact(args[0]) || !is_real(args[0]) || !PyArray_ISCARRAY_RO(x) || rows < 1 || PyArray_SIZE(x) % rows) NOT_HANDLED();
     struct fold_job job = {PyArray_BYTES(x), NULL, PyArray_SIZE(x) / rows, PyArray_TYPE(x), (enum fold)fold};
-    if (!job.n) NOT_HANDLED();
+    if (!job.n || fold < PRODUCT || fold > LEAST) NOT_HANDLED();
     PyArrayObject *out = (PyArrayObject *)PyArray_SimpleNew(1, &rows, job.fold <= SQUARES ? NPY_DOUBLE : job.type);
     if (!out) return NULL;
     job.out = PyArray_BYTES(out);

@@ -152,7 +152,13 @@ static PyObject *restrided(PyObject *module, PyObject *const *args, Py_ssize_t c
     }
     for (Py_ssize_t i = 0; i < n; i++) {
         sizes[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, i));
-        steps[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i)) * PyArray_ITEMSIZE(x);
+        const Py_ssize_t step = PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, i)), most = PY_SSIZE_T_MAX / 16;
+        if (PyErr_Occurred()) goto done;
+        if (step > most || step < -most) {
+            PyErr_SetString(PyExc_ValueError, "a stride is too large");
+            goto done;
+        }
+        steps[i] = step * PyArray_ITEMSIZE(x);
     }
     if (PyErr_Occurred()) goto done;
     Py_INCREF(PyArray_DESCR(x));

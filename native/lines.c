@@ -183,8 +183,9 @@ static int read_index(struct line_job *job, PyArrayObject *x, PyObject *axis, Py
     PyArrayObject *index = (PyArrayObject *)object;
     const int ndim = PyArray_NDIM(x);
     long along = PyLong_AsLong(axis);
+    if (along == -1 && PyErr_Occurred()) PyErr_Clear(), along = ndim;
     if (along < 0) along += ndim;
-    if (PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || PyArray_NDIM(index) != ndim) return -1;
+    if (along < 0 || along >= ndim || PyArray_TYPE(index) != NPY_INT64 || !PyArray_ISCARRAY_RO(index) || PyArray_NDIM(index) != ndim) return -1;
     for (int k = 0; k < ndim; k++)
         if (k != along && PyArray_DIM(index, k) != PyArray_DIM(x, k)) return -1;
     job->count = PyArray_DIM(index, along), job->index = PyArray_DATA(index);

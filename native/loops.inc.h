@@ -1,5 +1,6 @@
 /* Everything that is compiled once for each instruction set: included by loops_*.c after the target is set. */
 #include "kernels.h"
+#include "pool.h"
 #include "special.h"
 #include "vecmath.h"
 #include "wide.h"

@@ -27,7 +27,7 @@ static PyObject *set_num_threads(PyObject *module, PyObject *count)
     if (value == -1 && PyErr_Occurred()) return NULL;
     if (value < 1) return PyErr_Format(PyExc_RuntimeError, "set_num_threads expects a positive integer");
     pool_get_threads();
-    pool_set_threads((int)value);
+    pool_set_threads(value > INT_MAX ? INT_MAX : (int)value);
     Py_RETURN_NONE;
 }
 

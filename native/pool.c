@@ -1,4 +1,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
 #include "pool.h"
 
 #include <stdlib.h>
@@ -20,6 +23,12 @@ int pool_get_threads(void) { return 1; }
 void pool_set_threads(int count) { (void)count; }
 int pool_chunks(size total, double cost) { (void)total; (void)cost; return 1; }
 void pool_run(pool_task task, void *context, size total, int chunks) { run_serially(task, context, total, chunks); }
+int pool_stopped(void) { return 0; }
+int pool_run_stoppable(pool_task task, void *context, size total, int chunks)
+{
+    run_serially(task, context, total, chunks);
+    return 0;
+}
 
 #else
 
@@ -37,6 +46,8 @@ static const double SMALLEST_CHUNK = 10e3;
 /* How long a thread watches for what it waits for before it sleeps, in nanoseconds: about as long as Python takes from
  * one kernel to the next. */
 static const int64_t PATIENCE = 100000;
+/* How often a job that can be stopped looks for signals, in nanoseconds. */
+static const int64_t BETWEEN_SIGNALS = 100000000;
 
 static struct {
     pthread_mutex_t busy;       /* held by the thread whose job is running */
@@ -58,21 +69,42 @@ static struct {
     size total;
     int chunks;
     atomic_int next;
+    atomic_int *stopped;        /* of a job that can be stopped, or NULL */
 } pool = {.busy = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
           .done = PTHREAD_COND_INITIALIZER};
-
-static void take_chunks(void)
-{
-    int i;
-    while ((i = atomic_fetch_add(&pool.next, 1)) < pool.chunks)
-        pool.task(pool.context, chunk_begin(pool.total, i, pool.chunks), chunk_begin(pool.total, i + 1, pool.chunks), i);
-}
 
 static int64_t nanoseconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* The job that can be stopped which this thread works on. */
+static _Thread_local struct stoppable {
+    atomic_int *stopped;
+    int asks; /* whether this is the thread that called, which looks for signals */
+    unsigned calls;
+    int64_t next;
+} mine;
+
+int pool_stopped(void)
+{
+    if (!mine.stopped) return 0;
+    if (atomic_load_explicit(mine.stopped, memory_order_relaxed)) return 1;
+    if (!mine.asks || ++mine.calls % 8 || nanoseconds() < mine.next) return 0;
+    const PyGILState_STATE state = PyGILState_Ensure();
+    if (PyErr_CheckSignals() < 0) atomic_store(mine.stopped, 1); /* the handler may run jobs of its own */
+    PyGILState_Release(state);
+    mine.next = nanoseconds() + BETWEEN_SIGNALS;
+    return atomic_load(mine.stopped);
+}
+
+static void take_chunks(void)
+{
+    int i;
+    while ((i = atomic_fetch_add(&pool.next, 1)) < pool.chunks && !pool_stopped())
+        pool.task(pool.context, chunk_begin(pool.total, i, pool.chunks), chunk_begin(pool.total, i + 1, pool.chunks), i);
 }
 
 static inline void relax(void)
@@ -110,7 +142,10 @@ static void *worker(void *argument)
         seen = next_job(seen, rank < atomic_load(&pool.threads));
         if (rank >= atomic_load(&pool.threads)) continue;
         atomic_fetch_add(&pool.inside, 1); /* the caller looks at this after it has closed the job */
-        if (atomic_load(&pool.open)) take_chunks();
+        if (atomic_load(&pool.open)) {
+            mine = (struct stoppable){.stopped = pool.stopped};
+            take_chunks();
+        }
         if (atomic_fetch_sub(&pool.inside, 1) == 1 && atomic_load(&pool.waits)) {
             pthread_mutex_lock(&pool.lock);
             pthread_cond_signal(&pool.done);
@@ -215,7 +250,7 @@ void pool_run(pool_task task, void *context, size total, int chunks)
     }
     if (pool.workers < pool.threads - 1) start_workers();
     make_room();
-    pool.task = task, pool.context = context, pool.total = total, pool.chunks = chunks;
+    pool.task = task, pool.context = context, pool.total = total, pool.chunks = chunks, pool.stopped = mine.stopped;
     atomic_store(&pool.next, 0);
     atomic_store(&pool.open, 1);
     atomic_fetch_add(&pool.generation, 1);
@@ -237,6 +272,16 @@ void pool_run(pool_task task, void *context, size total, int chunks)
         pthread_mutex_unlock(&pool.lock);
     }
     pthread_mutex_unlock(&pool.busy);
+}
+
+int pool_run_stoppable(pool_task task, void *context, size total, int chunks)
+{
+    atomic_int stopped = 0;
+    const struct stoppable before = mine;
+    mine = (struct stoppable){&stopped, 1, 0, nanoseconds() + BETWEEN_SIGNALS};
+    pool_run(task, context, total, chunks);
+    mine = before;
+    return stopped ? -1 : 0;
 }
 
 #endif

@@ -16,6 +16,11 @@ int pool_chunks(size total, double cost);
 /* Run the task over [0, total) in `chunks` pieces; returns when all are done. The GIL may be held or not. */
 void pool_run(pool_task task, void *context, size total, int chunks);
 
+/* The same for tasks that may take long, which Ctrl-C ends: -1, with the exception of the signal's handler, and not all of it
+ * is done. Such a task calls pool_stopped every few microseconds of work, and returns where it says so. */
+int pool_run_stoppable(pool_task task, void *context, size total, int chunks);
+int pool_stopped(void);
+
 int pool_get_threads(void);
 void pool_set_threads(int count);
 

@@ -17,18 +17,13 @@ struct pooling {
     int failed;
 };
 
-/* `tuple` has a number for each of the last axes; the others get `missing`. */
+/* `tuple` has a number for each of the last axes, no less than `missing`, which the others get. */
 static int read_axes(PyObject *tuple, size *to, int axes, size missing)
 {
     if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != axes) return -1;
     for (int k = 0; k < AXES; k++) to[k] = missing;
-    for (int k = 0; k < axes; k++) {
-        to[AXES - axes + k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, k));
-        if (to[AXES - axes + k] < 0) {
-            PyErr_Clear();
-            return -1;
-        }
-    }
+    for (int k = 0; k < axes; k++)
+        if (read_number(PyTuple_GET_ITEM(tuple, k), missing, &to[AXES - axes + k]) < 0) return -1;
     return 0;
 }
 
@@ -47,7 +42,18 @@ static int read_pooling(struct pooling *p, int ndim, const npy_intp *shape, PyOb
         p->length[k] = k < AXES - axes ? 1 : shape[2 + k - (AXES - axes)];
         p->area *= p->length[k], p->count *= p->windows[k];
     }
-    return p->area < INT32_MAX ? 0 : -1;
+    const size counts[] = {shape[0], shape[1], p->windows[0], p->windows[1], p->windows[2]};
+    return p->area < INT32_MAX && is_countable(counts, 2 + AXES) ? 0 : -1;
+}
+
+/* Of the places of a window along an axis, the first and the one after the last that see an image of this length: the place
+ * a is at `start` + a * dilation. */
+static void inside(const struct pooling *p, int axis, size start, size room, size *from, size *to)
+{
+    const size dilation = p->dilation[axis], length = p->length[axis];
+    *from = start + room >= 0 ? 0 : (-start - room + dilation - 1) / dilation;
+    *to = start >= length ? 0 : (length - start + dilation - 1) / dilation;
+    if (*to > p->kernel[axis]) *to = p->kernel[axis];
 }
 
 /* Which windows of a row (first <= j < last) see the image at this place of the window. */
@@ -62,14 +68,18 @@ static void seen(size offset, size stride, size length, size windows, size *firs
 /* For the row of windows (z, y): ACTION for each row of the image that it sees, at `row`, moved by `offset`, in the windows
  * from `first` to `last`. */
 #define FOR_ROWS_SEEN(p, z, y, ACTION)                                                             \
-    for (size a = 0; a < (p)->kernel[0]; a++) {                                                    \
-        const size depth = (z) * (p)->stride[0] - (p)->padding[0] + a * (p)->dilation[0];          \
-        if (depth < 0 || depth >= (p)->length[0]) continue;                                        \
-        for (size b = 0; b < (p)->kernel[1]; b++) {                                                \
-            const size height = (y) * (p)->stride[1] - (p)->padding[1] + b * (p)->dilation[1];     \
-            if (height < 0 || height >= (p)->length[1]) continue;                                  \
+    size a0, a1, b0, b1, c0, c1;                                                                   \
+    const size front = (z) * (p)->stride[0] - (p)->padding[0], top = (y) * (p)->stride[1] - (p)->padding[1]; \
+    inside(p, 0, front, 0, &a0, &a1);                                                              \
+    inside(p, 1, top, 0, &b0, &b1);                                                                \
+    inside(p, 2, -(p)->padding[2], ((p)->windows[2] - 1) * (p)->stride[2], &c0, &c1);              \
+    for (size a = a0; a < a1; a++) {                                                               \
+        const size depth = front + a * (p)->dilation[0];                                           \
+        for (size b = b0; b < b1; b++) {                                                           \
+            const size height = top + b * (p)->dilation[1];                                        \
             const size row = (depth * (p)->length[1] + height) * (p)->length[2];                   \
-            for (size c = 0; c < (p)->kernel[2]; c++) {                                            \
+            if (pool_stopped()) break;                                                             \
+            for (size c = c0; c < c1; c++) {                                                       \
                 const size offset = c * (p)->dilation[2] - (p)->padding[2];                        \
                 size first, last;                                                                  \
                 seen(offset, (p)->stride[2], (p)->length[2], (p)->windows[2], &first, &last);      \
@@ -104,6 +114,7 @@ static double extent(const struct pooling *p, int axis, size at)
             int64_t *places = p->index + plane * p->count;                                                     \
             for (size z = 0; z < p->windows[0]; z++)                                                           \
                 for (size y = 0; y < p->windows[1]; y++, best += columns, places += columns) {                 \
+                    if (pool_stopped()) break;                                                                 \
                     for (size k = 0; k < columns; k++) best[k] = (REAL)-INFINITY, index[k] = -1;               \
                     FOR_ROWS_SEEN(p, z, y, {                                                                   \
                         const size place = row + offset + first * p->stride[2];                                \
@@ -140,6 +151,7 @@ static double extent(const struct pooling *p, int axis, size at)
             REAL *out = (REAL *)p->out + plane * p->count;                                                     \
             for (size z = 0; z < p->windows[0]; z++)                                                           \
                 for (size y = 0; y < p->windows[1]; y++, out += columns) {                                     \
+                    if (pool_stopped()) break;                                                                 \
                     memset(out, 0, columns * sizeof(REAL));                                                    \
                     FOR_ROWS_SEEN(p, z, y, {                                                                   \
                         const REAL *from = image + row + offset;                                               \
@@ -168,6 +180,7 @@ static double extent(const struct pooling *p, int axis, size at)
             memset(image, 0, p->area * sizeof(REAL));                                                          \
             for (size z = 0; z < p->windows[0]; z++)                                                           \
                 for (size y = 0; y < p->windows[1]; y++, g += columns) {                                       \
+                    if (pool_stopped()) break;                                                                 \
                     const double whole = extent(p, 0, z) * extent(p, 1, y);                                    \
                     for (size k = 0; k < columns; k++)                                                         \
                         share[k] = g[k] / (REAL)(p->divisor ? p->divisor : whole * extent(p, 2, k));           \
@@ -184,17 +197,24 @@ static double extent(const struct pooling *p, int axis, size at)
 DEFINE_POOLS(float, f32)
 DEFINE_POOLS(double, f64)
 
-static void run_pooling(pool_task task, struct pooling *p, size planes, double cost)
+static int run_pooling(pool_task task, struct pooling *p, size planes, double cost)
 {
+    int result;
     NPY_BEGIN_THREADS_DEF
-    NPY_BEGIN_THREADS_THRESHOLDED((size)(planes * cost));
+    NPY_BEGIN_THREADS_THRESHOLDED((size)fmin(planes * cost, MOST));
     const int chunks = planes ? pool_chunks(planes, cost) : 1;
-    if (chunks > 1) pool_run(task, p, planes, chunks);
-    else task(p, 0, planes, 0);
+    result = pool_run_stoppable(task, p, planes, chunks);
     NPY_END_THREADS
+    return result;
 }
 
-static double cost_of(const struct pooling *p) { return 0.3 * p->kernel[0] * p->kernel[1] * p->kernel[2] * p->count; }
+/* Of a plane: what lies outside of the image costs nothing. */
+static double cost_of(const struct pooling *p)
+{
+    double cost = 0.3 * p->count;
+    for (int k = 0; k < AXES; k++) cost *= p->kernel[k] < p->length[k] ? p->kernel[k] : p->length[k];
+    return cost;
+}
 
 static PyArrayObject *planes_like(PyArrayObject *x, const size *lengths)
 {
@@ -219,8 +239,10 @@ static PyObject *max_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     if (out) index = (PyArrayObject *)PyArray_SimpleNew(PyArray_NDIM(out), PyArray_DIMS(out), NPY_INT64);
     if (index) {
         p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
-        run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? max_task_f32 : max_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1), cost_of(&p));
-        if (p.failed) PyErr_NoMemory();
+        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? max_task_f32 : max_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
+                        cost_of(&p)) < 0)
+            p.failed = 1;
+        else if (p.failed) PyErr_NoMemory();
     }
     Py_DECREF(x);
     if (!index || p.failed) {
@@ -241,15 +263,19 @@ static PyObject *max_pool_grad(PyObject *module, PyObject *const *args, Py_ssize
         !PyArray_SAMESHAPE((PyArrayObject *)args[0], (PyArrayObject *)args[1]))
         NOT_HANDLED();
     const int axes = PyArray_NDIM((PyArrayObject *)args[0]) - 2;
-    if (axes < 1 || axes > AXES || read_axes(args[2], p.length, axes, 1) < 0) NOT_HANDLED();
+    if (axes < 1 || axes > AXES || read_axes(args[2], p.length, axes, 0) < 0) NOT_HANDLED();
+    for (int k = 0; k < AXES - axes; k++) p.length[k] = 1;
+    const size counts[] = {PyArray_DIM((PyArrayObject *)args[0], 0), PyArray_DIM((PyArrayObject *)args[0], 1), p.length[0], p.length[1], p.length[2]};
+    if (!is_countable(counts, 2 + AXES)) NOT_HANDLED();
     PyArrayObject *g = contiguous(args[0]), *index = contiguous(args[1]), *out = g && index ? planes_like(g, p.length) : NULL;
     if (out) {
         p.area = p.length[0] * p.length[1] * p.length[2], p.count = 1;
         for (int k = 0; k < axes; k++) p.count *= PyArray_DIM(g, 2 + k);
         p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out), p.index = PyArray_DATA(index);
-        run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? max_grad_task_f32 : max_grad_task_f64, &p,
-                    PyArray_DIM(g, 0) * PyArray_DIM(g, 1), 0.1 * p.area + 0.8 * p.count);
-        if (p.failed) {
+        if (run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? max_grad_task_f32 : max_grad_task_f64, &p,
+                        PyArray_DIM(g, 0) * PyArray_DIM(g, 1), 0.1 * p.area + 0.8 * p.count) < 0)
+            Py_CLEAR(out);
+        else if (p.failed) {
             PyErr_SetString(PyExc_IndexError, "max_pool_grad: an index lies outside the image");
             Py_CLEAR(out);
         }
@@ -279,8 +305,9 @@ static PyObject *avg_pool(PyObject *module, PyObject *const *args, Py_ssize_t co
     PyArrayObject *x = contiguous(args[0]), *out = x ? planes_like(x, p.windows) : NULL;
     if (out) {
         p.image = PyArray_BYTES(x), p.out = PyArray_BYTES(out);
-        run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? average_task_f32 : average_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
-                    cost_of(&p));
+        if (run_pooling(PyArray_TYPE(x) == NPY_FLOAT ? average_task_f32 : average_task_f64, &p, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
+                        cost_of(&p)) < 0)
+            Py_CLEAR(out);
     }
     Py_XDECREF(x);
     return (PyObject *)out;
@@ -305,9 +332,10 @@ static PyObject *avg_pool_grad(PyObject *module, PyObject *const *args, Py_ssize
     PyArrayObject *g = contiguous(args[0]), *out = g ? planes_like(g, p.length) : NULL;
     if (out) {
         p.image = PyArray_BYTES(g), p.out = PyArray_BYTES(out);
-        run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? average_grad_task_f32 : average_grad_task_f64, &p,
-                    PyArray_DIM(g, 0) * PyArray_DIM(g, 1), cost_of(&p));
-        if (p.failed) {
+        if (run_pooling(PyArray_TYPE(g) == NPY_FLOAT ? average_grad_task_f32 : average_grad_task_f64, &p,
+                        PyArray_DIM(g, 0) * PyArray_DIM(g, 1), cost_of(&p)) < 0)
+            Py_CLEAR(out);
+        else if (p.failed) {
             PyErr_NoMemory();
             Py_CLEAR(out);
         }

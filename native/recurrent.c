@@ -44,7 +44,7 @@ static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssiz
     if (count != 16) return PyErr_Format(PyExc_TypeError, "expected 16 arguments");
     struct recurrent_job job = {.layer = (enum layer)PyLong_AsLong(args[0])};
     if (PyErr_Occurred()) return NULL;
-    if (!is_real(args[1])) Py_RETURN_FALSE;
+    if (!is_real(args[1]) || (int)job.layer < 0 || (size_t)job.layer >= sizeof gates_of / sizeof *gates_of) Py_RETURN_FALSE;
     struct recurrent *v = &job.v;
     const void **places[] = {(const void **)&v->gates, NULL, &v->bias, &v->h0, &v->c0, (const void **)&v->h, (const void **)&v->c,
                              (const void **)&v->act, (const void **)&v->cells, (const void **)&v->output, (const void **)&v->own, &v->grad};
@@ -98,12 +98,12 @@ static PyObject *recurrent_walk(PyObject *module, PyObject *const *args, Py_ssiz
      * as each walks through all the weights at each step. */
     job.batch = batch, job.grain = kernels->gemm_rows / 2;
     const size grains = (batch + job.grain - 1) / job.grain;
-    int chunks = pool_chunks(grains, cost * job.grain);
+    int chunks = pool_chunks(grains, cost * job.grain), stopped;
     if (chunks > pool_get_threads()) chunks = pool_get_threads();
     Py_BEGIN_ALLOW_THREADS
-    pool_run(sequences, &job, grains, chunks);
+    stopped = pool_run_stoppable(sequences, &job, grains, chunks);
     Py_END_ALLOW_THREADS
-    result = Py_NewRef(Py_True);
+    if (!stopped) result = Py_NewRef(Py_True);
 done:
     Py_DECREF(sizes);
     free(first);

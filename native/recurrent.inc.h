@@ -8,6 +8,7 @@
     for (size k = 0; k < v->steps; k++) {                                                                            \
         const size t = order;                                                                                        \
         const size stop = end < v->count[t] ? end : v->count[t], rows = stop - begin, row = v->first[t] + begin;     \
+        if (pool_stopped()) return;                                                                                  \
         if (rows <= 0) continue;
 
 static void F(lstm_rows)(const struct recurrent *v, size begin, size end)

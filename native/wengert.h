@@ -58,10 +58,30 @@ static inline PyArrayObject *contiguous(PyObject *array)
 {
     return (PyArrayObject *)PyArray_FROM_OF(array, NPY_ARRAY_CARRAY_RO);
 }
+/* A number of the geometry of windows: from `least` up to MOST, so that the product of two, and sums of such products, fit. */
+enum { MOST = INT32_MAX };
+static inline int read_number(PyObject *object, size least, size *to)
+{
+    const Py_ssize_t value = PyLong_AsSsize_t(object);
+    if (value == -1 && PyErr_Occurred()) PyErr_Clear();
+    else if (value >= least && value <= MOST) {
+        *to = value;
+        return 0;
+    }
+    return -1;
+}
+/* Whether memory for as many elements as the product of all numbers could be asked for; none of them is negative. */
+static inline int is_countable(const size *numbers, int count)
+{
+    double product = 1;
+    for (int k = 0; k < count; k++) product *= (double)numbers[k];
+    return product < 1e17;
+}
 /* Memory for a kernel to work in, as an array: NumPy's allocator gives the same block again and again. Needs the GIL. */
 static inline PyArrayObject *scratch(size count, size width)
 {
     npy_intp bytes = count * width + 1;
+    if ((double)count * (double)width > 1e18 || count < 0) return (PyArrayObject *)PyErr_NoMemory();
     return (PyArrayObject *)PyArray_SimpleNew(1, &bytes, NPY_UINT8);
 }
 static inline PyArrayObject *new_like(PyArrayObject *model, int ndim, const npy_intp *shape)

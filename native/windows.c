@@ -12,17 +12,19 @@ struct geometry {
 static int read_geometry(PyObject *const *args, struct geometry *geometry)
 {
     size *pairs[] = {geometry->kernel, geometry->stride, geometry->padding, geometry->dilation};
+    const size least[] = {1, 1, 0, 1};
     for (int k = 0; k < 4; k++) {
         if (!PyTuple_Check(args[k]) || PyTuple_GET_SIZE(args[k]) != 2) return -1;
-        for (int j = 0; j < 2; j++) {
-            pairs[k][j] = PyLong_AsSsize_t(PyTuple_GET_ITEM(args[k], j));
-            if (pairs[k][j] == -1 && PyErr_Occurred()) {
-                PyErr_Clear();
-                return -1;
-            }
-        }
+        for (int j = 0; j < 2; j++)
+            if (read_number(PyTuple_GET_ITEM(args[k], j), least[k], &pairs[k][j]) < 0) return -1;
     }
     return 0;
+}
+
+static int are_windows_countable(const struct geometry *w, size images, size channels)
+{
+    const size numbers[] = {images, channels, w->kernel[0], w->kernel[1], w->rows, w->columns};
+    return is_countable(numbers, 6);
 }
 
 static size window_count(size length, const struct geometry *geometry, int axis)
@@ -65,6 +67,7 @@ static void im2col_task(void *context, size begin, size end, int chunk)
             const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];
             const size offset = j * w->dilation[1] - w->padding[1];
             size first = 0, last = 0;
+            if (pool_stopped()) return;
             if (row >= 0 && row < w->height) seen(offset, step, w->width, w->columns, &first, &last);
             const char *from = image + (row * w->width + offset) * item;
             memset(to, 0, first * item);
@@ -97,6 +100,7 @@ static void im2col_task(void *context, size begin, size end, int chunk)
                 const size row = y * w->stride[0] - w->padding[0] + i * w->dilation[0];                 \
                 const size offset = j * w->dilation[1] - w->padding[1];                                 \
                 size first = 0, last = 0;                                                               \
+                if (pool_stopped()) return;                                                             \
                 if (row >= 0 && row < w->height) seen(offset, step, w->width, w->columns, &first, &last); \
                 REAL *to = image + row * w->width + offset;                                             \
                 if (step == 1) kernels->add_##SUFFIX(to + first, from + first, last - first);           \
@@ -109,12 +113,14 @@ static void im2col_task(void *context, size begin, size end, int chunk)
 DEFINE_COL2IM(float, f32)
 DEFINE_COL2IM(double, f64)
 
-static void run_planes(pool_task task, struct window_job *job, size planes, double cost)
+static int run_planes(pool_task task, struct window_job *job, size planes, double cost)
 {
     const int chunks = pool_chunks(planes, cost);
+    int result;
     Py_BEGIN_ALLOW_THREADS
-    pool_run(task, job, planes, chunks);
+    result = pool_run_stoppable(task, job, planes, chunks);
     Py_END_ALLOW_THREADS
+    return result;
 }
 
 /* im2col(x, kernel, stride, padding, dilation) -> (N, C * kernel, windows) */
@@ -131,13 +137,18 @@ static PyObject *im2col(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (!x) return NULL;
     w->height = PyArray_DIM(x, 2), w->width = PyArray_DIM(x, 3);
     w->rows = window_count(w->height, w, 0), w->columns = window_count(w->width, w, 1);
+    if (!are_windows_countable(w, PyArray_DIM(x, 0), PyArray_DIM(x, 1))) {
+        Py_DECREF(x);
+        NOT_HANDLED();
+    }
     const npy_intp shape[] = {PyArray_DIM(x, 0), PyArray_DIM(x, 1) * w->kernel[0] * w->kernel[1], w->rows * w->columns};
     Py_INCREF(PyArray_DESCR(x));
     PyArrayObject *out = (PyArrayObject *)PyArray_Empty(3, shape, PyArray_DESCR(x), 0);
     if (out) {
         job.itemsize = PyArray_ITEMSIZE(x), job.image = PyArray_BYTES(x), job.columns = PyArray_BYTES(out);
-        run_planes(im2col_task, &job, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
-                   0.15 * w->kernel[0] * w->kernel[1] * w->rows * w->columns);
+        if (run_planes(im2col_task, &job, PyArray_DIM(x, 0) * PyArray_DIM(x, 1),
+                       0.15 * w->kernel[0] * w->kernel[1] * w->rows * w->columns) < 0)
+            Py_CLEAR(out);
     }
     Py_DECREF(x);
     return (PyObject *)out;
@@ -151,7 +162,8 @@ static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t coun
     struct geometry *w = &job.geometry;
     if (count != 6) return PyErr_Format(PyExc_TypeError, "expected 6 arguments");
     if (!is_real(args[0]) || PyArray_NDIM((PyArrayObject *)args[0]) != 3 || read_geometry(args + 2, w) < 0 ||
-        !PyArg_ParseTuple(args[1], "nn", &w->height, &w->width)) {
+        !PyTuple_Check(args[1]) || !PyArg_ParseTuple(args[1], "nn", &w->height, &w->width) || w->height < 0 || w->height > MOST ||
+        w->width < 0 || w->width > MOST) {
         PyErr_Clear();
         NOT_HANDLED();
     }
@@ -159,7 +171,7 @@ static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t coun
     if (!columns) return NULL;
     const size area = w->kernel[0] * w->kernel[1];
     w->rows = window_count(w->height, w, 0), w->columns = window_count(w->width, w, 1);
-    if (area == 0 || PyArray_DIM(columns, 1) % area || PyArray_DIM(columns, 2) != w->rows * w->columns) {
+    if (!are_windows_countable(w, 1, 1) || PyArray_DIM(columns, 1) % area || PyArray_DIM(columns, 2) != w->rows * w->columns) {
         Py_DECREF(columns);
         NOT_HANDLED();
     }
@@ -167,8 +179,9 @@ static PyObject *col2im(PyObject *module, PyObject *const *args, Py_ssize_t coun
     PyArrayObject *out = new_like(columns, 4, shape);
     if (out) {
         job.image = PyArray_BYTES(out), job.columns = PyArray_BYTES(columns);
-        run_planes(PyArray_TYPE(columns) == NPY_FLOAT ? col2im_task_f32 : col2im_task_f64, &job, shape[0] * shape[1],
-                   0.15 * area * w->rows * w->columns);
+        if (run_planes(PyArray_TYPE(columns) == NPY_FLOAT ? col2im_task_f32 : col2im_task_f64, &job, shape[0] * shape[1],
+                       0.15 * area * w->rows * w->columns) < 0)
+            Py_CLEAR(out);
     }
     Py_DECREF(columns);
     return (PyObject *)out;

@@ -168,6 +168,10 @@ def __getattr__(name: str) -> Any:
             if error.name != f"{__package__}.{module}":
                 raise
         else:
+            if module in ("_lowlevel", "sparse"):
+                from .tensor.argument_errors import reporting
+
+                value = reporting(value)
             globals()[name] = value
             return value
     elif name.startswith("_foreach_"):

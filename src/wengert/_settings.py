@@ -175,6 +175,9 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether an in-place result of the first type may be written to the second."""
+    for at, (name, value) in enumerate((("from_", from_), ("to", to))):
+        if not isinstance(value, dtype):
+            raise TypeError(f"can_cast(): argument '{name}' (position {at + 1}) must be torch.dtype, not {type(value).__name__}")
     return bool(_dtypes.can_cast(from_.np, to.np))
 
 
@@ -194,6 +197,8 @@ def set_num_threads(n: int) -> None:
     """Let array operations use ``n`` threads."""
     from .arrays import threads
 
+    if isinstance(n, int) and not -(2**63) <= n < 2**63:
+        raise RuntimeError("Overflow when unpacking long long")
     threads.set(n)
 
 

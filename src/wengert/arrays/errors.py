@@ -24,6 +24,15 @@ def as_is(error: ValueError) -> ValueError:
     return error
 
 
+def check_countable(*sizes: int) -> None:
+    """Refuse sizes of an array with more bytes than 64 bits can count, of which NumPy makes an empty one now and then."""
+    total = 8
+    for n in sizes:
+        total *= max(n, 1)
+    if total >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, however deep in the package the caller is."""
     import sys

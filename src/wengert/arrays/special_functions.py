@@ -344,6 +344,8 @@ def polynomial(x: Any, n: Any, first: Callable[[Array], Array], step: Callable[[
         value = np.where(n < 0, 0.0, np.where(n == 0, 1.0, np.nan))
         q, p = np.ones(x.shape), first(x)
         top = int(n.max(initial=0.0, where=np.isfinite(n)))
+        if top > 2**20:  # a step takes microseconds
+            raise RuntimeError(f"the degree {top} of a polynomial is too large: at most {2**20} steps of its recurrence are taken")
         for k in range(1, top + 1):
             if not np.isfinite(p).any():
                 break

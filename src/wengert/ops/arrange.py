@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.errors import check_countable
 from ..arrays.reduce import add_slices
 from .operator import family
 from .views import axis, dims_of, no_dimensions
@@ -482,4 +483,5 @@ def one_hot(tensor: Array, num_classes=-1):
         raise RuntimeError("num_classes should be positive")
     elif tensor.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
+    check_countable(*tensor.shape, num_classes)
     return (tensor[..., None] == np.arange(num_classes)).astype(np.int64)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.errors import warn_once
-from .conv_checks import check, ntuple, vectorised
+from ..arrays.errors import check_countable, warn_once
+from .conv_checks import check, check_largest, ntuple, vectorised
 from .operator import family
 from .reduce import total
 from .refusals import unsupported
@@ -231,7 +231,9 @@ def _transposed(
         one = [1] if n == 1 else []  # PyTorch convolves one dimension as two
         given, out = (" x ".join(map(str, one + list(row))) for row in (x.shape[2:], found))
         raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({out}). Output size is too small")
+    check_countable(*found)
     size = tuple((a - 1) * s + d * (k - 1) + 1 for a, s, d, k in zip(x.shape[2:], stride, dilation, weight.shape[2:]))
+    check_countable(*size)
     if all(e < s for e, s in zip(extra, stride)) and min(found):
         size = tuple(a - 2 * p + e for a, p, e in zip(size, padding, extra))
         y = F.conv_transposed(x, weight, bias, shape + size, stride, padding, dilation, groups)
@@ -338,6 +340,7 @@ def unfold_windows(F, input, kernel_size, dilation=1, padding=0, stride=1):
             raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: {pair[1]}")
     if min(pad) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
+    check_largest(*how)
     blocks = tuple((s + 2 * p - d * (k - 1) - 1) // t + 1 for s, k, d, p, t in zip(x.shape[2:], kernel, dilate, pad, step))
     if min(blocks) < 1:
         raise RuntimeError(
@@ -361,6 +364,12 @@ def fold(F, input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     size = ntuple(output_size, 2, "output_size")
     how = [ntuple(v, 2, n) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     kernel, dilate, pad, step = how
+    for name, pair, short in (("kernel size", kernel, "kernel"), ("stride", step, "stride"), ("dilation", dilate, "dilation")):
+        if min(pair) <= 0:
+            raise RuntimeError(f"{name} should be greater than zero, but got {short}_height: {pair[0]} {short}_width: {pair[1]}")
+    if min(pad) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {pad[0]} pad_width: {pad[1]}")
+    check_largest(size, *how)
     x = input if input.ndim == 3 else F.unsqueeze(input, 0)
     if x.shape[1] % (kernel[0] * kernel[1]):
         raise RuntimeError(

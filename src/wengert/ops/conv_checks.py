@@ -17,6 +17,18 @@ def ntuple(value: Any, n: int, name: str) -> tuple[int, ...]:
     return row
 
 
+_LARGEST = 2**62 - 1  # padding, which counts twice; as in PyTorch
+
+
+def check_largest(*rows: tuple[int, ...]) -> None:
+    """Refuse numbers that do not fit into an integer of 64 bits, or of which the double does not."""
+    for v in (v for row in rows for v in row):
+        if not -(2**63) <= v < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        if v > _LARGEST:
+            raise RuntimeError(f"value cannot be converted to a size without overflow: {v} is more than {_LARGEST}")
+
+
 def check(
     F: Any, input: Any, weight: Any, bias: Any, groups: int, n: int, transposed: bool,
     stride: Any, padding: Any, dilation: Any, output_padding: Any = 0, named: bool = True,
@@ -44,8 +56,15 @@ def check(
     stride, padding, dilation, extra = rows
     if word == "same" and any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
+    for row in rows:
+        for v in row:
+            if not -(2**63) <= v < 2**63:
+                raise ValueError("Overflow when unpacking long long")
     if min(padding) < 0:
         raise RuntimeError("negative padding is not supported")
+    for at, v in enumerate(padding):
+        if v > _LARGEST:
+            raise RuntimeError(f"Given padding={v} at dimension {at} , expected padding to be at most {_LARGEST}")
     if min(extra) < 0:
         raise RuntimeError("negative output_padding is not supported")
     if min(stride) <= 0:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.errors import check_countable
 from .operator import family
 from .views import axis, no_dimensions
 
@@ -276,6 +277,7 @@ def fft_fftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_g
     >>> torch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    check_countable(n)
     k = np.arange(n)
     return _frequencies(F, "fftfreq", n, np.where(k < (n + 1) // 2, k, k - n) / (n * d or 1), dtype, requires_grad)
 
@@ -283,6 +285,7 @@ def fft_fftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_g
 @composite
 def fft_rfftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of the ``n // 2 + 1`` results of ``rfft`` for ``n`` samples ``d`` apart."""
+    check_countable(n)
     return _frequencies(F, "rfftfreq", n, np.arange(n // 2 + 1) / (n * d or 1), dtype, requires_grad)
 
 

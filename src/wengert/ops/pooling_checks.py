@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import kernels as K
+from ..arrays.errors import check_countable
 
 _WORDS = ("one", "two", "three")
 
@@ -91,6 +92,7 @@ def adaptive(F: Any, input: Any, n: int, name: str, output_size: Any) -> tuple[A
             raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{received}}}")
         made = [*x.shape[:2], *((1,) if n == 1 else ()), *size]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {made}")
+    check_countable(*x.shape[:2], *size)
     return x, whole, size
 
 
@@ -105,6 +107,9 @@ def prepare(
     kernel = _spread(name, n, "kernel_size", kernel)
     stride = kernel if stride is None or stride in ([], ()) else _spread(name, n, "stride", stride)
     padding, dilation = _spread(name, n, "padding", padding), _spread(name, n, "dilation", dilation)
+    for v in () if name == "max_pool1d" else (*kernel, *stride, *padding, *dilation):
+        if not -(2**31) <= v < 2**31:
+            raise RuntimeError("value cannot be converted to type int without overflow")
     x, whole = batched(F, input, n, name)
     if name == "max_pool1d":
         _check_max_pool1d(kernel[0], stride[0], padding[0], dilation[0])

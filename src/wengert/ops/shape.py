@@ -319,6 +319,8 @@ def tensor_split(F, input, indices_or_sections, dim=0):
     if isinstance(where, int):
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        if where > 2**24:
+            raise RuntimeError(f"tensor_split: a list of {where} parts does not fit into memory")
         small, longer = divmod(n, where)
         where = [(i * small) + min(i, longer) for i in range(1, where)]
     cuts = [0, *where, n]

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import kernels as K
+from ..arrays.errors import check_countable
 from ..arrays.reduce import sortable
 from .extrema import PICKED
 from .operator import family
@@ -181,6 +182,7 @@ def bincount(input: Array, weights: Array | None = None, minlength=0):
         raise RuntimeError("minlength should be >= 0")
     if input.ndim != 1 or (input.size and input.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    check_countable(max(minlength, int(input.max()) + 1 if input.size else 0))
     if weights is None or not input.size:
         return np.bincount(input, minlength=minlength)
     if weights.shape != input.shape:

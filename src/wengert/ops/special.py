@@ -116,6 +116,8 @@ def _mvlgamma_input(input: Any, p: Any) -> Any:
         raise TypeError(f"mvlgamma(): argument 'p' (position 2) must be int, not {type(p).__name__}")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if p > 2**20:
+        raise RuntimeError(f"mvlgamma(): can't allocate memory for p={p} logarithms of each element")
     if input.dtype.kind == "b":
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     return real("mvlgamma", input.astype(dt.default_float()) if input.dtype.kind in "iu" else input)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import is_half
-from ..arrays.errors import warn
+from ..arrays.errors import check_countable, warn
 from ..arrays.ghost import shown
 from .operator import family
 from .pooling import along
@@ -163,6 +163,7 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input ({_named(space)}) and output ({_named(out)})"
         )
+    check_countable(*input.shape[:2], *out)
     if mode == "area":
         return getattr(F, f"adaptive_avg_pool{n}d")(input, out)
     d = F.dtype_of(input)

@@ -72,9 +72,13 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
             if answer is not NotImplemented:
                 return answer
             break
-    if m.observers:
-        return observed(op, args, out, m, call)
-    return call(op, args, out, m)
+    try:
+        return observed(op, args, out, m, call) if m.observers else call(op, args, out, m)
+    except Exception as error:
+        better = told(op.name, op.params, args, {} if out is None else {"out": out}, error)
+        if better is None:
+            raise
+        raise better from error
 
 
 def observed(op: Operator, args: tuple[Any, ...], out: Any, m: Modes, call: Any) -> Any:
@@ -435,7 +439,16 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
 
 def must_be(op: Operator, p: str, i: int, v: Any, kind: str) -> TypeError:
     """The complaint about an argument of the wrong kind."""
-    return TypeError(f"{op.name.removesuffix('_dim')}(): argument '{p}' (position {i + 1}) must be {kind}, not {type(v).__name__}")
+    from .argument_errors import must_be as complaint
+
+    return complaint(op.name.removesuffix("_dim"), p, i + 1, v, kind)
+
+
+def told(name: str, names: Any, args: Any, kwargs: Any, error: Exception) -> Exception | None:
+    """What is raised in place of an ``error`` that a call ended with; None if that is fit to be seen."""
+    from .argument_errors import told as of_arguments
+
+    return of_arguments(name, names, args, kwargs, error)
 
 
 def promote(op: Operator, raw: dict[str, Any]) -> None:

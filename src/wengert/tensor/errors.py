@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.errors import warn
+from .argument_errors import WHOLE, about_arguments
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator
-
-
-# Parameters that take integers, which a string or a float does not fit.
-_WHOLE = dict.fromkeys(("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int")
-_WHOLE |= dict.fromkeys(("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints")
 
 
 def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise where a forward on raw arrays raised ``error``."""
     if isinstance(error, (TypeError, ValueError)):
         for at, p in enumerate(op.params):
-            if p in _WHOLE and isinstance(values.get(p), (str, float)):
+            if p in WHOLE and isinstance(values.get(p), (str, float)):
                 kind, name = type(values[p]).__name__, op.name.removesuffix("_dim").removesuffix("_all")
-                return TypeError(f"{name}(): argument '{p}' (position {at + 1}) must be {_WHOLE[p]}, not {kind}")
+                return TypeError(f"{name}(): argument '{p}' (position {at + 1}) must be {WHOLE[p]}, not {kind}")
     shapes = [v.shape for p in op.tensors if type(v := values.get(p)) is np.ndarray]
     if isinstance(error, np.exceptions.AxisError):
         n = error.ndim or 0
@@ -35,6 +31,8 @@ def explain(op: Operator, values: dict[str, Any], error: Exception) -> Exception
             return RuntimeError(message)
     if isinstance(error, IndexError) and " is out of bounds for axis " in str(error):
         return IndexError(str(error).replace(" for axis ", " for dimension "))
+    if isinstance(error, OverflowError) or about_arguments(error):
+        return error  # told where the call is known
     if isinstance(error, (TypeError, IndexError)):
         return error
     if isinstance(error, ValueError) and error.args and getattr(error, "as_is", False):

@@ -20,6 +20,7 @@ from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
 from . import call as call_module
+from .argument_errors import told as told_of_arguments
 from .call import DISPATCHING, KNOWN, PLAIN
 from .record import WATCHED, rename, told
 from .refusals import refuse_gradient
@@ -157,32 +158,38 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
 
             if op.name in BACKWARD and (m.dispatch or dispatching(args)) and not any(type(v) is call_module.Batched_ for v in args):
                 return backward(op, args)
-        out = kwargs.pop("out", None)
-        observers = m.observers
-        since = next_sequence() if whole else 0
-        run = _observed(op.name, define, observers) if observers else define
-        if m.packing is not None and op.saves is not None and m.grad and out is None and not m.dispatch:
-            from .whole_kept import hooked
+        try:
+            out = kwargs.pop("out", None)
+            observers = m.observers
+            since = next_sequence() if whole else 0
+            run = _observed(op.name, define, observers) if observers else define
+            if m.packing is not None and op.saves is not None and m.grad and out is None and not m.dispatch:
+                from .whole_kept import hooked
 
-            answer = hooked(op, run, args, kwargs, m)
-            if answer is not NotImplemented:
-                return answer
-        if META_DEVICE and not within.get():
-            from .shapes import whole_without
+                answer = hooked(op, run, args, kwargs, m)
+                if answer is not NotImplemented:
+                    return answer
+            if META_DEVICE and not within.get():
+                from .shapes import whole_without
 
-            answer = whole_without(run, args, kwargs)
-        elif WATCHED:
-            with within_operators():
+                answer = whole_without(run, args, kwargs)
+            elif WATCHED:
+                with within_operators():
+                    answer = run(RECORDED, *args, **kwargs)
+            else:
                 answer = run(RECORDED, *args, **kwargs)
-        else:
-            answer = run(RECORDED, *args, **kwargs)
-        if layout is not None:
-            answer = laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
-        if whole:
-            _as_one(op, answer, args, kwargs, since)
-        elif node is not None:
-            _name_last(answer, node, args, kwargs)
-        return answer if out is None else _write(answer, out, op.name)
+            if layout is not None:
+                answer = laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
+            if whole:
+                _as_one(op, answer, args, kwargs, since)
+            elif node is not None:
+                _name_last(answer, node, args, kwargs)
+            return answer if out is None else _write(answer, out, op.name)
+        except Exception as error:
+            better = told_of_arguments(op.name, params, args, kwargs, error)
+            if better is None:
+                raise
+            raise better from error
 
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None

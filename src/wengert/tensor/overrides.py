@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import change, modes, set_modes
 from . import call as _call
+from .argument_errors import told
 from .call import KNOWN, PLAIN
 from .parameter import Parameter
 from .structseq import rebuilt
@@ -234,27 +235,33 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
                 return ask_mode(call, args, kwargs, m)
             given, named, finish = form(*args, **kwargs)
             return finish(ask_mode(call, given, named, m))
-        for v in args:
-            if type(v) not in KNOWN:
-                break
-        else:
-            if not kwargs:
-                return f(*args)
-            for v in kwargs.values():
+        try:
+            for v in args:
                 if type(v) not in KNOWN:
                     break
             else:
+                if not kwargs:
+                    return f(*args)
+                for v in kwargs.values():
+                    if type(v) not in KNOWN:
+                        break
+                else:
+                    return f(*args, **kwargs)
+            if form is not None:
+                row = [tuple(v.values()) if type(v) is dict else v for v in (*args, *kwargs.values())]
+                if owners_of(row):
+                    given, named, finish = form(*args, **kwargs)
+                    owners = owners_of((*given, named.get("inputs")))
+                    if owners:
+                        return finish(ask(call, owners, given, named))
                 return f(*args, **kwargs)
-        if form is not None:
-            row = [tuple(v.values()) if type(v) is dict else v for v in (*args, *kwargs.values())]
-            if owners_of(row):
-                given, named, finish = form(*args, **kwargs)
-                owners = owners_of((*given, named.get("inputs")))
-                if owners:
-                    return finish(ask(call, owners, given, named))
-            return f(*args, **kwargs)
-        owners = owners_of((*args, *kwargs.values()))
-        return ask(call, owners, args, kwargs) if owners and not skipped() else f(*args, **kwargs)
+            owners = owners_of((*args, *kwargs.values()))
+            return ask(call, owners, args, kwargs) if owners and not skipped() else f(*args, **kwargs)
+        except Exception as error:
+            better = told(f.__name__, f, args, kwargs, error)
+            if better is None:
+                raise
+            raise better from error
 
     return call
 

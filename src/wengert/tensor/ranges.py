@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..arrays.errors import refuse_overflow
+from ..arrays.errors import check_countable, refuse_overflow
 from .creation import finish, np_dtype, out_type, write_out
 from .functions import by_example
 from .tensor import Tensor
@@ -128,6 +128,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, r
             where: Any) -> Tensor:  # fmt: skip
     start, end = _ends(name, start, end, steps)
     steps = int(steps)
+    check_countable(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     natural = dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.default_float()
@@ -169,11 +170,14 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
     return finish(a, requires_grad, where) if out is None else write_out(out, a, "eye")
 
 
-def _triangle(function: str, row: int, col: int, dtype: Any) -> np.dtype:
+def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.dtype:
     """The type of indices; sizes below zero and types that do not count are refused."""
     for name, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")
+    if not -(2**63) <= offset < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    check_countable(row, col)
     d = np_dtype(dtype, dt.I64)
     if d.kind != "i" or d.itemsize < 4:
         raise NotImplementedError(f"\"{function}\" not implemented for '{dt.scalar_name(d)}'")
@@ -183,15 +187,15 @@ def _triangle(function: str, row: int, col: int, dtype: Any) -> np.dtype:
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
-    d = _triangle("tril_indices", row, col, dtype)
-    return finish(np.stack(np.tril_indices(row, offset, col)).astype(d), False, placed(device))
+    d = _triangle("tril_indices", row, col, offset, dtype)
+    return finish(np.stack(np.tril_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
                  pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
-    d = _triangle("triu_indices", row, col, dtype)
-    return finish(np.stack(np.triu_indices(row, offset, col)).astype(d), False, placed(device))
+    d = _triangle("triu_indices", row, col, offset, dtype)
+    return finish(np.stack(np.triu_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
 
 
 FUNCTIONS = (arange, range_, linspace, logspace, eye, tril_indices, triu_indices)

@@ -12,6 +12,7 @@ from ..ops import load
 from ..ops.operator import TABLE, Operator
 from . import backward as _backward  # noqa: F401  gives Tensor.backward its engine
 from . import conversion, creation, indexing, overloads, random, ranges
+from .argument_errors import reporting
 from .functions import FUNCTIONS, dunder, function, inplace_function, inplace_method, method, own_function, own_method
 from .tensor import Tensor
 
@@ -32,6 +33,12 @@ _APART = frozenset((
     "alpha_dropout", "dropout", "feature_alpha_dropout", "group_norm", "instance_norm", "layer_norm", "max_pool1d", "max_pool2d", "max_pool3d",
     "rms_norm", "rrelu",
 ))  # fmt: skip
+# Methods that programs call at every step, and whose arguments the operators below them look at.
+_EVERYDAY = frozenset((
+    "bool", "clamp", "contiguous", "cpu", "div", "div_", "double", "fill_", "float", "half", "int", "long", "max", "mean", "min", "new_zeros", "prod",
+    "split", "std", "sum", "to", "type", "var", "zero_",
+))  # fmt: skip
+_EVERYDAY_MAKERS = frozenset(("as_tensor", "from_numpy", "tensor"))
 _WITHOUT_TENSORS = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm"))
 
 
@@ -57,20 +64,20 @@ def assemble() -> None:
                     PLACES[place][n.removeprefix(place + "_")] = found
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
-            setattr(Tensor, n, f)
+            setattr(Tensor, n, f if n in _EVERYDAY else reporting(f, 1))
     from . import overloads_complex
     from .overrides import overridable
 
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}  # one for each function, wherever it is offered; operators ask by themselves
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
-        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
+        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else reporting(f)
     for n, f in overloads.FUNCTIONAL.items():
         PLACES["functional"][n] = overridable(f) if n in _APART else asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):
         PLACES["torch"][n] = overridable(getattr(Tensor, n))
     PLACES["torch"]["fill"] = function("fill")
     for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
-        PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
+        PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f if f.__name__ in _EVERYDAY_MAKERS else reporting(f)
     cls: Any = Tensor
     cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
     for special in (cls.__getitem__, cls.__setitem__):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..arrays.errors import check_countable
 from .creation import finish, np_dtype
 from .overloads import overload
 from .types import placed
@@ -35,6 +36,7 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dt.scalar_name(d)}")
     if length <= 1:
         return finish(np.ones(length, d), requires_grad, where)
+    check_countable(length)
     last = length if periodic else length - 1
     return finish(formula((2 * np.arange(length) - last) / last).astype(d), requires_grad, where)
 

@@ -93,13 +93,17 @@ def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
             if answer is not NotImplemented:
                 return answer
             break
-    if m.observers:
-        run: Any = write
-        for observer in m.observers:
-            if hasattr(observer, "inplace"):
-                run = observer.inplace(run)
+    run: Any = write
+    for observer in m.observers:
+        if hasattr(observer, "inplace"):
+            run = observer.inplace(run)
+    try:
         return run(op, args, m)
-    return write(op, args, m)
+    except Exception as error:
+        better = call.told(op.name + "_", op.params, args, {}, error)
+        if better is None:
+            raise
+        raise better from error
 
 
 def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert.arrays.plain.windows import _offsets, _slices, window_counts
+from wengert.arrays.plain.windows import window_counts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from wengert.arrays.plain.widen import Array
     from wengert.arrays.plain.windows import Ints
+
+
+def _seen(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints) -> Iterator[tuple[Any, Any]]:
+    """For each place of a window that sees the image somewhere: the windows where it does, and what they see there."""
+
+    def along(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple[slice, slice]]:
+        found = []
+        for at in range(max(0, -((m - 1) * s - p) // d), min(k, (p + n - 1) // d + 1)):
+            offset = at * d - p
+            first, last = max(0, -(offset // s)), min(m, (n - 1 - offset) // s + 1)
+            if first < last:
+                found.append((slice(first, last), slice(offset + first * s, offset + (last - 1) * s + 1, s)))
+        return found
+
+    axes = [along(*axis) for axis in zip(size, counts, kernel, stride, padding, dilation, strict=True)]
+    for places in itertools.product(*axes):
+        yield (..., *(windows for windows, _ in places)), (..., *(image for _, image in places))
 
 
 def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool = False) -> tuple[Array, Array]:
@@ -21,22 +40,15 @@ def max_pool(x: Array, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints
     n, c, *size = x.shape
     counts = window_counts(tuple(size), kernel, stride, padding, dilation, ceil_mode)
     lowest = -np.inf if x.dtype.kind not in "iub" else np.iinfo(x.dtype).min
-    # Room for the last windows of ceil_mode, which may reach beyond the right padding.
-    reach = [(m - 1) * s + d * (k - 1) + 1 for m, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
-    after = [max(r - s - p, p) for r, s, p in zip(reach, size, padding, strict=True)]
-    edges = ((0, 0), (0, 0), *zip(padding, after, strict=True))
-    values = np.pad(x, edges, constant_values=lowest)
-    places = np.pad(np.arange(math.prod(size)).reshape(size), edges[2:], constant_values=-1)
+    places = np.arange(math.prod(size)).reshape(size)
     best = np.full((n, c, *counts), lowest, x.dtype)
     index = np.full((n, c, *counts), -1, np.int64)
-    for offset in _offsets(kernel, dilation):
-        window = _slices(offset, counts, stride)
-        value, place = values[window], np.broadcast_to(places[window], best.shape)
-        # "index < 0" takes the first place inside the image even where every value is the lowest there is.
-        better = (value > best) | (value != value) | (index < 0)
-        better &= place >= 0
-        best[better] = value[better]
-        index[better] = place[better]
+    for windows, image in _seen(tuple(size), counts, kernel, stride, padding, dilation):
+        value, so_far, at = x[image], best[windows], index[windows]
+        # "at < 0" takes the first place inside the image even where every value is the lowest there is.
+        better = (value > so_far) | (value != value) | (at < 0)
+        so_far[better] = value[better]
+        at[better] = np.broadcast_to(places[image], at.shape)[better]
     return best, index
 
 
@@ -64,21 +76,15 @@ def _divisors(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Int
     return total
 
 
-def _reach(size: Ints, counts: Ints, kernel: Ints, stride: Ints, padding: Ints) -> list[tuple[int, int]]:
-    """The padding before and after each axis, as far as windows see."""
-    return [(p, max((m - 1) * t + k - s - p, 0)) for s, m, k, t, p in zip(size, counts, kernel, stride, padding, strict=True)]
-
-
 def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
     """The averages of ``counts`` windows; ``include``: padding counts; ``override``: what to divide by instead.
 
     Half precision is added up in float32; averages of whole numbers are cut to whole numbers.
     """
     size = x.shape[2:]
-    padded = np.pad(x, ((0, 0), (0, 0), *_reach(size, counts, kernel, stride, padding)))
     total = np.zeros((*x.shape[:2], *counts), np.float32 if x.dtype.itemsize == 2 else x.dtype)
-    for offset in _offsets(kernel, (1,) * len(kernel)):
-        total += padded[_slices(offset, counts, stride)]
+    for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
+        total[windows] += x[image]
     divisors = _divisors(size, counts, kernel, stride, padding, include, override)
     with np.errstate(all="ignore"):
         if total.dtype.kind in "iu":
@@ -90,11 +96,9 @@ def avg_pool(x: Array, counts: Ints, kernel: Ints, stride: Ints, padding: Ints, 
 def avg_pool_grad(g: Array, size: Ints, kernel: Ints, stride: Ints, padding: Ints, include: bool, override: float | None) -> Array:
     """Each window's gradient in equal parts to what it averaged: the transpose of ``avg_pool``. Returns ``(N, C, *size)``."""
     counts = g.shape[2:]
-    edges = _reach(size, counts, kernel, stride, padding)
     with np.errstate(all="ignore"):
         share = (g / _divisors(size, counts, kernel, stride, padding, include, override)).astype(g.dtype, copy=False)
-    padded = np.zeros((*g.shape[:2], *(s + a + b for s, (a, b) in zip(size, edges, strict=True))), g.dtype)
-    for offset in _offsets(kernel, (1,) * len(kernel)):
-        padded[_slices(offset, counts, stride)] += share
-    inside: tuple[Any, ...] = (..., *(slice(a, a + s) for s, (a, _) in zip(size, edges, strict=True)))
-    return np.ascontiguousarray(padded[inside])
+    grad = np.zeros((*g.shape[:2], *size), g.dtype)
+    for windows, image in _seen(size, counts, kernel, stride, padding, (1,) * len(kernel)):
+        grad[image] += share[windows]
+    return grad

@@ -1,0 +1,210 @@
+"""Errors about arguments of the wrong kind, in PyTorch's words; made after a call has failed, so that others pay nothing.
+
+Nobody asks beforehand whether every argument is what it should be. Where one is not, something inside fails: a list has no
+``ndim``, a string does not compare with a number. The functions that the public calls give such errors to ``told``, which
+finds the argument that it is about::
+
+    conv1d(): argument 'input' (position 1) must be Tensor, not list
+
+What the user's own code raised (in a subclass, a hook, a mapped function) is left as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..ops.operator import TABLE, Operator
+from . import call as _call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+# Parameters that take integers, which a string or a float does not fit.
+WHOLE = dict.fromkeys(("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int")
+WHOLE |= dict.fromkeys(("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints")
+
+_SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, StopIteration)  # to users, as they are
+_OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ", "numpy/")
+_STANDARD = os.path.dirname(os.__file__)
+
+# What NumPy and Python say of values that they cannot use, whatever the type of the exception.
+_OF_KINDS = re.compile(
+    r"^(ufunc '|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])|unsupported operand type|bad operand type|could not convert string|setting an array element with a sequence|invalid literal for"
+    r"|must be real number, not|`pad_width` must|only integer scalar arrays|only length-1 arrays|only 0-dimensional arrays|only integers, slices"
+    r"|Cannot (cast|interpret|construct)|data type .* not (understood|inexact)|float\(\) argument must|int\(\) argument must|complex\(\) (first )?argument"
+    r"|an integer is required|integer argument expected|type <class 'numpy|expected (str|string|a number|sequence)|slice indices must"
+    r"|index must be integers|(list|tuple) indices must|The requested array has an inhomogeneous|can only concatenate|can't multiply sequence"
+    r"|(loop of )?ufunc |Invalid integer data type|Unsupported (array )?dtype|array must not contain|Object arrays|object arrays"
+    r"|unhashable type|argument of type|cannot unpack non-iterable|not enough values to unpack|too many values to unpack|expected \d+ arguments"
+    r"|.*(object is not (iterable|subscriptable|callable|a mapping)|object cannot be interpreted as an integer|has no len\(\)|not supported between instances"
+    r"|can't be used in|is not (a valid|supported) (dtype|type)|must be (of integral type|a string|str, not|an iterable)|does not support item assignment))"
+)
+# What they say of numbers that do not fit.
+_OF_SIZES = re.compile(r".*(array is too big|Maximum allowed (dimension|size) exceeded|maximum supported dimension|array size defined|negative dimensions are not allowed)")
+_OF_INTEGERS = re.compile(r".*(int too large|integer won't fit|signed integer is (greater|less)|cannot fit 'int'|out of bounds for u?int|too large to convert)")
+
+
+def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: Exception, skip: int = 0) -> Exception | None:
+    """The error to raise in place of ``error``, which a call of ``name`` ended with; None if that is fit to be seen.
+
+    ``names``: those of the parameters, or the function whose they are. ``skip``: how many of them are not counted (``self``).
+    """
+    name = name.removesuffix("_dim")
+    about = getattr(error, "about", None)  # one of ours from further down: told with the names of this call
+    if about is None and not (_is_internal(error) and _from_inside(error)):
+        return None
+    names = _names_of(names) if callable(names) else names
+    given = [*zip(_padded(names, len(args)), range(1 - skip, len(args) + 1), args)]
+    given += [(p, names.index(p) + 1 - skip if p in names else 0, v) for p, v in kwargs.items()]
+    if about is not None:
+        found = _found(about[0], given)
+        return _must_be(name, found, about[0], about[1]) if found is not None else None
+    text = str(error)
+    if isinstance(error, AttributeError) and not isinstance(error.obj, _call.Tensor_):
+        found = _found(error.obj, given)
+        kind = _kind_with(error.name)
+        if found is not None and kind is not None:
+            return _must_be(name, found, error.obj, kind)
+    huge = next(((p, v) for p, _, v in given for x in _flat(v) if type(x) is int and not -(2**63) <= x < 2**63), None)
+    if huge is not None:
+        if isinstance(huge[1], int):
+            return ValueError("Overflow when unpacking long long")
+        return TypeError(f"{name}(): argument '{huge[0]}' failed to unpack the object with error \"Overflow when unpacking long long\"")
+    if _OF_SIZES.match(text) and not isinstance(error, OverflowError):
+        return RuntimeError(f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})")
+    dim = next((v for p, _, v in given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v) if type(v) is int and abs(v) > 99), None)
+    first = args[0] if args else None
+    if dim is not None and isinstance(first, _call.Tensor_):
+        n = max(first.ndim, 1)
+        return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    if isinstance(error, OverflowError) or _OF_INTEGERS.match(text):
+        return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow")
+    if isinstance(error, RecursionError):
+        return ValueError(f"{name}(): the arguments are nested too deeply")
+    for p, at, v in given:
+        if p in _tensor_names() and not isinstance(v, _call.Tensor_) and (dt.of_python(v) is None or at == 1 - skip) and v is not None:
+            return _must_be(name, (p, at, None), v, "Tensor")
+    for p, at, v in given:
+        if p in WHOLE and not isinstance(v, (int, np.integer, _call.Tensor_)) and (WHOLE[p] == "int" or not isinstance(v, (tuple, list))):
+            if v is not None or WHOLE[p] != "int":
+                return _must_be(name, (p, at, None), v, WHOLE[p])
+    words = [(p, at, v) for p, at, v in given if isinstance(v, (str, bytes)) and not p.endswith(("mode", "reduction"))]
+    if len(words) == 1:
+        return _must_be(name, (*words[0][:2], None), words[0][2], "Number")
+    kinds = [type(v).__name__ for v in args[skip:]] + [f"{p}={type(v).__name__}" for p, v in kwargs.items()]
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)})")
+
+
+def must_be(name: str, p: str, at: int, value: Any, kind: str) -> TypeError:
+    """PyTorch's complaint about the argument ``p`` of the wrong kind, the one number ``at``."""
+    return _must_be(name, (p, at, None), value, kind)
+
+
+def _must_be(name: str, found: tuple[str, int, int | None], value: Any, kind: str) -> TypeError:
+    p, at, element = found
+    if element is not None and kind == "Tensor":
+        error = TypeError(f"expected Tensor as element {element} in argument {at - 1}, but got {type(value).__name__}")
+    else:
+        place = f" (position {at})" if at > 0 else ""
+        error = TypeError(f"{name}(): argument '{p or at}'{place} must be {kind}, not {type(value).__name__}")
+    error.about = (value, kind)  # type: ignore[attr-defined]
+    return error
+
+
+def _found(value: Any, given: list[tuple[str, int, Any]]) -> tuple[str, int, int | None] | None:
+    """Which argument ``value`` is, or is an element of: the name, the position, the place in the list."""
+    same = [(p, at, None) for p, at, v in given if v is value]
+    if same:
+        return next((s for s in same if s[0] in _tensor_names()), same[0])
+    return next(((p, at, i) for p, at, v in given if type(v) in (list, tuple) for i, x in enumerate(v) if x is value), None)
+
+
+def _kind_with(attribute: str) -> str | None:
+    """The kind of argument that has this attribute."""
+    if attribute in ("np", "is_floating_point") or (attribute in ("is_complex", "itemsize") and not hasattr(_call.Tensor_, attribute)):
+        return "torch.dtype" if attribute == "np" else "Tensor"
+    if hasattr(_call.Tensor_, attribute):
+        return "Tensor"
+    return next((k for k, kind in (("str", str), ("tuple", list), ("torch.Generator", _Drawing)) if hasattr(kind, attribute)), None)
+
+
+class _Drawing:
+    """What only generators have."""
+
+    initial_seed = get_state = manual_seed = None
+
+
+@functools.cache
+def _tensor_names() -> frozenset[str]:
+    """The names of parameters that take tensors wherever an operator declares them."""
+    operators = [op for op in TABLE.values() if isinstance(op, Operator)]
+    others = {p for op in operators for p in op.params if p not in op.tensors}
+    return frozenset(p for op in operators for p in op.tensors if p not in others) | {"input", "other", "target", "weight", "tensor"}
+
+
+def about_arguments(error: Exception) -> bool:
+    """Whether this is NumPy's or Python's complaint about a value of the wrong kind, or a number that does not fit."""
+    text = str(error)
+    if text.startswith("Storage size calculation overflowed"):
+        return False
+    return bool(_OF_KINDS.match(text) or _OF_SIZES.match(text) or _OF_INTEGERS.match(text))
+
+
+def _is_internal(error: Exception) -> bool:
+    kind = type(error)
+    if kind in _SHOWN:
+        return about_arguments(error)
+    if kind is AssertionError:
+        return not error.args
+    return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in ("builtins", "numpy", "struct", "zlib", "ml_dtypes")
+
+
+def _from_inside(error: Exception) -> bool:
+    """Whether no code but ours and NumPy's was running."""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith(_OURS) and (not file.startswith(_STANDARD) or "-packages" in file):
+            return False
+        trace = trace.tb_next
+    return True
+
+
+def _names_of(f: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(f).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def _padded(names: Sequence[str], count: int) -> Sequence[str]:
+    """As many names as there are arguments: what a last one takes together has its name."""
+    return names if len(names) >= count else (*names, *[names[-1] if names else ""] * (count - len(names)))
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """The value itself, or what stands in the list that it is."""
+    return iter(value) if type(value) in (list, tuple) else iter((value,))
+
+
+def reporting(f: Callable[..., Any], skip: int = 0) -> Callable[..., Any]:
+    """``f``, whose errors about arguments are told in PyTorch's words."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(*args, **kwargs)
+        except Exception as error:
+            better = told(f.__name__, f, args, kwargs, error, skip)
+            if better is None:
+                raise
+            raise better from error
+
+    return call
