@@ -65,6 +65,8 @@ def _source(mode: str, n: int, before: int, after: int) -> Any:
     """For each place of the padded dimension the place that its value comes from."""
     if mode == _CIRCULAR:  # what is cut off is not part of the circle
         first, length = max(-before, 0), n + min(before, 0) + min(after, 0)
+        if length < 1:  # only where the result is empty, in this dimension or in another
+            return np.zeros(n + before + after, np.intp)
         return first + np.arange(-max(before, 0), length + max(after, 0)) % length
     at = np.arange(-before, n + after)
     if mode == _REPLICATE:
@@ -93,24 +95,39 @@ def _check(mode: str, shape: tuple[int, ...], pad: Any, spatial: int) -> None:
             "non-zero dimensions for "
             f"input, but got: {list(shape)}"
         )
-    for i in reversed(range(len(shape))):
-        (a, b), n = pairs[i], shape[i]
-        if not a and not b:
-            continue
-        if mode == _REFLECT and (a >= n or b >= n):
-            at = 2 * (len(shape) - i) + 2
-            raise RuntimeError(
-                f"Argument #{at}: Padding size should be less than the corresponding input dimension, but got: padding "
-                f"({a}, {b}) at "
-                f"dimension {i} of input {list(shape)}"
-            )
-        if mode == _CIRCULAR and (a > n or b > n):
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        if n + a + b < 1:
-            if mode == _CIRCULAR:
+    first = len(shape) - spatial
+    sizes = [n + a + b for n, (a, b) in zip(shape, pairs)]
+    if mode == _CIRCULAR:
+        for n, out, (a, b) in zip(shape[first:], sizes[first:], pairs[first:]):
+            if a > n or b > n:
+                raise RuntimeError("Padding value causes wrapping around more than once.")
+            if out < 0:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
-            axis = "WHD"[len(shape) - 1 - i]
-            raise RuntimeError(f"input ({axis}: {n}) is too small. Calculated output {axis}: {n + a + b}")
+            if 0 not in shape and 0 not in sizes and n + min(a, 0) + min(b, 0) < 1:
+                raise RuntimeError(
+                    f"Negative padding value is resulting in an empty dimension: of {n} places, padding ({a}, {b}) "
+                    "keeps none that could be repeated"
+                )
+        return
+    if mode == _REFLECT:
+        for i in reversed(range(first, len(shape))):
+            (a, b), n = pairs[i], shape[i]
+            if a >= n or b >= n:
+                raise RuntimeError(
+                    f"Argument #{2 * (len(shape) - i) + 2}: Padding size should be less than the corresponding input "
+                    f"dimension, but got: padding ({a}, {b}) at dimension {i} of input {list(shape)}"
+                )
+    if max(sizes[first:]) < 1:  # as long as one dimension remains, the others may be empty
+        before = _extents(shape[first:], spatial, ", ")
+        raise RuntimeError(f"input ({before}) is too small. Calculated output {_extents(sizes[first:], spatial, ' ')}")
+    if min(sizes) < 0:
+        wrong = next(n for n in sizes if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {wrong}: {sizes}")
+
+
+def _extents(sizes: Any, spatial: int, separator: str) -> str:
+    """``sizes`` of the last dimensions with their letters."""
+    return separator.join(f"{axis}: {n}" for axis, n in zip("DHW"[-spatial:], sizes))
 
 
 def _pad_rule(mode: str, node: str) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _weights(mode: str, size: int, out: int, scale: float | None, align: bool, a
         low = np.maximum((centre - reach * width + 0.5).astype(int), 0)
         high = np.minimum((centre + reach * width + 0.5).astype(int), size)
         rows = np.arange(size)[:, None]
-        t = (rows - centre + 0.5) / width
+        t = (rows - centre + 0.5) * (1 / width)
         if mode == "lanczos":
             w = np.sinc(t) * np.sinc(t / 3) * (np.abs(t) < 3)
         else:
@@ -87,6 +87,7 @@ def _named(size: Any) -> str:
 
 # how many spatial dimensions each mode needs
 _MODES: dict[str, Any] = dict.fromkeys(("nearest", "nearest-exact", "area")) | dict(linear=1, bilinear=2, bicubic=2, lanczos=2, trilinear=3)
+_KINDS = dict(linear="linear", bilinear="linear", trilinear="linear", bicubic="cubic", lanczos="lanczos")
 
 
 def _resampler(
@@ -105,6 +106,25 @@ def _resampler(
     if not mode.startswith("nearest"):
         facts["align_corners"] = bool(align_corners)
     return f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0", facts
+
+
+def _bytes_resampled(
+    F: Any, input: Any, mode: str, out: tuple[int, ...], scales: list[float | None], align: bool, antialias: bool
+) -> Any:
+    """A picture of bytes resized, as whole numbers in float64: rows first, then columns, each rounded to a byte.
+
+    As in PyTorch the weights are fixed-point numbers of 16 bits, with as many bits behind the point as the largest leaves.
+    """
+    y = F.cast(input, np.dtype(np.float64))
+    for axis in (1, 0):
+        size = input.shape[2 + axis]
+        if size == out[axis]:
+            continue
+        matrix, _ = _weights(_KINDS[mode], size, out[axis], scales[axis], align, antialias, np.dtype(np.float64))
+        bits = next((n for n in range(22) if int(0.5 + matrix.max() * 2.0 ** (n + 1)) >= 1 << 15), 22)
+        fixed = np.trunc(matrix * 2.0**bits + np.where(matrix < 0, -0.5, 0.5))
+        y = F.clamp(F.floor(along(F, y, 2 + axis, fixed) * 0.5**bits + 0.5), 0, 255)
+    return y
 
 
 @composite(node=_resampler, whole=("input",), saves=(), layout="channels")
@@ -169,10 +189,10 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
     d = F.dtype_of(input)
     if d.kind in "iub" and d != np.uint8:
         raise unsupported("compute_indices_weights_" + (mode.removesuffix("-exact") if mode.startswith("nearest") else "linear"), d)
-    if d == np.uint8 and not mode.startswith("nearest"):  # pictures of bytes are resized as numbers and rounded
-        wide = F.cast(input, np.dtype(np.float32))
-        done = interpolate.define(F, wide, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-        return F.cast(F.clamp(F.round(done), 0, 255), d)
+    if d == np.uint8 and not mode.startswith("nearest"):
+        if n != 2:
+            raise unsupported("compute_indices_weights_linear", d)
+        return F.cast(_bytes_resampled(F, input, mode, out, scales, bool(align_corners), antialias), d)
     half = is_half(d) and not mode.startswith("nearest")  # rounded once, at the end
     y = F.cast(input, np.dtype(np.float32)) if half else input
     for axis, (s, o, scale) in enumerate(zip(space, out, scales)):
@@ -181,8 +201,7 @@ def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_co
             if s != o or not np.array_equal(index, np.arange(s)):
                 y = F.index_select(y, 2 + axis, F.constant(index))
             continue
-        kind = {"bicubic": "cubic", "lanczos": "lanczos"}.get(mode, "linear")
-        y = along(F, y, 2 + axis, *_weights(kind, s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
+        y = along(F, y, 2 + axis, *_weights(_KINDS[mode], s, o, scale, bool(align_corners), antialias, F.dtype_of(y)))
     y = F.cast(y, d) if half else y
     return y if y is not input else input * 1
 
