@@ -176,7 +176,8 @@ class Nest(Tensor):
         inplace_function(name)(seen, *operands[: len(args) - 1], **dict(zip(kwargs, operands[len(args) - 1 :])))
         node = target._edge[0] if target._edge is not None else None
         if type(node) is CopySlices and node.seq < since:  # of a tensor that is no view, with one node for the whole
-            enclose(target, node.fn.name(), [before, *(x for x in args[1:] if isinstance(x, Tensor))], since)
+            enclose(target, node.fn.name(),  # type: ignore[union-attr]
+                     [before, *(x for x in args[1:] if isinstance(x, Tensor))], since)
         return target
 
     # -- what a tensor tells of itself ------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class _Rest:
         if not hasattr(self.file, "readinto"):
             target[...] = np.frombuffer(_whole(self.read(target.nbytes), target.nbytes), np.uint8)
             return
-        done, view = 0, memoryview(target)
+        done, view = 0, memoryview(target)  # type: ignore[arg-type]
         while done < target.nbytes and (n := self.file.readinto(view[done:])):
             done += n
         _whole(view[:done], target.nbytes)

@@ -51,7 +51,7 @@ def fill_dtype(kind: np.dtype[Any], state: Any) -> None:
     """Give a type that :func:`make_dtype` made the state that a pickle has for it."""
     if type(state) is not tuple or len(state) not in (8, 9) or state[1] not in ("<", ">", "=", "|"):
         raise _refused("a type of NumPy's has a state that is none")
-    kind.__setstate__(_described(kind, state).__reduce__()[2])  # type: ignore[index]
+    kind.__setstate__(_described(kind, state).__reduce__()[2])  # type: ignore[attr-defined,index]
 
 
 def _described(kind: np.dtype[Any], state: tuple[Any, ...]) -> np.dtype[Any]:

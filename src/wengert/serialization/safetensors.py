@@ -86,7 +86,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _fill(file: Any, target: np.ndarray) -> None:
-    done, view = 0, memoryview(target)
+    done, view = 0, memoryview(target)  # type: ignore[arg-type]
     while done < target.nbytes and (n := file.readinto(view[done:])):
         done += n
     if done < target.nbytes:

@@ -275,7 +275,7 @@ def globals_in(data: bytes) -> set[str]:
             module, _, name = arg.partition(" ")
             found.add(".".join(todays_name(module, name, protocol)))
         elif op.name == "STACK_GLOBAL" and None not in texts[-2:]:
-            found.add(".".join(todays_name(*texts[-2:], protocol)))
+            found.add(".".join(todays_name(texts[-2], texts[-1], protocol)))
         if op.name == "MEMOIZE" or op.name.endswith("PUT"):
             memo[len(memo) if arg is None else arg] = texts[-1]
         elif op.name.endswith("GET"):

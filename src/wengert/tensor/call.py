@@ -317,7 +317,8 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
         return
     parent = source._meta.view if source._meta is not None else None
     if parent is not None:
-        base, last = parent.base, (op, args, parent.last)
+        base = parent.base
+        last: tuple[Any, tuple[Any, ...], Any] = (op, args, parent.last)
         creation = creation or parent.creation
     else:
         base, last = source, (op, args, None)

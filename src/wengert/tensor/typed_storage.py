@@ -133,10 +133,6 @@ class TypedStorage:
         """The name of the type, such as ``"torch.FloatStorage"``."""
         return f"torch.{dt.scalar_name(self._dtype.np)}Storage"
 
-    def is_shared(self) -> bool:
-        """Whether other processes see the memory."""
-        return bool(self._untyped_storage.is_shared())
-
     def share_memory_(self) -> TypedStorage:
         """Move to memory that other processes see as well, with the tensors that look at it."""
         self._untyped_storage.share_memory_()

@@ -36,7 +36,7 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, options: dict[
         raise RuntimeError(f"{name} expects floating point dtypes, got: {dt.scalar_name(d)}")
     if length <= 1:
         return finish(np.ones(length, d), requires_grad, where)
-    check_countable(length)
+    check_countable(int(length))
     last = length if periodic else length - 1
     return finish(formula((2 * np.arange(length) - last) / last).astype(d), requires_grad, where)
 
