@@ -9,8 +9,8 @@ import pytest
 # In-place operators that save their result, and some that do not.
 WRITES = {
     **{name: (lambda torch, x, name=name: getattr(x, name + "_")()) for name in (
-        "exp", "exp2", "expm1", "tan", "tanh", "sigmoid", "sqrt", "rsqrt", "relu", "reciprocal", "erfinv", "sgn", "sin", "log",
-        "square",
+        "exp", "exp2", "expm1", "tan", "tanh", "sigmoid", "sqrt", "rsqrt", "relu", "reciprocal", "erfinv", "sgn", "sin",
+        "log", "square",
     )},
     "pow": lambda torch, x: x.pow_(1.5),
     "pow_tensor": lambda torch, x: x.pow_(torch.full_like(x, 1.5)),
@@ -256,4 +256,4 @@ def test_random_programs_of_writes_to_views(torch, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1000])
 def test_many_random_programs_of_writes_to_views(torch, seed):
-    _check_programs(torch, range(seed, seed + 5000))
+    _check_programs(torch, range(seed, seed + 2000))
