@@ -168,7 +168,7 @@ def __getattr__(name: str) -> Any:
             if error.name != f"{__package__}.{module}":
                 raise
         else:
-            if module in ("_lowlevel", "sparse"):
+            if module in ("_lowlevel", "sparse") and callable(value):
                 from .tensor.argument_errors import reporting
 
                 value = reporting(value)

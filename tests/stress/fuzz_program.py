@@ -2,9 +2,9 @@
 
     python fuzz_program.py SEED FIRST LAST REPORT
 
-Every call follows from the seed and its number alone, so that ``python fuzz_program.py SEED N N+1 -`` repeats one. A line of
-JSON in the file REPORT (``-``: standard output) tells of each finding. The number of the call that is being made stands in
-the file REPORT.at, for the case that the process does not survive it.
+Every call follows from the seed and its number alone, so that ``python fuzz_program.py SEED N N+1 -`` repeats one. A
+line of JSON in the file REPORT (``-``: standard output) tells of each finding. The number of the call that is being
+made stands in the file REPORT.at, for the case that the process does not survive it.
 """
 
 from __future__ import annotations
@@ -31,35 +31,81 @@ from wengert.ops.operator import TABLE
 SECONDS = 5  # that a single call may take
 MEMORY = 3 << 30  # address space, in bytes
 
-# What changes settings, reads or writes files, starts something, or is no computation.
+# What changes settings, reads or writes files, starts something, is no computation, or takes as many steps as it is
+# told.
 LEFT_OUT = re.compile(
-    r"^(set_|manual_seed|seed$|initial_seed|save$|load$|from_file|compile$|fork|wait$|use_deterministic|_|autocast|vmap$|cond$|while_loop"
-    r"|get_rng_state|is_storage$|typename$|share_memory|register_|retain_grad|backward$|pin_memory|module_load|cuda$|ipu$|xpu$|mtia$"
-    r"|unify_type_list|import_ir_module|parse_|init_num_threads|thread_safe_generator|_check)"
+    r"^(set_|manual_seed|seed$|initial_seed|save$|load$|from_file|compile$|fork|wait$|use_deterministic|_|autocast|vmap$"
+    r"|cond$|while_loop"
+    r"|get_rng_state|is_storage$|typename$|share_memory|register_|retain_grad"
+    r"|backward$|pin_memory|module_load|cuda$|ipu$|xpu$|mtia$"
+    r"|(svd|pca)_lowrank$|unify_type_list|import_ir_module|parse_|init_num_threads|thread_safe_generator|_check)"
 )
 SPECIAL = (
-    "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__", "__itruediv__", "__floordiv__", "__mod__",
-    "__pow__", "__rpow__", "__matmul__", "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__eq__", "__lt__", "__getitem__",
-    "__setitem__", "__contains__", "__len__", "__bool__", "__float__", "__int__", "__index__", "__iter__", "__format__", "__array__",
+    "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__mul__", "__truediv__", "__rtruediv__",
+    "__itruediv__", "__floordiv__", "__mod__",
+    "__pow__", "__rpow__", "__matmul__",
+    "__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__eq__", "__lt__", "__getitem__",
+    "__setitem__", "__contains__", "__len__", "__bool__", "__float__", "__int__", "__index__", "__iter__",
+    "__format__", "__array__",
 )  # fmt: skip
 
 HUGE = (2**31 - 1, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), -(2**31), 2**64, 10**30)
 SHAPES: tuple[tuple[int, ...], ...] = (
-    (), (0,), (1,), (3,), (4,), (2, 3), (3, 3), (1, 1), (0, 3), (2, 0), (2, 3, 4), (1, 4, 4), (3, 3, 3), (1, 2, 4, 4), (2, 4, 5, 5), (1, 2, 3, 4, 4),
+    (), (0,), (1,), (3,), (4,), (2, 3), (3, 3), (1, 1), (0, 3), (2, 0), (2, 3, 4), (1, 4, 4), (3, 3, 3),
+    (1, 2, 4, 4), (2, 4, 5, 5), (1, 2, 3, 4, 4),
     (1,) * 9,
 )  # fmt: skip
 DTYPES = (
-    "float32", "float32", "float32", "float64", "int64", "int32", "bool", "complex64", "complex128", "float16", "bfloat16", "uint8", "int8",
+    "float32", "float32", "float32", "float64", "int64", "int32", "bool", "complex64", "complex128", "float16",
+    "bfloat16", "uint8", "int8",
     "int16", "complex32", "float8_e4m3fn",
 )  # fmt: skip
-WORDS = ("", "x", "mean", "sum", "none", "reflect", "bilinear", "ij", "floor", "fro", "nuc", "ortho", "i,i->", "same", "r", "cpu", "meta", "\ud800", "é" * 9)
-DTYPE_VALUES = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.uint8, torch.float16, torch.float64, float, int, "float32")
+WORDS = (
+    "",
+    "x",
+    "mean",
+    "sum",
+    "none",
+    "reflect",
+    "bilinear",
+    "ij",
+    "floor",
+    "fro",
+    "nuc",
+    "ortho",
+    "i,i->",
+    "same",
+    "r",
+    "cpu",
+    "meta",
+    "\ud800",
+    "é" * 9,
+)
+DTYPE_VALUES = (
+    torch.float32,
+    torch.int64,
+    torch.bool,
+    torch.complex64,
+    torch.uint8,
+    torch.float16,
+    torch.float64,
+    float,
+    int,
+    "float32",
+)
 
 
 def functions() -> list[tuple[str, Any, tuple[str, ...]]]:
     """``(address, function, names of its parameters)`` of all that is called."""
     found = []
-    for place, home in (("torch", torch), ("F", F), ("linalg", torch.linalg), ("fft", torch.fft), ("special", torch.special), ("Tensor", torch.Tensor)):
+    for place, home in (
+        ("torch", torch),
+        ("F", F),
+        ("linalg", torch.linalg),
+        ("fft", torch.fft),
+        ("special", torch.special),
+        ("Tensor", torch.Tensor),
+    ):
         for name in sorted(dir(home)):
             if LEFT_OUT.match(name) and not (place == "Tensor" and name in SPECIAL):
                 continue
@@ -77,7 +123,11 @@ def parameters(name: str, f: Any, place: str) -> tuple[str, ...]:
     if op is not None:
         return tuple(op.params)
     try:
-        return tuple(p.name for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
+        return tuple(
+            p.name
+            for p in inspect.signature(f).parameters.values()
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        )
     except (TypeError, ValueError):
         return ("input", "other")
 
@@ -104,7 +154,28 @@ def tensor(r: random.Random) -> Any:
 
 
 def number(r: random.Random) -> Any:
-    return r.choice((0, 1, 2, 3, -1, -2, 0.0, 0.5, 1.0, -1.5, float("nan"), float("inf"), True, False, 1j, np.float32(1), np.int64(2), *HUGE))
+    return r.choice(
+        (
+            0,
+            1,
+            2,
+            3,
+            -1,
+            -2,
+            0.0,
+            0.5,
+            1.0,
+            -1.5,
+            float("nan"),
+            float("inf"),
+            True,
+            False,
+            1j,
+            np.float32(1),
+            np.int64(2),
+            *HUGE,
+        )
+    )
 
 
 def anything(r: random.Random, depth: int = 0) -> Any:
@@ -123,22 +194,61 @@ def anything(r: random.Random, depth: int = 0) -> Any:
     if kind == 12:
         return r.choice(DTYPE_VALUES)
     if kind == 13:
-        return r.choice(({}, {"a": 1}, set(), object(), lambda x: x, slice(None), Ellipsis, b"x", range(3), torch.Tensor, torch.strided, torch.device("cpu")))
+        return r.choice(
+            (
+                {},
+                {"a": 1},
+                set(),
+                object(),
+                lambda x: x,
+                slice(None),
+                Ellipsis,
+                b"x",
+                range(3),
+                torch.Tensor,
+                torch.strided,
+                torch.device("cpu"),
+            )
+        )
     if depth > 1:
         return r.randrange(3)
-    row = [anything(r, depth + 1) if r.random() < 0.4 else number(r) if r.random() < 0.4 else r.randrange(-1, 4) for _ in range(r.randrange(5))]
+    row = [
+        anything(r, depth + 1) if r.random() < 0.4 else number(r) if r.random() < 0.4 else r.randrange(-1, 4)
+        for _ in range(r.randrange(5))
+    ]
     return r.choice((tuple, list))(row)
 
 
 INTEGERS = frozenset((
-    "dim", "dim0", "dim1", "dim2", "k", "n", "diagonal", "offset", "chunks", "groups", "num_classes", "source", "destination", "start_dim", "end_dim",
+    "dim", "dim0", "dim1", "dim2", "k", "n", "diagonal", "offset", "chunks", "groups", "num_classes", "source",
+    "destination", "start_dim", "end_dim",
     "index", "sections", "N", "steps", "length", "num_samples", "rows", "row", "col", "m",
 ))  # fmt: skip
 SIZES = frozenset((
-    "kernel_size", "stride", "padding", "dilation", "output_size", "size", "shape", "sizes", "dims", "repeats", "shifts", "pad", "output_padding", "s",
+    "kernel_size", "stride", "padding", "dilation", "output_size", "size", "shape", "sizes", "dims", "repeats",
+    "shifts", "pad", "output_padding", "s",
     "split_size_or_sections", "normalized_shape", "scale_factor", "indices_or_sections",
 ))  # fmt: skip
-TENSORS = frozenset(("input", "self", "other", "weight", "target", "bias", "mat2", "vec", "x", "tensor", "A", "B", "mask", "source", "values", "end"))
+TENSORS = frozenset(
+    (
+        "input",
+        "self",
+        "other",
+        "weight",
+        "target",
+        "bias",
+        "mat2",
+        "vec",
+        "x",
+        "tensor",
+        "A",
+        "B",
+        "mask",
+        "source",
+        "values",
+        "end",
+    )
+)
 
 
 def plausible(r: random.Random, name: str) -> Any:
@@ -148,7 +258,9 @@ def plausible(r: random.Random, name: str) -> Any:
     if name in INTEGERS:
         return r.choice((0, 1, -1, 2, -2, 3, r.choice(HUGE)))
     if name in SIZES:
-        one = [r.choice((0, 1, 1, 2, 3, -1, r.choice(HUGE) if r.random() < 0.2 else 2)) for _ in range(r.randrange(1, 5))]
+        one = [
+            r.choice((0, 1, 1, 2, 3, -1, r.choice(HUGE) if r.random() < 0.2 else 2)) for _ in range(r.randrange(1, 5))
+        ]
         return r.choice((one[0], tuple(one), one))
     if name in ("indices", "index", "offsets"):
         return torch.tensor([0, 1])
@@ -166,7 +278,10 @@ def call_number(seed: int, at: int, every: list[Any]) -> tuple[str, Any, list[An
     r = random.Random(f"{seed} {at}")
     address, f, names = every[r.randrange(len(every))]
     wild = r.choice((0.05, 0.3, 0.9))
-    args: list[Any] = [anything(r) if r.random() < wild else plausible(r, p) for p in names[: r.randrange(max(0, len(names) - 3), len(names) + 1)]]
+    args: list[Any] = [
+        anything(r) if r.random() < wild else plausible(r, p)
+        for p in names[: r.randrange(max(0, len(names) - 3), len(names) + 1)]
+    ]
     if r.random() < 0.1:
         args.append(anything(r))
     if args and r.random() < 0.1:
@@ -191,13 +306,21 @@ def tensors_in(value: Any) -> list[Any]:
 def state(t: Any) -> tuple[Any, ...]:
     """All that a failed call must leave as it was."""
     plain = t.detach().resolve_conj() if t.dtype.is_complex and t.dtype is not torch.complex32 else t.detach()
-    return tuple(t.shape), t.stride(), str(t.dtype), t.requires_grad, plain.contiguous().view(torch.uint8).tolist() if t.numel() and t.ndim else str(t)
+    return (
+        tuple(t.shape),
+        t.stride(),
+        str(t.dtype),
+        t.requires_grad,
+        plain.contiguous().view(torch.uint8).tolist() if t.numel() and t.ndim else str(t),
+    )
 
 
 # Messages of NumPy's and Python's about what happens inside; PyTorch has words of its own for these.
 INSIDE = re.compile(
-    r"ufunc|numpy\.ndarray|_ndarray|data type <class|object array|setting an array element|inhomogeneous|could not convert string|has no attribute|could not be broadcast"
-    r"|_kernels|wengert\.(?!Size)|local variable|too large to convert to C|NoneType' object|out= must|Axes must|object too deep"
+    r"ufunc|numpy\.ndarray|_ndarray|data type <class|object array|setting an array element|inhomogeneous"
+    r"|could not convert string|has no attribute|could not be broadcast"
+    r"|_kernels|wengert\.(?!Size)|local variable|too large to convert to C"
+    r"|NoneType' object|out= must|Axes must|object too deep"
 )
 PYTHON = ("cannot convert float infinity to integer",)  # Python's own words, which PyTorch leaves too
 ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)
@@ -208,7 +331,11 @@ def internal(error: BaseException) -> bool:
     kind = type(error)
     if isinstance(error, MemoryError) or str(error).startswith(PYTHON):
         return False
-    if kind in ALLOWED or (kind.__module__.startswith(("wengert", "torch")) and issubclass(kind, ALLOWED)) or kind.__name__ == "LinAlgError":
+    if (
+        kind in ALLOWED
+        or (kind.__module__.startswith(("wengert", "torch")) and issubclass(kind, ALLOWED))
+        or kind.__name__ == "LinAlgError"
+    ):
         return bool(INSIDE.search(str(error)))
     return kind is not AssertionError or not str(error)  # PyTorch has a few assertions, with texts
 
@@ -217,7 +344,9 @@ def shown(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"<{str(value.dtype)[6:]} {tuple(value.shape)}{' grad' if value.requires_grad else ''}>"
     if type(value) in (list, tuple):
-        return f"{'[' if type(value) is list else '('}{', '.join(map(shown, value))}{']' if type(value) is list else ',)'}"
+        return (
+            f"{'[' if type(value) is list else '('}{', '.join(map(shown, value))}{']' if type(value) is list else ',)'}"
+        )
     return repr(value).encode("ascii", "backslashreplace").decode()[:60]
 
 
@@ -261,7 +390,10 @@ def main(seed: int, first: int, last: int, report: str) -> None:
             done["failed"] += 1
             if internal(error):
                 where = traceback.extract_tb(error.__traceback__)[-1]
-                found = f"{type(error).__name__}: {error}"[:300] + f" [{os.path.basename(where.filename)}:{where.lineno} {where.name}]"
+                found = (
+                    f"{type(error).__name__}: {error}"[:300]
+                    + f" [{os.path.basename(where.filename)}:{where.lineno} {where.name}]"
+                )
             elif [state(t) for t in given] != before:
                 found = f"changed its arguments, though it failed: {type(error).__name__}: {error}"[:300]
             if report == "-":

@@ -105,7 +105,6 @@ torch.sparse_coo_tensor(torch.tensor([[0]]), torch.tensor([1.0]), (n,)) ; torch.
 """
 
 
-
 def expressions() -> list[str]:
     """The calls, one after the other."""
     return [text.strip() for text in CALLS.split(" ;")]
@@ -121,7 +120,13 @@ def main(first: int, last: int, report: str) -> None:
         if at_file is not None:
             os.pwrite(at_file, b"%12d" % at, 0)
         scope: dict[str, Any] = dict(
-            torch=torch, F=torch.nn.functional, n=n, x=torch.ones(1, 1, 5, 5), w=torch.ones(1, 1, 3, 3), v=torch.ones(4), c=torch.ones(1, 9, 9)
+            torch=torch,
+            F=torch.nn.functional,
+            n=n,
+            x=torch.ones(1, 1, 5, 5),
+            w=torch.ones(1, 1, 3, 3),
+            v=torch.ones(4),
+            c=torch.ones(1, 9, 9),
         )
         if report == "-":
             print(at, text, n, flush=True)

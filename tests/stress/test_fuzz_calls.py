@@ -21,8 +21,10 @@ SEEDS = [int(s) for s in os.environ.get("WENGERT_FUZZ_SEEDS", "1").split(",")]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of memory are POSIX's")
 
 
-def make_calls(program: Path, given: list[int], first: int, last: int, report: Path) -> tuple[int, list[dict[str, Any]]]:
-    """How many calls were made to the end, and what was found. Where a process does not survive a call, another goes on after it."""
+def make_calls(
+    program: Path, given: list[int], first: int, last: int, report: Path
+) -> tuple[int, list[dict[str, Any]]]:
+    """How many calls the last process made, and what was found. Where one does not survive a call, another goes on."""
     lost: list[dict[str, Any]] = []
     while first < last:
         run = subprocess.run(

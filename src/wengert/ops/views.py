@@ -61,7 +61,7 @@ def resolve_shape(shape: Any, size: int, given: Any = None) -> tuple[int, ...]:
     try:
         shape = tuple([whole(n) for n in row])
     except TypeError:
-        wrong = next(n for n in row if not hasattr(n, "__index__"))
+        wrong = next((n for n in row if not hasattr(n, "__index__")), shape)
         raise TypeError(f"argument 'size' must be tuple of ints, not {type(wrong).__name__}") from None
     known, hole = 1, None
     for i, n in enumerate(shape):

@@ -1,8 +1,8 @@
-"""Errors about arguments of the wrong kind, in PyTorch's words; made after a call has failed, so that others pay nothing.
+"""Errors about arguments of the wrong kind, in PyTorch's words; made after a call has failed: others pay nothing.
 
-Nobody asks beforehand whether every argument is what it should be. Where one is not, something inside fails: a list has no
-``ndim``, a string does not compare with a number. The functions that the public calls give such errors to ``told``, which
-finds the argument that it is about::
+Nobody asks beforehand whether every argument is what it should be. Where one is not, something inside fails: a list
+has no ``ndim``, a string does not compare with a number. The functions that the public calls give such errors to
+``told``, which finds the argument that it is about::
 
     conv1d(): argument 'input' (position 1) must be Tensor, not list
 
@@ -27,36 +27,72 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 # Parameters that take integers, which a string or a float does not fit.
-WHOLE = dict.fromkeys(("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int")
-WHOLE |= dict.fromkeys(("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints")
+WHOLE = dict.fromkeys(
+    ("dim", "k", "n", "diagonal", "offset", "dim1", "dim2", "chunks", "groups", "length", "num_classes"), "int"
+)
+WHOLE |= dict.fromkeys(
+    ("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints"
+)
 
-_SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, StopIteration)  # to users, as they are
-_OURS = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__), "<wengert ", "<__array", "<frozen ", "numpy/")
+_SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)  # to users, as they are
+_OURS = (
+    os.path.dirname(os.path.dirname(__file__)),
+    os.path.dirname(np.__file__),
+    "<wengert ",
+    "<__array",
+    "<frozen ",
+    "numpy/",
+)
 _STANDARD = os.path.dirname(os.__file__)
 
-# What NumPy and Python say of values that they cannot use, whatever the type of the exception.
-_OF_KINDS = re.compile(
-    r"^(ufunc '|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])|unsupported operand type|bad operand type|could not convert string|setting an array element with a sequence|invalid literal for"
-    r"|must be real number, not|`pad_width` must|only integer scalar arrays|only length-1 arrays|only 0-dimensional arrays|only integers, slices"
-    r"|Cannot (cast|interpret|construct)|data type .* not (understood|inexact)|float\(\) argument must|int\(\) argument must|complex\(\) (first )?argument"
-    r"|an integer is required|integer argument expected|type <class 'numpy|expected (str|string|a number|sequence)|slice indices must"
-    r"|index must be integers|(list|tuple) indices must|The requested array has an inhomogeneous|can only concatenate|can't multiply sequence"
-    r"|(loop of )?ufunc |Invalid integer data type|Unsupported (array )?dtype|array must not contain|Object arrays|object arrays"
-    r"|unhashable type|argument of type|cannot unpack non-iterable|not enough values to unpack|too many values to unpack|expected \d+ arguments"
-    r"|.*(object is not (iterable|subscriptable|callable|a mapping)|object cannot be interpreted as an integer|has no len\(\)|not supported between instances"
-    r"|can't be used in|is not (a valid|supported) (dtype|type)|must be (of integral type|a string|str, not|an iterable)|does not support item assignment))"
+# What NumPy and Python say of values that they cannot use, whatever the type of the exception: how it begins, and
+# what it has in it.
+_BEGINNINGS = (
+    "ufunc '", "loop of ufunc", "operands could not be broadcast", "could not broadcast input array",
+    "cannot reshape array",
+    "unsupported operand type", "bad operand type", "could not convert string",
+    "setting an array element with a sequence",
+    "The requested array has an inhomogeneous", "invalid literal for", "must be real number, not", "`pad_width` must",
+    "only integer scalar arrays", "only length-1 arrays", "only 0-dimensional arrays", "only integers, slices",
+    "Cannot cast",
+    "Cannot interpret", "Cannot construct", "float() argument must", "int() argument must", "complex() ",
+    "an integer is required",
+    "integer argument expected", "type <class 'numpy", "expected string", "expected a number", "slice indices must",
+    "list indices must", "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type",
+    "argument of type",
+    "cannot unpack non-iterable", "not enough values to unpack", "too many values to unpack",
+)  # fmt: skip
+_PARTS = re.compile(
+    r"object is not (iterable|subscriptable|callable)"
+    r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
+    r"|not supported between instances|data type .* not (understood|inexact)"
+    r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])"
 )
-# What they say of numbers that do not fit.
-_OF_SIZES = re.compile(r".*(array is too big|Maximum allowed (dimension|size) exceeded|maximum supported dimension|array size defined|negative dimensions are not allowed)")
-_OF_INTEGERS = re.compile(r".*(int too large|integer won't fit|signed integer is (greater|less)|cannot fit 'int'|out of bounds for u?int|too large to convert)")
+# What they say of sizes of arrays, and of integers, that do not fit.
+_OF_SIZES = re.compile(
+    r"array is too big|Maximum allowed (dimension|size) exceeded"
+    r"|maximum supported dimension|array size defined|negative dimensions are not"
+)
+_OF_INTEGERS = re.compile(
+    r"int too large|integer won't fit|signed integer is (greater|less)"
+    r"|cannot fit 'int'|out of bounds for u?int|too large to convert"
+)
 
 
-def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], error: Exception, skip: int = 0) -> Exception | None:
+def told(
+    name: str,
+    names: Sequence[str] | Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    error: Exception,
+    skip: int = 0,
+) -> Exception | None:
     """The error to raise in place of ``error``, which a call of ``name`` ended with; None if that is fit to be seen.
 
-    ``names``: those of the parameters, or the function whose they are. ``skip``: how many of them are not counted (``self``).
+    ``names``: those of the parameters, or the function whose they are. ``skip``: how many are not counted (``self``).
     """
-    name = name.removesuffix("_dim")
+    if name in TABLE:  # an operator that is a part of a function: sum_dim
+        name = name.removesuffix("_dim")
     about = getattr(error, "about", None)  # one of ours from further down: told with the names of this call
     if about is None and not (_is_internal(error) and _from_inside(error)):
         return None
@@ -76,25 +112,58 @@ def told(name: str, names: Sequence[str] | Callable[..., Any], args: Sequence[An
     if huge is not None:
         if isinstance(huge[1], int):
             return ValueError("Overflow when unpacking long long")
-        return TypeError(f"{name}(): argument '{huge[0]}' failed to unpack the object with error \"Overflow when unpacking long long\"")
-    if _OF_SIZES.match(text) and not isinstance(error, OverflowError):
-        return RuntimeError(f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})")
-    dim = next((v for p, _, v in given if p in ("dim", "dim0", "dim1", "dim2") for v in _flat(v) if type(v) is int and abs(v) > 99), None)
+        return TypeError(
+            f"{name}(): argument '{huge[0]}' failed to unpack the object with error "
+            '"Overflow when unpacking long long"'
+        )
+    if _OF_SIZES.search(text) and not isinstance(error, OverflowError):
+        return RuntimeError(
+            f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})"
+        )
+    dim = next(
+        (
+            v
+            for p, _, v in given
+            if p in ("dim", "dim0", "dim1", "dim2")
+            for v in _flat(v)
+            if type(v) is int and abs(v) > 99
+        ),
+        None,
+    )
     first = args[0] if args else None
     if dim is not None and isinstance(first, _call.Tensor_):
         n = max(first.ndim, 1)
         return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    if isinstance(error, OverflowError) or _OF_INTEGERS.match(text):
+    if isinstance(error, OverflowError) or _OF_INTEGERS.search(text):
         return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow")
     if isinstance(error, RecursionError):
         return ValueError(f"{name}(): the arguments are nested too deeply")
     for p, at, v in given:
-        if p in _tensor_names() and not isinstance(v, _call.Tensor_) and (dt.of_python(v) is None or at == 1 - skip) and v is not None:
+        if (
+            p in _tensor_names()
+            and not isinstance(v, _call.Tensor_)
+            and (dt.of_python(v) is None or at == 1 - skip)
+            and v is not None
+        ):
             return _must_be(name, (p, at, None), v, "Tensor")
     for p, at, v in given:
-        if p in WHOLE and not isinstance(v, (int, np.integer, _call.Tensor_)) and (WHOLE[p] == "int" or not isinstance(v, (tuple, list))):
-            if v is not None or WHOLE[p] != "int":
-                return _must_be(name, (p, at, None), v, WHOLE[p])
+        one = WHOLE.get(p) == "int"
+        fits = p not in WHOLE or (one and v is None)
+        if not fits and not isinstance(
+            v, (int, np.integer, _call.Tensor_) if one else (int, np.integer, _call.Tensor_, tuple, list)
+        ):
+            return _must_be(name, (p, at, None), v, WHOLE[p])
+    for p, _, v in given:
+        row = v if isinstance(v, (tuple, list)) and WHOLE.get(p) == "tuple of ints" else ()
+        for i, n in enumerate(row):
+            if not isinstance(n, (int, np.integer, _call.Tensor_)):
+                kind = f"found element of type {type(n).__name__} at pos {i}"
+                return TypeError(f"{name}(): argument '{p}' must be tuple of ints, but {kind}")
+    if "broadcast" in text or "reshape array" in text:
+        rows = [(p, at, v) for p, at, v in given if isinstance(v, (list, tuple, np.ndarray))]
+        if len(rows) != 1:
+            return RuntimeError(f"{name}(): the shapes of the arguments do not fit together")
+        return _must_be(name, (*rows[0][:2], None), rows[0][2], WHOLE.get(rows[0][0], "Number"))
     words = [(p, at, v) for p, at, v in given if isinstance(v, (str, bytes)) and not p.endswith(("mode", "reduction"))]
     if len(words) == 1:
         return _must_be(name, (*words[0][:2], None), words[0][2], "Number")
@@ -123,16 +192,23 @@ def _found(value: Any, given: list[tuple[str, int, Any]]) -> tuple[str, int, int
     same = [(p, at, None) for p, at, v in given if v is value]
     if same:
         return next((s for s in same if s[0] in _tensor_names()), same[0])
-    return next(((p, at, i) for p, at, v in given if type(v) in (list, tuple) for i, x in enumerate(v) if x is value), None)
+    return next(
+        ((p, at, i) for p, at, v in given if type(v) in (list, tuple) for i, x in enumerate(v) if x is value), None
+    )
 
 
 def _kind_with(attribute: str) -> str | None:
     """The kind of argument that has this attribute."""
-    if attribute in ("np", "is_floating_point") or (attribute in ("is_complex", "itemsize") and not hasattr(_call.Tensor_, attribute)):
+    if attribute in ("np", "is_floating_point") or (
+        attribute in ("is_complex", "itemsize") and not hasattr(_call.Tensor_, attribute)
+    ):
         return "torch.dtype" if attribute == "np" else "Tensor"
     if hasattr(_call.Tensor_, attribute):
         return "Tensor"
-    return next((k for k, kind in (("str", str), ("tuple", list), ("torch.Generator", _Drawing)) if hasattr(kind, attribute)), None)
+    return next(
+        (k for k, kind in (("str", str), ("tuple", list), ("torch.Generator", _Drawing)) if hasattr(kind, attribute)),
+        None,
+    )
 
 
 class _Drawing:
@@ -146,7 +222,13 @@ def _tensor_names() -> frozenset[str]:
     """The names of parameters that take tensors wherever an operator declares them."""
     operators = [op for op in TABLE.values() if isinstance(op, Operator)]
     others = {p for op in operators for p in op.params if p not in op.tensors}
-    return frozenset(p for op in operators for p in op.tensors if p not in others) | {"input", "other", "target", "weight", "tensor"}
+    return frozenset(p for op in operators for p in op.tensors if p not in others) | {
+        "input",
+        "other",
+        "target",
+        "weight",
+        "tensor",
+    }
 
 
 def about_arguments(error: Exception) -> bool:
@@ -154,7 +236,9 @@ def about_arguments(error: Exception) -> bool:
     text = str(error)
     if text.startswith("Storage size calculation overflowed"):
         return False
-    return bool(_OF_KINDS.match(text) or _OF_SIZES.match(text) or _OF_INTEGERS.match(text))
+    return bool(
+        text.startswith(_BEGINNINGS) or _PARTS.search(text) or _OF_SIZES.search(text) or _OF_INTEGERS.search(text)
+    )
 
 
 def _is_internal(error: Exception) -> bool:
@@ -163,7 +247,13 @@ def _is_internal(error: Exception) -> bool:
         return about_arguments(error)
     if kind is AssertionError:
         return not error.args
-    return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in ("builtins", "numpy", "struct", "zlib", "ml_dtypes")
+    return not isinstance(error, (Warning, MemoryError)) and kind.__module__.partition(".")[0] in (
+        "builtins",
+        "numpy",
+        "struct",
+        "zlib",
+        "ml_dtypes",
+    )
 
 
 def _from_inside(error: Exception) -> bool:

@@ -60,7 +60,7 @@ def np_dtype(dtype: Any, default: np.dtype | None = None) -> np.dtype:
         return dt.default_float() if default is None else default
     if isinstance(dtype, dt.dtype):
         return dtype.np
-    if dtype in dt.OF_TYPES:
+    if isinstance(dtype, type) and dtype in dt.OF_TYPES:
         return dt.OF_TYPES[dtype].np
     raise TypeError(f"dtype must be torch.dtype, not {type(dtype).__name__}")
 

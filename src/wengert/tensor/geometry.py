@@ -194,7 +194,7 @@ class Geometry(Methods):
     def is_same_size(self, other: Tensor) -> bool:
         return self._data.shape == other._data.shape
 
-    def is_set_to(self, other: Tensor) -> bool:
+    def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same window of the same memory."""
-        a, b = self._data, other._data
+        a, b = self._data, tensor._data
         return a.shape == b.shape and a.strides == b.strides and address(a) == address(b) and marks(a) == marks(b)

@@ -421,6 +421,8 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     if weight._data.dtype.kind == "c" and modes().grad and requires_grad(weight):
         raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
     if max_norm is not None:
+        if weight.ndim != 2:  # before anything is changed
+            raise RuntimeError("'weight' must be 2-D")
         _renormalise(weight, input, max_norm, norm_type)
     if sparse and not any(level.concerns((weight,)) for level in modes().levels):
         from .sparse import look_up

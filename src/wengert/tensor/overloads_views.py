@@ -202,7 +202,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
         raise RuntimeError("dimensions must larger than 1")
     if len(shape) > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    side = min(shape)
+    side, wrap = min(shape), bool(wrap)
     start, step = self.storage_offset(), sum(strides)
     self.as_strided((side,), (step,), start).fill_(fill_value)
     if wrap and len(shape) == 2 and side:

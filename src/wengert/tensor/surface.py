@@ -65,6 +65,8 @@ def assemble() -> None:
     for methods in (creation.METHODS, conversion.METHODS, random.METHODS, overloads.METHODS):
         for n, f in methods.items():
             setattr(Tensor, n, f if n in _EVERYDAY else reporting(f, 1))
+    cls_: Any = Tensor
+    cls_.is_set_to = reporting(cls_.is_set_to, 1)
     from . import overloads_complex
     from .overrides import overridable
 
