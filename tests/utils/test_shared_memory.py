@@ -125,6 +125,17 @@ def test_gradients_flow_through_shared_views():
     assert base.grad.tolist() == [2.0, 18.0, 18.0, 18.0]
 
 
+def test_gradients_flow_through_shared_views_of_another_type():
+    base = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    whole = base * 1
+    parts = torch.view_as_real(whole)
+    whole.share_memory_()
+    parts.mul_(3)
+    assert whole.tolist() == [3, 3]
+    whole.real.sum().backward()
+    assert base.grad.tolist() == [3, 3]
+
+
 def test_writes_in_place_stay_shared():
     t = torch.zeros(4).share_memory_()
     pointer = t.data_ptr()
