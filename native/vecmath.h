@@ -289,7 +289,7 @@ static inline int tame_quotient_f64(double a, double b)
 }
 
 /* The sine and cosine of x by the nearest multiple of pi/2, taken off in three parts (Cody and Waite), with what the
- * second rounding lost in `low`; polynomials of fdlibm. `quarter` is 0 for the sine, 1 for the cosine. */
+ * second rounding lost in `low`; polynomials of fdlibm (LICENSE-coefficients). `quarter` is 0 for the sine, 1 for the cosine. */
 static inline double sine_f64(double x, int quarter)
 {
     const double magic = 6755399441055744.0;
@@ -314,7 +314,7 @@ static inline double sine_f64(double x, int quarter)
     const double value = k & 1 ? c : s;
     return double_of(bits_f64(value) ^ (int64_t)((uint64_t)(k & 2) << 62));
 }
-/* The same for angles of a few turns. */
+/* The same for angles of a few turns; reduction and polynomials of sinf and cosf in Cephes (LICENSE-coefficients). */
 static inline float sine_f32(float x, int quarter)
 {
     const float magic = 12582912.0f;

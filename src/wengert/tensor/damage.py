@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..arrays.dtypes import tensor_name
 from .meta import edge_of, requires_grad
+from .spaces import HELD_ONCE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +105,7 @@ class Replaced(Detached):
 def replaced(t: Any, old: np.ndarray) -> None:
     """Let the graphs that saved ``t`` know that it has other data than ``old``, if there are any."""
     counter = t._vc
-    if type(counter) is list and sys.getrefcount(counter) > 3:
+    if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
         version = Replaced(counter[0])
         before = counter[0]
         earlier = before.arrays if type(before) is Replaced and before.tensor() is t else ()
@@ -115,7 +116,7 @@ def replaced(t: Any, old: np.ndarray) -> None:
 def detached(t: Any) -> None:
     """Let the graphs that saved ``t`` know that it is going to be taken out of its own, if there are any."""
     counter = t._vc
-    if type(counter) is list and sys.getrefcount(counter) > 3:  # it, the name here and the call's argument
+    if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
         version = Detached(counter[0])
         version.array = weakref.ref(t._data)
         counter[0] = version

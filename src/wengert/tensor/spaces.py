@@ -33,6 +33,12 @@ def _baseline() -> int:
     return held(d.pop(0))
 
 
+def _held_once() -> int:
+    row = [object()]
+    x = row[0]
+    return sys.getrefcount(x)
+
+
 def _baseline_local() -> int:
     class Probe:
         def method(self, x: Any) -> int:
@@ -47,6 +53,9 @@ def _through(x: Any) -> int:
 
 
 _POPPED, _LOCAL = _baseline(), _baseline_local()
+#: What ``sys.getrefcount`` says of a local variable's value that one other place holds: it, the name and the call's
+#: argument, of which some versions of Python do not count all.
+HELD_ONCE = _held_once()
 
 
 def sole(g: np.ndarray) -> bool:
@@ -62,10 +71,10 @@ def alone(g: Any) -> bool:
 def sole_sparse(g: Any) -> bool:
     """The same question about a sparse array: it is seen only by the engine's step, and so are its values."""
     values = getattr(g, "values", None)
-    if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > 3:
+    if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > HELD_ONCE:
         return False
     base = values.base  # the rows of a gradient in another shape, as a rule
-    if base is not None and (type(base) is not np.ndarray or base.base is not None or sys.getrefcount(base) > 3):
+    if base is not None and (type(base) is not np.ndarray or base.base is not None or sys.getrefcount(base) > HELD_ONCE):
         return False
     return values.flags.c_contiguous and values.flags.writeable and g.indices.flags.c_contiguous
 
