@@ -9,12 +9,11 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import change, decorate, modes
+from ..graph.modes import Scope, change, decorate, modes
 from ..tensor import Tensor
 from ..tensor.types import device as _device
 from .autocast_settings import (
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
+    autocast_nesting,
     casts,
     clear_autocast_cache,
     get_autocast_dtype,
@@ -24,6 +23,7 @@ from .autocast_settings import (
     set_autocast_cache_enabled,
     set_autocast_dtype,
     set_autocast_enabled,
+    set_autocast_nesting,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _FLOAT_FAMILIES = ("fft_", "linalg_")
 _AS_IT_COMES = frozenset(("linalg_cross", "linalg_matrix_norm", "linalg_multi_dot", "linalg_norm", "linalg_vector_norm"))
 
 
-class autocast:
+class autocast(Scope):
     """A context, or a decorator, in which operators choose their precision.
 
     ``device_type``: ``"cpu"`` (for any other device the region does nothing, with a warning). ``dtype``: ``bfloat16``
@@ -80,24 +80,21 @@ class autocast:
             )
             enabled = False
         self._enabled = enabled
-        self._before: list[Any] = []
 
-    def __enter__(self) -> autocast:
-        device = self.device
-        self._before.append((is_autocast_enabled(device), get_autocast_dtype(device), is_autocast_cache_enabled()))
-        self._set(self._enabled, self.fast_dtype, self._cache_enabled)
-        autocast_increment_nesting()
-        return self
+    def _states(self, now: Any) -> tuple[Any, Any, autocast]:
+        device, nesting = self.device, autocast_nesting()
+        before = is_autocast_enabled(device), get_autocast_dtype(device), is_autocast_cache_enabled(), nesting
+        return (self._enabled, self.fast_dtype, self._cache_enabled, nesting + 1), before, self
 
-    def _set(self, enabled: bool, dtype: Any, cached: bool) -> None:
+    def _put(self, state: tuple[bool, Any, bool, int]) -> None:
+        """Enabled or not, in which precision, with a cache or without, as how many regions inside each other."""
+        enabled, dtype, cached, nesting = state
+        set_autocast_nesting(nesting)
+        if nesting == 0:
+            clear_autocast_cache()
         set_autocast_dtype(self.device, dtype)
         set_autocast_enabled(self.device, enabled)
         set_autocast_cache_enabled(cached)
-
-    def __exit__(self, *exc: object) -> None:
-        if autocast_decrement_nesting() == 0:
-            clear_autocast_cache()
-        self._set(*self._before.pop())
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         return decorate(lambda: self, func)

@@ -127,6 +127,16 @@ def clear_autocast_cache() -> None:
     _casts.set(None)
 
 
+def autocast_nesting() -> int:
+    """How many regions there are around."""
+    return _nesting.get()
+
+
+def set_autocast_nesting(nesting: int) -> None:
+    """Say how many regions there are around."""
+    _nesting.set(nesting)
+
+
 def autocast_increment_nesting() -> int:
     """Say that one more region begins; how many there are."""
     _nesting.set(_nesting.get() + 1)

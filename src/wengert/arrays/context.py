@@ -8,6 +8,7 @@ any more, for good. From Python 3.12 on the collector waits for the interpreter.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import gc
 import sys
@@ -57,13 +58,72 @@ class ContextVar(Generic[T]):
     0
     """
 
-    __slots__ = ("get", "reset", "set")
+    __slots__ = ("get", "reset", "set", "variable")
 
+    variable: contextvars.ContextVar[T]
     get: Callable[..., T]
     set: Callable[[T], contextvars.Token[T]]
     reset: Callable[[contextvars.Token[T]], None]
 
     def __init__(self, name: str, *, default: T = _NONE) -> None:
         made: contextvars.ContextVar[T] = contextvars.ContextVar(name) if default is _NONE else contextvars.ContextVar(name, default=default)
-        self.get = made.get
+        self.variable, self.get = made, made.get
         self.set, self.reset = unbroken(made)
+
+
+def scopes_in(variable: contextvars.ContextVar[Any]) -> Any:
+    """The class of the context managers that put a value of ``variable`` in force, or a state of their own.
+
+    A subclass says what the states are: ``_states(now)`` gives the value inside (``now`` is what it goes back to), or
+    ``(inside, back, result)``; ``_return(now, back)`` gives the value to go back to where it was changed inside; with
+    ``_put(state)``, which may be called again, the states are what it puts in force, not values of ``variable``.
+
+    With the extension, entering and leaving are one step each for Python, which delivers signals between its own
+    instructions: Ctrl-C comes before the switch or inside the block, whose end switches back. Without it they are
+    functions in Python, in the middle of which Ctrl-C may come; the end of the block around it still heals that.
+    """
+    from . import kernels
+
+    native: Any = getattr(kernels._native, "scopes_in", None)
+    if native is not None:
+        return native(variable)
+    get, put = variable.get, unbroken(variable)[0]
+
+    class Scope:
+        _put: Callable[[Any], None] | None = None
+
+        def _return(self, now: Any, back: Any) -> Any:
+            return back
+
+        def __enter__(self) -> Any:
+            now = get()
+            states: Any = self._states(now)  # type: ignore[attr-defined]
+            inside, back, result = states if type(states) is tuple else (states, now, None)
+            entries = self.__dict__.setdefault("_entries", [])
+            try:
+                entries.append((inside, back))
+                (self._put or put)(inside)
+            except BaseException:
+                entries[:] = (entry for entry in entries if entry[0] is not inside)
+                with contextlib.suppress(Exception):
+                    (self._put or put)(back)
+                raise
+            return result
+
+        def __exit__(self, *exc: object) -> None:
+            now, entries = get(), self.__dict__.get("_entries")
+            if entries:
+                inside, back = entries.pop()
+            else:  # of something that acts when it is made
+                states: Any = self._states(now)  # type: ignore[attr-defined]
+                inside, back, _ = states if type(states) is tuple else (states, now, None)
+            try:
+                if self._put is None and now is not inside and now is not back:
+                    back = self._return(now, back)
+                (self._put or put)(back)
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    (self._put or put)(back)
+                raise
+
+    return Scope

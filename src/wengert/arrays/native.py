@@ -39,7 +39,7 @@ _UFUNCS = (
 )  # fmt: skip
 globals().update({name: getattr(_kernels, name) for name in _UFUNCS})
 optimizer_update, recurrent_walk, dot = _kernels.update, _kernels.recurrent_walk, _kernels.dot
-node_fields, unbroken = _kernels.node_fields, _kernels.unbroken
+node_fields, unbroken, scopes_in = _kernels.node_fields, _kernels.unbroken, _kernels.scopes_in
 globals().update({name: _kernels.fast(getattr(np, name), cost) for name, cost in arithmetic.COSTS.items()})
 
 

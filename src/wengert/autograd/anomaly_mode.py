@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import kernels as K
 from ..graph import anomaly
+from ..graph.modes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(Scope):
     """Anomaly mode on or off, for all threads: at once when called, and until the end of the block as a context.
 
     When a backward fails, a warning shows the forward call that recorded the failing operation. With ``check_nan``, a
@@ -48,11 +49,11 @@ class set_detect_anomaly:
         self.prev, self.prev_check_nan = is_anomaly_enabled(), is_anomaly_check_nan_enabled()
         self._before = anomaly.current
 
-    def __enter__(self) -> None:
-        pass
+    def _states(self, now: Any) -> tuple[Any, Any, None]:
+        return anomaly.current, self._before, None
 
-    def __exit__(self, *exc: object) -> None:
-        anomaly.switch(self._before)
+    def _put(self, state: _Anomaly | None) -> None:
+        anomaly.switch(state)
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -67,8 +68,8 @@ class detect_anomaly(set_detect_anomaly):
             stacklevel=2,
         )
 
-    def __enter__(self) -> None:
-        self._before = anomaly.switch(_Anomaly(self.check_nan))
+    def _states(self, now: Any) -> tuple[Any, Any, None]:
+        return _Anomaly(self.check_nan), anomaly.current, None
 
 
 def _booleans(enabled: bool, check_nan: bool) -> None:

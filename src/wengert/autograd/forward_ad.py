@@ -70,21 +70,26 @@ def exit_dual_level(*, level: int | None = None) -> None:
         )
     if level not in (None, 0):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    current.__exit__()
-    _in_force.set(None)
     hidden = _hidden.get()
     if hidden is not None:
         _hidden.set(tuple(x for x in hidden if x is not current))
+    current.__exit__()
+    _in_force.set(None)  # last: whoever is interrupted can begin again
 
 
 class dual_level(_Mode):
     """A level as a context manager or decorator."""
 
-    def __enter__(self) -> int:
-        return enter_dual_level()
+    def _states(self, now: Any) -> tuple[bool, bool, int]:
+        if _current() is not None:
+            raise RuntimeError("Nested forward mode AD is not supported at the moment")
+        return True, False, 0
 
-    def __exit__(self, *exc: object) -> None:
-        exit_dual_level()
+    def _put(self, begun: bool) -> None:
+        if begun:
+            enter_dual_level()
+        else:
+            exit_dual_level()
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:

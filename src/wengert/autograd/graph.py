@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from ..graph import node as graph_node
 from ..graph.engine import current_walk
 from ..graph.handles import RemovableHandle
-from ..graph.modes import NO_HOOKS, _Mode, change, modes, set_modes, transforms
+from ..graph.modes import NO_HOOKS, Modes, Scope, _Mode, transforms
 from ..tensor.backward import GradientEdge, get_gradient_edge
 from ..tensor.tensor import Tensor
 from ._engine import ImperativeEngine, executes
@@ -138,7 +138,7 @@ class _Hooks(tuple[Any, ...]):
         return self
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Scope):
     """Inside, every tensor that a graph saves goes through ``pack_hook``, and comes back through ``unpack_hook``.
 
     Arguments of operations reach ``pack_hook`` as they are, results without their history. It may not write to what it
@@ -158,18 +158,17 @@ class saved_tensors_hooks:
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self) -> None:
+    def _states(self, now: Modes) -> Modes:
         if not (callable(self.pack_hook) and callable(self.unpack_hook)):
             raise TypeError(f"saved_tensors_hooks takes two functions, not {self.pack_hook!r} and {self.unpack_hook!r}")
-        m = modes()
-        if m.no_packing is not None:
-            raise RuntimeError(m.no_packing)
+        if now.no_packing is not None:
+            raise RuntimeError(now.no_packing)
         if transforms.get()[1] and not self._everywhere:
             raise RuntimeError(NO_HOOKS)
-        set_modes(m.with_(packing=_Hooks((self.pack_hook, self.unpack_hook), m.packing)))
+        return now.with_(packing=_Hooks((self.pack_hook, self.unpack_hook), now.packing))
 
-    def __exit__(self, *exc: object) -> None:
-        change(packing=getattr(modes().packing, "outer", None))
+    def _return(self, now: Modes, back: Modes) -> Modes:
+        return now.with_(packing=getattr(now.packing, "outer", None))
 
 
 class save_on_cpu(saved_tensors_hooks):
@@ -200,19 +199,16 @@ class disable_saved_tensors_hooks(_Mode):
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
-        self._before: list[Any] = []
 
-    def __enter__(self) -> None:
+    def _states(self, now: Modes) -> Modes:
         if not isinstance(self.error_message, str):
             raise TypeError(f"disable_saved_tensors_hooks takes a message (a string), not {type(self.error_message).__name__}")
-        m = modes()
-        if m.packing is not None:
+        if now.packing is not None:
             raise RuntimeError(self.error_message)
-        self._before.append(m.no_packing)
-        set_modes(m.with_(no_packing=self.error_message))
+        return now.with_(no_packing=self.error_message)
 
-    def __exit__(self, *exc: object) -> None:
-        change(no_packing=self._before.pop())
+    def _return(self, now: Modes, back: Modes) -> Modes:
+        return now.with_(no_packing=back.no_packing)
 
     def clone(self) -> disable_saved_tensors_hooks:
         return disable_saved_tensors_hooks(self.error_message)

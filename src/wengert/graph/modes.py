@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..arrays.context import ContextVar
+from ..arrays.context import ContextVar, scopes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,14 +174,27 @@ def is_inference_mode_enabled() -> bool:
     return modes().inference
 
 
-class _Mode:
+_Scope: Any = scopes_in(_modes.variable)
+
+
+class Scope(_Scope):  # type: ignore[misc]
+    """A context manager that puts modes in force, or a state of its own: see ``arrays.context.scopes_in``."""
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in self.__dict__.items() if name != "_entries"}
+
+
+def _with_grad(m: Modes, grad: bool) -> Modes:
+    if m is RECORD or m is SILENT:
+        return RECORD if grad else SILENT
+    return m.with_(grad=grad)
+
+
+class _Mode(Scope):
     """A context manager that is also a decorator for functions, generator functions and coroutines."""
 
-    def __enter__(self) -> Any:
-        raise TypeError(f"{type(self).__name__} has no __enter__")
-
-    def __exit__(self, *exc: object) -> None:
-        raise TypeError(f"{type(self).__name__} has no __exit__")
+    def _states(self, now: Modes) -> Any:
+        raise TypeError(f"{type(self).__name__} has no __enter__ and __exit__")
 
     def clone(self) -> _Mode:
         """A fresh manager with the same settings: one for each call of a decorated function."""
@@ -277,23 +290,21 @@ class no_grad(_Mode):
     """
 
     def __new__(cls, orig_func: Any = None) -> Any:
-        self = object.__new__(cls)
+        self = super().__new__(cls)
         return self if orig_func is None else self(orig_func)
 
-    def __enter__(self) -> None:
-        self.prev = modes()
-        set_modes(SILENT if self.prev is RECORD else self.prev.with_(grad=False))
+    def _states(self, now: Modes) -> Modes:
+        return SILENT if now is RECORD else now.with_(grad=False)
 
-    def __exit__(self, *exc: object) -> None:
-        set_modes(modes().with_(grad=self.prev.asked))
+    def _return(self, now: Modes, back: Modes) -> Modes:
+        return now.with_(grad=back.asked)
 
 
 class enable_grad(no_grad):
     """Operations are recorded inside, also within ``no_grad``."""
 
-    def __enter__(self) -> None:
-        self.prev = modes()
-        set_modes(self.prev.with_(grad=True))
+    def _states(self, now: Modes) -> Modes:
+        return _with_grad(now, True)
 
 
 class set_grad_enabled(_Mode):
@@ -304,13 +315,13 @@ class set_grad_enabled(_Mode):
             raise TypeError(f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}")
         self.prev = modes()
         self.mode = mode
-        set_modes(self.prev.with_(grad=mode))
+        set_modes(_with_grad(self.prev, mode))
 
-    def __enter__(self) -> None:
-        set_modes(modes().with_(grad=self.mode))
+    def _states(self, now: Modes) -> tuple[Modes, Modes, None]:
+        return _with_grad(now, self.mode), _with_grad(now, self.prev.asked), None
 
-    def __exit__(self, *exc: object) -> None:
-        set_modes(modes().with_(grad=self.prev.asked))
+    def _return(self, now: Modes, back: Modes) -> Modes:
+        return now.with_(grad=self.prev.asked)
 
     def clone(self) -> set_grad_enabled:
         """Another one, which sets the same at once."""
@@ -328,7 +339,7 @@ class inference_mode(_Mode):
     """Like ``no_grad``, and the tensors made inside can never be part of a graph: no version counter, no view tracking."""
 
     def __new__(cls, mode: Any = True) -> Any:
-        self = object.__new__(cls)
+        self = super().__new__(cls)
         if isinstance(mode, bool):
             return self
         self.mode = True
@@ -336,15 +347,14 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: Any = True) -> None:
         self.mode = mode if isinstance(mode, bool) else True
-        self.before: list[Modes] = []  # one manager may be entered several times
 
-    def __enter__(self) -> None:
-        self.before.append(modes())
-        set_modes(self.before[-1].with_(inference=self.mode, grad=not self.mode))
+    def _states(self, now: Modes) -> Modes:
+        if self.mode and (now is RECORD or now is SILENT):
+            return INFERENCE
+        return now.with_(inference=self.mode, grad=not self.mode)
 
-    def __exit__(self, *exc: object) -> None:
-        prev = self.before.pop()
-        set_modes(modes().with_(inference=prev.inference, grad=prev.asked))
+    def _return(self, now: Modes, back: Modes) -> Modes:
+        return now.with_(inference=back.inference, grad=back.asked)
 
     def clone(self) -> inference_mode:
         """Another one with the same setting."""

@@ -319,13 +319,13 @@ def _keeps_tensors(roots: Any) -> bool:
 
 def _walk(edges: Any, create_graph: bool, retain: bool, needed: Any, captures: Any, in_tensors: bool) -> None:
     before = modes()
-    if before is not RECORD:
-        set_modes(before.with_(grad=create_graph))  # in inference mode gradients are inference tensors
-    elif not create_graph:
-        set_modes(SILENT)
-    if META_DEVICE:
-        without_numbers.set(in_tensors and any(g is not None and g.is_meta for _, g in edges))
-    try:
+    try:  # before the switch: an interrupt may come right after it
+        if before is not RECORD:
+            set_modes(before.with_(grad=create_graph))  # in inference mode gradients are inference tensors
+        elif not create_graph:
+            set_modes(SILENT)
+        if META_DEVICE:
+            without_numbers.set(in_tensors and any(g is not None and g.is_meta for _, g in edges))
         run(edges, RECORDED if in_tensors else RAW, retain, needed, captures)
     finally:
         set_modes(before)
@@ -338,9 +338,9 @@ def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
     seed = _plain_seed(t, g)
     if seed is None:
         return False
-    if m is RECORD:
-        set_modes(SILENT)
-    try:
+    try:  # before the switch: an interrupt may come right after it
+        if m is RECORD:
+            set_modes(SILENT)
         run([(t._edge, seed)], RAW, retain)
     finally:
         if m is RECORD:
@@ -391,9 +391,9 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
         return None
     edge = t._edge
     needed = None if leads_to(edge[0], captures) else reachable((edge,), set(captures))
-    if m.grad:
-        set_modes(SILENT if m is RECORD else m.with_(grad=False))
-    try:
+    try:  # before the switch: an interrupt may come right after it
+        if m.grad:
+            set_modes(SILENT if m is RECORD else m.with_(grad=False))
         run([(edge, seed)], RAW, retain, needed, captures)
     finally:
         if m.grad:

@@ -252,8 +252,6 @@ def _implementation(name: str) -> Callable[..., Any]:
     """What calling PyTorch's operator ``name`` does here."""
     if name == "detach":
         return general_path.Tensor_.detach
-    if name.endswith("_") and not name.startswith("_") and isinstance(TABLE.get(name[:-1]), Operator):
-        return inplace_function(name[:-1])
     from . import aten as only
 
     if name in only.__all__:
@@ -261,15 +259,17 @@ def _implementation(name: str) -> Callable[..., Any]:
     method = getattr(general_path.Tensor_, name, None)
     if callable(method):
         return method
+    if name.endswith("_") and not name.startswith("_") and isinstance(TABLE.get(name[:-1]), Operator):
+        return inplace_function(name[:-1])
     if name in TABLE:
         return function(name)
+    from .surface import PLACES
+
+    made = PLACES["torch"].get(name)  # takes PyTorch's arguments, which an operator of ours behind another name need not
+    if made is not None:
+        return _without_memory_options(made)
     ours = _OURS.get(name)
     if ours is None:
-        from .surface import PLACES
-
-        made = PLACES["torch"].get(name)
-        if made is not None:
-            return _without_memory_options(made)
         from .seen_rules import as_function
 
         rule = as_function(name)

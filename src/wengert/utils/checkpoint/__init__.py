@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ...graph.modes import is_grad_enabled
+from ...graph.modes import is_grad_enabled, modes, set_modes
 from .recompute import (
     CheckpointError,
     Frame,
@@ -95,7 +95,12 @@ def checkpoint(
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
         if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        return CheckpointFunction.apply(function, preserve, *args)
+        around = modes()
+        try:
+            return CheckpointFunction.apply(function, preserve, *args)
+        except BaseException:  # an interrupt may come on the way into or out of any context
+            set_modes(around)
+            raise
     complain = None
     if debug_enabled(debug):
         from .report import logs
@@ -109,9 +114,14 @@ def checkpoint(
     if not is_grad_enabled():
         return function(*args, **kwargs)  # nothing will be computed again, so the contexts are not asked for
     frame = Frame(function, args, kwargs, preserve, recompute_context, determinism_check == "default", early_stop, complain)
-    with frame.recording(), forward_context:
-        answer = function(*args, **kwargs)
-        frame.finished = True
+    around = modes()
+    try:
+        with frame.recording(), forward_context:
+            answer = function(*args, **kwargs)
+            frame.finished = True
+    except BaseException:  # an interrupt may come on the way into or out of any context
+        set_modes(around)
+        raise
     if not frame.finished:
         raise RuntimeError(
             "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised during the checkpointed "

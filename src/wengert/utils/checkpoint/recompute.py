@@ -16,7 +16,7 @@ from ...arrays.context import ContextVar
 from ...autograd._function_node import SavedTensor
 from ...autograd.graph import saved_tensors_hooks
 from ...graph.engine import current_walk
-from ...graph.modes import enable_grad, modes
+from ...graph.modes import enable_grad, modes, set_modes
 from ...tensor.meta import INFERENCE_VERSION, requires_grad
 from ...tensor.tensor import Tensor
 from .._python_dispatch import TorchDispatchMode
@@ -199,6 +199,7 @@ class Frame:
                 raise _StopRecomputationError
             return kept
 
+        around = modes()
         try:  # the context of the second run sees that it was stopped
             with (
                 enable_grad(), _Hooks(pack, _same), self.surroundings.again(), _seen(self.dispatched), self.context,
@@ -207,6 +208,9 @@ class Frame:
                 self.function(*args, **self.kwargs)
         except _StopRecomputationError:
             pass
+        except BaseException:  # an interrupt may come on the way into or out of any context
+            set_modes(around)
+            raise
 
     def compare(self, run: _Run) -> None:
         """Refuse a run that saved other tensors than the first."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...autograd.function import Function
 from ...graph.engine import current_walk
-from ...graph.modes import enable_grad, no_grad
+from ...graph.modes import enable_grad, modes, no_grad, set_modes
 from ...tensor.backward import backward as run_backward
 from ...tensor.tensor import Tensor
 from .state import Surroundings
@@ -60,8 +60,13 @@ class CheckpointFunction(Function):
         for i, t in zip(ctx.where, ctx.saved_tensors):
             args[i] = t
         args = list(detach_variable(tuple(args)))
-        with ctx.surroundings.again(), enable_grad():
-            outputs = ctx.run_function(*args)
+        around = modes()
+        try:
+            with ctx.surroundings.again(), enable_grad():
+                outputs = ctx.run_function(*args)
+        except BaseException:  # an interrupt may come on the way into or out of any context
+            set_modes(around)
+            raise
         row = (outputs,) if isinstance(outputs, Tensor) else outputs
         live = [(o, g) for o, g in zip(row, grads) if isinstance(o, Tensor) and o.requires_grad]
         if not live:

@@ -46,8 +46,8 @@ class Surroundings:
         """Random numbers and casts as they were."""
         now = RandomState() if self.random is not None else None
         before, functions = modes().observers, modes().functions
-        change(observers=(*(o for o in before if not _casts(o)), *self.casters), functions=())  # a backward is asked of modes as a whole
         try:
+            change(observers=(*(o for o in before if not _casts(o)), *self.casters), functions=())  # a backward is asked of modes as a whole
             if self.random is not None:
                 self.random.restore()
             yield
