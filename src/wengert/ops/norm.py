@@ -205,7 +205,8 @@ def rms_norm(F, input, normalized_shape, weight=None, eps=None):
         scale = F.rsqrt(F.mean(input * input, tuple(range(-len(shape), 0)), True) + eps)
         return input * scale if weight is None else input * scale * weight
     narrow, wide = F.dtype_of(input), None if weight is None else F.dtype_of(weight)
-    if wide is not None and wide.kind == "f" and wide.itemsize > narrow.itemsize:  # so that the gradient of the weight is not rounded to the input's type
+    # So that the gradient of the weight is not rounded to the type of the input.
+    if wide is not None and wide.kind == "f" and wide.itemsize > narrow.itemsize:
         return F.cast(F.rms_norm_over(F.cast(input, wide), weight, len(shape), eps), narrow)
     return F.rms_norm_over(input, weight, len(shape), eps)
 
