@@ -228,8 +228,8 @@ print(*found, sep="\\n")
 """
 
 
+@pytest.mark.parity
 def test_settings_read_back_as_they_were_set():
-    pytest.importorskip("torch")
     answers = []
     for name in ("torch", "wengert"):
         done = subprocess.run([sys.executable, "-c", SETTINGS, name], capture_output=True, text=True, timeout=300)
