@@ -64,6 +64,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
+    if d.kind in "iu" and builtins.any(not -(2**63) <= v < 2**64 for v in (start, end, step)):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     if d.kind in "iu" or integral:
         a = (start + step * np.arange(count)).astype(d)
     else:
