@@ -28,7 +28,7 @@ def check_countable(*sizes: int) -> None:
     """Refuse sizes of an array with more bytes than 64 bits can count, of which NumPy makes an empty one now and then."""
     total = 8
     for n in sizes:
-        total *= max(n, 1)
+        total *= n
     if total >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
 

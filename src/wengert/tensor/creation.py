@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import fresh
 from ..arrays.eight import converted
-from ..arrays.errors import refuse_overflow, warn, warn_once
+from ..arrays.errors import check_countable, refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
@@ -295,6 +295,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A 0-d tensor of the default floating type (or ``dtype``)."""
+    if not isinstance(s, Tensor) and dt.of_python(s) is None:
+        raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
     return finish(np.asarray(s).astype(np_dtype(dtype)), requires_grad, placed(device))
 
 
@@ -402,18 +404,24 @@ def _only_strided(name: str) -> RuntimeError:
 
 
 def check_sizes(shape: tuple[int, ...], name: str) -> None:
-    """Refuse sizes below zero."""
-    for n in shape:
+    """Refuse sizes below zero, and those that overflow."""
+    for i, n in enumerate(shape):
+        if not -(2**63) <= n < 2**63:
+            error = '"Overflow when unpacking long long"'
+            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {i + 1} with error {error}")
         if n < 0:
             if name in ("zeros", "full"):
                 raise RuntimeError(f"{name}: Dimension size must be non-negative.")
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    check_countable(*shape)
 
 
 def out_type(out: Any, dtype: Any, default: np.dtype) -> np.dtype:
     """The type of what goes into ``out``, or of a new tensor: both the type of ``out`` and ``dtype`` cannot be had."""
     if out is None:
         return np_dtype(dtype, default)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     d = out._data.dtype
     if dtype is not None and np_dtype(dtype) != d:
         raise RuntimeError(f"dtype {dt.scalar_name(np_dtype(dtype))} does not match dtype of out parameter ({dt.scalar_name(d)})")
@@ -529,6 +537,9 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     (12, 1, 3)
     """
     where = placed(device)
+    if not isinstance(physical_layout, (tuple, list)):
+        kind = type(physical_layout).__name__
+        raise TypeError(f"empty_permuted(): argument 'physical_layout' (position 2) must be tuple of ints, not {kind}")
     shape, order = shape_of((size,)), tuple(physical_layout)
     if len(shape) != len(order):
         raise RuntimeError(

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays import random as streams
+from ..arrays.errors import check_countable
 from ..arrays.layouts import blank, layout_like
 from ..arrays.random import in_memory_order
 from ..graph.modes import map_levels, modes
-from .creation import finish, np_dtype, out_type, refuse_recorded, unmade, write_out
+from .creation import check_sizes, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
 from .errors import broadcast_message
 from .functions import function, inplace_function
 from .meta import requires_grad
@@ -161,9 +162,7 @@ def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, dev
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     where = placed(device)
     shape = sizes_given(name, sizes, size)
-    for n in shape:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    check_sizes(shape, name)
     if map_levels.get():
         from .batching.random import made, refuse_out
 
@@ -212,6 +211,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
 def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
     """The integers below ``n`` in a random order."""
+    check_countable(int(n))
     if map_levels.get():
         from .batching.random import made, refuse_out
 

@@ -64,6 +64,8 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
     count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
+    if d.kind in "iu" and builtins.any(not -(2**63) <= v < 2**63 for v in (start, step)):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     if d.kind in "iu" or integral:
         a = (start + step * np.arange(count)).astype(d)
     else:
@@ -172,6 +174,9 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
 
 def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.dtype:
     """The type of indices; sizes below zero and types that do not count are refused."""
+    for at, (name, size) in enumerate((("row", row), ("col", col), ("offset", offset))):
+        if not isinstance(size, (int, np.integer)):
+            raise TypeError(f"{function}(): argument '{name}' (position {at + 1}) must be int, not {type(size).__name__}")
     for name, size in (("row", row), ("col", col)):
         if size < 0:
             raise RuntimeError(f"{name} must be non-negative, got{size}")

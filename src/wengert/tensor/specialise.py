@@ -18,7 +18,7 @@ from ..arrays.layouts import in_order_of
 from ..graph import anomaly
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
-from .call import PLAIN, UNSET, attach_view, general, looks_at
+from .call import PLAIN, UNSET, attach_view, general, looks_at, told
 from .damage import freed, modified
 from .errors import explain
 from .meta import INFERENCE_VERSION, edge_among, edge_of
@@ -142,7 +142,8 @@ def _stranger(op: Operator, v: Any) -> Exception:
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
-    return explain(op, {p: getattr(v, "_data", v) for p, v in zip(op.params, args)}, error)
+    found = explain(op, {p: getattr(v, "_data", v) for p, v in zip(op.params, args)}, error)
+    return (told(op.name, op.params, args, {}, error) if found is error else None) or found
 
 
 def _respelled(op: Operator, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[tuple[Any, ...], Any]:

@@ -38,7 +38,6 @@ _EVERYDAY = frozenset((
     "bool", "clamp", "contiguous", "cpu", "div", "div_", "double", "fill_", "float", "half", "int", "long", "max", "mean", "min", "new_zeros", "prod",
     "split", "std", "sum", "to", "type", "var", "zero_",
 ))  # fmt: skip
-_EVERYDAY_MAKERS = frozenset(("as_tensor", "from_numpy", "tensor"))
 _WITHOUT_TENSORS = frozenset(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state", "rand", "randn", "randint", "randperm"))
 
 
@@ -72,14 +71,14 @@ def assemble() -> None:
 
     asking: dict[Any, Any] = {f: f for f in FUNCTIONS.values()}  # one for each function, wherever it is offered; operators ask by themselves
     for n, f in (random.FUNCTIONS | overloads.FUNCTIONS).items():
-        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else reporting(f)
+        PLACES["torch"][n] = asking.setdefault(f, overridable(f)) if n not in _WITHOUT_TENSORS else f
     for n, f in overloads.FUNCTIONAL.items():
         PLACES["functional"][n] = overridable(f) if n in _APART else asking.setdefault(f, overridable(f))
     for n in ("detach", "detach_", "fill_", "zero_"):
         PLACES["torch"][n] = overridable(getattr(Tensor, n))
     PLACES["torch"]["fill"] = function("fill")
     for f in (*creation.FUNCTIONS, *ranges.FUNCTIONS):
-        PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f if f.__name__ in _EVERYDAY_MAKERS else reporting(f)
+        PLACES["torch"][f.__name__] = overridable(f) if f.__name__.endswith("_like") else f
     cls: Any = Tensor
     cls.__getitem__, cls.__setitem__ = indexing.getitem, indexing.setitem
     for special in (cls.__getitem__, cls.__setitem__):
