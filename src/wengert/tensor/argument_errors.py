@@ -105,7 +105,7 @@ def told(
     text = str(error)
     if isinstance(error, AttributeError) and not isinstance(error.obj, _call.Tensor_):
         found = _found(error.obj, given)
-        kind = _kind_with(error.name)
+        kind = None if error.name is None else _kind_with(error.name)
         if found is not None and kind is not None:
             return _must_be(name, found, error.obj, kind)
     huge = next(((p, v) for p, _, v in given for x in _flat(v) if type(x) is int and not -(2**63) <= x < 2**63), None)
