@@ -21,9 +21,9 @@ import wengert.ops.nested
 import wengert.ops.pathwise
 import wengert.ops.recurrent
 import wengert.ops.sparse  # noqa: F401
+from wengert.functions import PLACES
 from wengert.ops import FAMILIES
 from wengert.ops.operator import TABLE, Composite, Operator
-from wengert.tensor import PLACES
 
 DOCS = Path(__file__).parent.parent / "docs"
 HEAD = """\

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import wengert
+from wengert.functions import PLACES
 from wengert.ops.operator import TABLE, Composite, Operator
-from wengert.tensor import PLACES
 from wengert.tensor.functions import FUNCTIONS
 from wengert.tensor.tensor import members
 

@@ -29,17 +29,18 @@ from .autograd.grad_mode import is_multithreading_enabled as _is_multithreading_
 from .autograd.grad_mode import is_view_replay_enabled as _is_view_replay_enabled
 from .autograd.graph import increment_version as _increment_version
 from .autograd.graph import saved_tensors_hooks
+from .dispatch.torch_dispatch import DisableTorchDispatch as _DisableTorchDispatch
+from .dispatch.torch_dispatch import disabled as _disabled_torch_dispatch_impl
+from .dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
+from .dispatch.torch_function import disabled as _disabled_torch_function_impl
+from .functions import PLACES
+from .functions.random import Generator
 from .graph.engine import keeps_graph
 from .graph.modes import change, is_grad_enabled, is_inference_mode_enabled, modes
 from .graph.modes import inference_mode as _InferenceMode
 from .graph.node import InputMetadata, next_sequence
-from .tensor import PLACES, Tensor
-from .tensor.dispatch import DisableTorchDispatch as _DisableTorchDispatch
-from .tensor.dispatch import disabled as _disabled_torch_dispatch_impl
-from .tensor.meta import AccumulateGrad, layout_enforced
-from .tensor.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
-from .tensor.overrides import disabled as _disabled_torch_function_impl
-from .tensor.random import Generator
+from .tensor import Tensor
+from .tensor.autograd_meta import AccumulateGrad, layout_enforced
 from .tensor.rewriting import CopySlices
 from .tensor.saved import SavedTensor
 from .utils._python_dispatch import _len_torch_dispatch_stack

@@ -24,6 +24,9 @@ from ._settings import *  # noqa: F403
 from ._version import __version__
 from .arrays import dtypes as _dtypes
 from .arrays.dtypes import get_default_dtype, set_default_dtype
+from .functions import PLACES as _PLACES
+from .functions.conversion import LEGACY as _LEGACY
+from .functions.random import Generator, default_generator
 from .graph import (
     enable_grad,
     inference_mode,
@@ -32,10 +35,7 @@ from .graph import (
     no_grad,
     set_grad_enabled,
 )
-from .tensor import PLACES as _PLACES
 from .tensor import Size, Tensor, device, dtype
-from .tensor.conversion import LEGACY as _LEGACY
-from .tensor.random import Generator, default_generator
 from .tensor.types import (
     channels_last,
     channels_last_3d,
@@ -119,7 +119,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     **{n: ("sparse", n) for n in ("dsmm", "hsmm", "hspmm", "smm", "spmm", "sspaddmm")},
     **{n: ("types", n) for n in ("SymBool", "SymFloat", "SymInt")},
     "save": ("serialization", "save"), "load": ("serialization", "load"),
-    "set_printoptions": ("tensor.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
+    "set_printoptions": ("functions.printing", "set_printoptions"), "TorchVersion": ("torch_version", "TorchVersion"),
     "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
     **{n: ("amp.autocast_settings", n) for n in (
         "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",
@@ -133,9 +133,9 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "get_device_module": ("accelerator", "get_device_module"),
     "compile": ("compiler", "compile"), "cond": ("_higher_order_ops", "cond"), "while_loop": ("_higher_order_ops", "while_loop"),
     **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
-    "UntypedStorage": ("tensor.storage", "UntypedStorage"), "TypedStorage": ("tensor.typed_storage", "TypedStorage"),
-    "Storage": ("tensor.typed_storage", "FloatStorage"),
-    **{f"{n}Storage": ("tensor.typed_storage", f"{n}Storage") for n in (
+    "UntypedStorage": ("functions.storage", "UntypedStorage"), "TypedStorage": ("functions.typed_storage", "TypedStorage"),
+    "Storage": ("functions.typed_storage", "FloatStorage"),
+    **{f"{n}Storage": ("functions.typed_storage", f"{n}Storage") for n in (
         "Float", "Double", "Half", "BFloat16", "ComplexFloat", "ComplexDouble", "Long", "Int", "Short", "Char", "Byte", "Bool")},
     **{n: ("_lowlevel", n) for n in _LOWLEVEL},
 }  # fmt: skip
@@ -175,7 +175,7 @@ def __getattr__(name: str) -> Any:
             globals()[name] = value
             return value
     elif name.startswith("_foreach_"):
-        from .tensor.foreach import FUNCTIONS
+        from .functions.foreach import FUNCTIONS
 
         if name in FUNCTIONS:
             return FUNCTIONS[name]

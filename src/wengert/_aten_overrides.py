@@ -11,13 +11,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ._custom_ops import fallthrough_kernel
+from .dispatch.decompositions import LOWER
+from .dispatch.torch_dispatch import _NAMES as NAMES
+from .dispatch.torch_dispatch import as_called, named
+from .dispatch.watched import watch_forever
 from .graph.modes import modes, set_modes
 from .ops.operator import TABLE
-from .tensor.dispatch import _NAMES as NAMES
-from .tensor.dispatch import as_called, named
-from .tensor.lowering import LOWER
 from .tensor.specialise import put_around
-from .tensor.watched import watch_forever
 
 if TYPE_CHECKING:
     from collections.abc import Callable

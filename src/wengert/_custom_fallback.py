@@ -13,7 +13,7 @@ from .arrays.context import ContextVar
 from .graph.modes import _Mode, modes, set_modes
 from .graph.node import Node, next_sequence
 from .tensor import Tensor
-from .tensor.meta import edge_of, requires_grad
+from .tensor.autograd_meta import edge_of, requires_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,10 +10,11 @@ from .amp.autocast_settings import is_autocast_enabled
 from .arrays.context import ContextVar
 from .arrays.ghost import META_DEVICE
 from .autograd.function import Function
+from .dispatch import torch_dispatch as dispatch
+from .functions.copying import memory_of
 from .graph.modes import modes, no_grad, set_modes
-from .tensor import Tensor, call, dispatch
-from .tensor.copying import memory_of
-from .tensor.meta import requires_grad
+from .tensor import Tensor, call
+from .tensor.autograd_meta import requires_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable

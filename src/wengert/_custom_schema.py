@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 from .arrays.dtypes import NAMES
+from .dispatch.schemas import AliasInfo, Argument
 from .tensor import Tensor, device, dtype
-from .tensor.schemas import AliasInfo, Argument
 
 _SCALARS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device"}
 

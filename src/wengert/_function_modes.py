@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tensor.function_modes import (  # noqa: F401  the private names are used by libraries
+from .dispatch.function_modes import (  # noqa: F401  the private names are used by libraries
     BaseTorchFunctionMode,
     TorchFunctionMode,
     _get_current_function_mode,

@@ -66,7 +66,7 @@ PRIVATE = frozenset({"arrays", "cli", "graph", "ops", "tensor"})
 # Modules of ours whose definitions PyTorch has elsewhere, all of them ...
 _WHOLE = {
     "_checks": "", "_lowlevel": "", "_settings": "", "_streams": "",
-    "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode", "tensor.function_modes": "overrides",
+    "autograd._function_node": "autograd.function", "graph.modes": "autograd.grad_mode", "dispatch.function_modes": "overrides",
     "distributions.compound_transforms": "distributions.transforms", "distributions.elementary_transforms": "distributions.transforms",
     "distributions.transform": "distributions.transforms", "optim.adafactor": "optim", "optim.muon": "optim",
     **{f"optim.lr_scheduler.{n}": "optim.lr_scheduler" for n in ("base", "composite", "cosine", "cyclic", "factors", "plateau")},
@@ -125,8 +125,8 @@ _SOME = {
     "nn.modules.attention": {"nn.modules.activation": "MultiheadAttention"},
     "nn.modules.loss": {"nn.modules.linear_cross_entropy_options": "LinearCrossEntropyOptions"},
     "tensor.types": {"": "Size device finfo iinfo layout memory_format"},
-    "tensor.random": {"_C": "Generator", "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},
-    "tensor.overrides": {"overrides": "handle_torch_function is_tensor_like"},
+    "functions.random": {"_C": "Generator", "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state"},
+    "dispatch.torch_function": {"overrides": "handle_torch_function is_tensor_like"},
     "utils.data.fetch": {"utils.data.dataloader": "_DatasetKind"},
 }  # fmt: skip
 _BY_NAME = {(ours, name): theirs for ours, cut in _SOME.items() for theirs, names in cut.items() for name in names.split()}

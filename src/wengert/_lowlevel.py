@@ -11,10 +11,10 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from .arrays.dtypes import float64
+from .functions import PLACES
 from .nn import _recurrent
 from .nn import functional as F
 from .random import thread_safe_generator
-from .tensor import PLACES
 from .tensor.functions import function
 from .tensor.tensor import Tensor
 

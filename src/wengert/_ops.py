@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .tensor.dispatch import OpOverload, OpOverloadPacket
+from .dispatch.torch_dispatch import OpOverload, OpOverloadPacket
 
 __all__ = ["OpOverload", "OpOverloadPacket"]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from .arrays import dtypes as _dtypes
 from .arrays.dtypes import dtype, set_default_dtype
+from .dispatch.default_device import get_default_device, set_default_device
+from .dispatch.torch_function import overridable
+from .functions.conversion import LEGACY as _LEGACY
+from .functions.random import default_generator
 from .tensor import Tensor
-from .tensor.conversion import LEGACY as _LEGACY
-from .tensor.default_device import get_default_device, set_default_device
-from .tensor.overrides import overridable
-from .tensor.random import default_generator
 
 __all__ = [
     "are_deterministic_algorithms_enabled",

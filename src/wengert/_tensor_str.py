@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .arrays.lazy import plain
-from .tensor.printing import annotated, get_printoptions, values_text
+from .functions.printing import annotated, get_printoptions, values_text
 
 if TYPE_CHECKING:
     from .tensor import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .tensor import PLACES
+from .functions import PLACES
 
 if TYPE_CHECKING:
     from ._fft_names import *  # noqa: F403

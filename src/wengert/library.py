@@ -27,7 +27,8 @@ from ._custom_ops import OPERATORS, CustomOperator, current_context, fallthrough
 from ._custom_schema import infer_schema
 from ._dispatch_keys import DispatchKey
 from .autograd.function import Function
-from .tensor import device, dispatch
+from .dispatch import torch_dispatch as dispatch
+from .tensor import device
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

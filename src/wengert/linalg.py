@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from .arrays.errors import LinAlgError  # noqa: F401
-from .tensor import PLACES
+from .functions import PLACES
 
 if TYPE_CHECKING:
     from ._linalg_names import *  # noqa: F403

@@ -10,7 +10,7 @@ import multiprocessing as _python
 from multiprocessing import *  # noqa: F403  this module is that one, and more
 from typing import TYPE_CHECKING, Any
 
-from .tensor import shared as _shared  # noqa: F401  it teaches pickles for other processes about tensors
+from .functions import shared_memory as _shared  # noqa: F401  it teaches pickles for other processes about tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

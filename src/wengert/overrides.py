@@ -15,17 +15,11 @@ from ._function_modes import (  # noqa: F401  the private names are used by libr
     _get_current_function_mode_stack,
     _is_torch_function_mode_enabled,
 )
+from .dispatch.torch_dispatch import enable_reentrant_dispatch
+from .dispatch.torch_function import DisableTorchFunctionSubclass, handle_torch_function, has_torch_function, is_tensor_like, redispatch_function
 from .ops.operator import TABLE, Composite
 from .tensor import Tensor
-from .tensor.dispatch import enable_reentrant_dispatch
 from .tensor.functions import FUNCTIONS, METHODS
-from .tensor.overrides import (
-    DisableTorchFunctionSubclass,
-    handle_torch_function,
-    has_torch_function,
-    is_tensor_like,
-    redispatch_function,
-)
 from .tensor.tensor import members
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import Any
 
 from .arrays import sobol
 from .arrays.dtypes import F32, F64, get_default_dtype, scalar_name
-from .tensor import PLACES, Tensor
-from .tensor.random import FUNCTIONS, Generator
+from .functions import PLACES
+from .functions.random import FUNCTIONS, Generator
+from .tensor import Tensor
 
 __all__ = ["SobolEngine"]
 

@@ -6,13 +6,13 @@ import sys
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from .tensor.creation import as_tensor, full
+from .functions.creation import as_tensor, full
+from .functions.overloads_sparse import CHECKS, sparse_coo_tensor
+from .functions.ranges import arange
+from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
+from .layouts.sparse import masked_mm as _masked_mm
+from .layouts.sparse import total as _total
 from .tensor.functions import function
-from .tensor.overloads_sparse import CHECKS, sparse_coo_tensor
-from .tensor.ranges import arange
-from .tensor.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
-from .tensor.sparse import masked_mm as _masked_mm
-from .tensor.sparse import total as _total
 from .tensor.types import sparse_csr
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
 
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``, of which only the elements that ``input``, a CSR matrix, stores are computed."""
-    from .tensor.compressed import compressed_made, elements
+    from .layouts.compressed import compressed_made, elements
 
     if not input.is_sparse_csr:
         raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tensor.storage import UntypedStorage
-from .tensor.typed_storage import TypedStorage
+from .functions.storage import UntypedStorage
+from .functions.typed_storage import TypedStorage
 
 __all__ = ["TypedStorage", "UntypedStorage"]

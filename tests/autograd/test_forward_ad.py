@@ -458,7 +458,7 @@ def test_levels_of_threads_do_not_mix():
 def test_levels_nest_inside():
     """Tangents of tangents: what ``func.jvp`` of ``func.jvp`` rests on."""
     import wengert as torch
-    from wengert.tensor.tangents import Level
+    from wengert.transforms.forward_mode import Level
 
     x = torch.tensor(2.0)
     with Level() as outer:

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from wengert.tensor import printing
+from wengert.functions import printing
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity

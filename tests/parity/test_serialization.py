@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import wengert
+from wengert.functions.storage import window
 from wengert.serialization import load, save
 from wengert.tensor import Parameter
-from wengert.tensor.storage import window
 
 torch = pytest.importorskip("torch")
 

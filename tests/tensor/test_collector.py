@@ -10,7 +10,7 @@ import pytest
 
 import wengert as torch
 from wengert.graph.node import Node
-from wengert.tensor import shortcut
+from wengert.tensor import native_call as shortcut
 
 
 class Marker:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import wengert as torch
-from wengert.tensor.indexing import _plain_key, split
+from wengert.functions.indexing import _plain_key, split
 
 PARTS = (0, -1, 2, slice(None), slice(1, None), slice(None, -1), slice(0, 9, 2), None, ...)
 

@@ -10,7 +10,7 @@ import pytest
 import wengert as torch
 from wengert.ops.operator import TABLE
 from wengert.tensor import call
-from wengert.tensor.shortcut import available, native, shortcut
+from wengert.tensor.native_call import available, native, shortcut
 
 pytestmark = pytest.mark.skipif(not available, reason="the extension was not built")
 

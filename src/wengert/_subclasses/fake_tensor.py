@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _custom_ops
 from .._function_modes import TorchFunctionMode
+from ..dispatch.torch_dispatch import aten, prim
+from ..dispatch.torch_function import DisableTorchFunctionSubclass
+from ..functions.creation import empty_strided
 from ..graph.engine import current_walk
 from ..graph.modes import modes, set_modes
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
-from ..tensor.creation import empty_strided
-from ..tensor.dispatch import aten, prim
-from ..tensor.overrides import DisableTorchFunctionSubclass
-from ..tensor.spaces import calling
+from ..tensor.namespaces import calling
 from ..tensor.types import device as device_type
 from ..tensor.types import preserve_format, strided
 from ..utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack

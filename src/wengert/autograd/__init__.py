@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..dispatch.torch_function import overridable
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ..tensor import Tensor
 from ..tensor import backward as _backward
-from ..tensor.overrides import overridable
 from ..tensor.types import Size, strided
 from . import graph
 from .function import Function
@@ -71,7 +71,7 @@ def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple[Any, 
     """
     given = tuple(grads)
     if is_grads_batched:
-        from ..tensor.backward_mapped import unfit
+        from ..transforms.mapped_backward import unfit
 
         for i, (out, g) in enumerate(zip(outputs, given)):
             if g is not None and g.shape[1:] != _calculate_shape(out, g[0], False)[0]:

@@ -11,7 +11,7 @@ from ..graph import engine
 from ..graph.node import Node
 from ..tensor import Tensor
 from ..tensor.backward import GradientEdge, backward, grad
-from ..tensor.damage import unrecorded
+from ..tensor.version_check import unrecorded
 from .grad_mode import is_multithreading_enabled
 
 if TYPE_CHECKING:

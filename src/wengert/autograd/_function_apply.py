@@ -11,11 +11,11 @@ from ..graph.modes import map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
 from ..tensor import call as operators
+from ..tensor.autograd_meta import INFERENCE_VERSION, edge_of, requires_grad
 from ..tensor.call import attach_view, concerned, within
-from ..tensor.meta import INFERENCE_VERSION, edge_of, requires_grad
+from ..tensor.inplace import check_writable
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
-from ..tensor.writes import check_writable
 from ._function_names import INSIDE, NAMES, enter, two_faced
 from ._function_node import SavedTensor
 

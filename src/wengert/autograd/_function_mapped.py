@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, NoReturn
 from ..func.trees import filled, leaves, shape, spread
 from ..func.trees import mapped as each
 from ..graph.modes import map_levels
-from ..tensor.batching import Batched, Level, decomposed, lowered, raised, wrapped
-from ..tensor.batching.batched import settled
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
+from ..transforms.vmap import Batched, Level, decomposed, lowered, raised, wrapped
+from ..transforms.vmap.batched import settled
 from ._function_apply import NO_SETUP
 from .function import Function
 

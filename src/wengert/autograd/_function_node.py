@@ -12,14 +12,14 @@ import numpy as np
 
 from ..graph.engine import check_shape
 from ..graph.node import Node
-from ..tensor.damage import FREED as HOW
-from ..tensor.damage import Detached, Replaced, history, refuse_detached
-from ..tensor.meta import edge_of, meta_of, requires_grad
-from ..tensor.packing import call_pack_hook, stand_in
+from ..tensor.autograd_meta import edge_of, meta_of, requires_grad
+from ..tensor.namespaces import RAW, RECORDED
 from ..tensor.saved import SavedNone, refuse_hooks
 from ..tensor.saved import SavedTensor as SavedBase
-from ..tensor.spaces import RAW, RECORDED
+from ..tensor.saved_tensor_hooks import call_pack_hook, stand_in
 from ..tensor.tensor import Tensor
+from ..tensor.version_check import FREED as HOW
+from ..tensor.version_check import Detached, Replaced, history, refuse_detached
 from ._function_names import INSIDE, enter, saved
 
 TAKEN = (

@@ -20,8 +20,8 @@ from ..graph.node import NodeHooks
 from ..tensor import Tensor
 from ..tensor.call import PLAIN, compute
 from ..tensor.functions import function, inplace_function
+from ..tensor.inplace import write
 from ..tensor.record import OpNode
-from ..tensor.writes import write
 from ._recorder_names import ACCUMULATIONS, STEPS, event_name, inner, named, product_name
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Recorder:
 
     def begin_recording(self) -> None:
         """Watch this thread or task from now on."""
-        from ..tensor.watched import watch_creation
+        from ..dispatch.watched import watch_creation
 
         self.start = perf_counter_ns()
         self.on = True
@@ -89,7 +89,7 @@ class Recorder:
 
     def end_recording(self) -> None:
         """Watch no longer."""
-        from ..tensor.watched import unwatch_creation
+        from ..dispatch.watched import unwatch_creation
 
         self.on = False
         allocated = self._allocated()

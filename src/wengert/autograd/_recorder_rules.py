@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..ops.operator import TABLE, Composite
-from ..tensor.spaces import RawSpace
+from ..tensor.namespaces import RawSpace
 from ._recorder_names import event_name, product_name
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from ..arrays.context import ContextVar
 from ..graph.modes import _Mode, modes, set_modes
 from ..tensor import call
-from ..tensor.tangents import Level
 from ..tensor.tensor import Tensor
+from ..transforms.forward_mode import Level
 from ._function_names import INSIDE
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

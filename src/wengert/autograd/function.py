@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
-from ..tensor.meta import edge_of, requires_grad
+from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.tensor import Tensor
 from ._function_apply import apply, positional
 from ._function_node import BackwardCFunction, FunctionBase, FunctionCtx

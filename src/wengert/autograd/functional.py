@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..functions.creation import zeros_like
 from ..graph.modes import NO_REQUIRES_GRAD, enable_grad, is_grad_enabled, set_grad_enabled, transforms
-from ..tensor import Tensor, tangents
-from ..tensor.creation import zeros_like
+from ..tensor import Tensor
 from ..tensor.functions import function
 from ..tensor.types import strided
+from ..transforms import forward_mode as tangents
 from . import grad
 
 if TYPE_CHECKING:
@@ -184,8 +185,8 @@ def _jacobian_forward(func: Any, inputs: Any, strict: bool, vectorize: bool) -> 
         raise NotImplementedError(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
         )
-    from ..tensor.batching import Level as Map
-    from ..tensor.batching import expanded, wrapped
+    from ..transforms.vmap import Level as Map
+    from ..transforms.vmap import expanded, wrapped
     from .forward_ad import refuse_mapped
 
     several_in, row = _row(inputs, "inputs", "jacobian")

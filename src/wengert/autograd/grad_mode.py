@@ -6,7 +6,7 @@ from typing import Any
 
 from ..arrays.context import ContextVar
 from ..graph.modes import _Mode, change, enable_grad, inference_mode, modes, no_grad, set_grad_enabled
-from ..tensor.meta import layout_enforced
+from ..tensor.autograd_meta import layout_enforced
 from ..tensor.tensor import Tensor
 
 __all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from .. import arange, finfo, poisson, sigmoid, where, zeros_like
 from .. import bernoulli as bernoulli_numbers
 from .. import binomial as binomial_numbers
+from ..functions.creation import empty
 from ..graph.modes import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from ..tensor import Size, Tensor
-from ..tensor.creation import empty
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, over_batch
 from .odds import Odds

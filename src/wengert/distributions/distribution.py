@@ -10,9 +10,9 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
+from ..functions.surface import PLACES
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
-from ..tensor.surface import PLACES
 from . import constraints
 from .utils import broadcast_all, lazy_property, sum_rightmost
 

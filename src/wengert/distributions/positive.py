@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from .. import _standard_gamma, finfo, special, where
 from .. import as_tensor as as_a_tensor
+from ..functions.creation import empty
 from ..tensor import Size, Tensor
-from ..tensor.creation import empty
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 

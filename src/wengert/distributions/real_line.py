@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from .. import bool as boolean
 from .. import float64, isclose, rand, where, zeros
 from .. import normal as normal_numbers
+from ..functions.creation import empty
 from ..graph.modes import no_grad
 from ..tensor import Size, Tensor
-from ..tensor.creation import empty
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 from .positive import Chi2

@@ -6,10 +6,10 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from .. import arange, broadcast_tensors, finfo, get_default_dtype, sigmoid, softmax, tensor
+from ..functions.creation import empty
 from ..graph.modes import enable_grad
 from ..overrides import is_tensor_like
 from ..tensor import Size, Tensor
-from ..tensor.creation import empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable

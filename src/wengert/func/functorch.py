@@ -9,9 +9,9 @@ import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
+from ..functions.creation import empty_like
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from ..tensor.creation import empty_like
 from ..tensor.functions import function
 from .gradients import debug_unwrap, functionalize, grad, grad_and_value, vjp
 from .jacobians import hessian, jacfwd, jacrev, jvp, linearize

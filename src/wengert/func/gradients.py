@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..functions.creation import ones_like, zeros_like
 from ..graph.engine import below
 from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, transforming
-from ..tensor import Tensor, batching
+from ..tensor import Tensor
+from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
 from ..tensor.backward import grad as _grad
-from ..tensor.captured import Inside, pulling, sealed
-from ..tensor.creation import ones_like, zeros_like
-from ..tensor.meta import edge_of, normal_version, requires_grad
+from ..transforms import vmap as batching
+from ..transforms.grad_scope import Inside, pulling, sealed
 from . import trees
 
 if TYPE_CHECKING:

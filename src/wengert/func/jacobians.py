@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.creation import from_numpy, zeros_like
 from ..graph.modes import enable_grad, modes, transforming
-from ..tensor import Tensor, batching, tangents, wrap
+from ..tensor import Tensor, wrap
 from ..tensor.backward import grad as _grad
-from ..tensor.captured import Inside
-from ..tensor.creation import from_numpy, zeros_like
 from ..tensor.functions import function
+from ..transforms import forward_mode as tangents
+from ..transforms import vmap as batching
+from ..transforms.grad_scope import Inside
 from . import trees
 from .gradients import Level, _named, entered, given, left, of_numbers, recorded, selected, split_aux, tensors_of
 from .mapping import _mapped, vmap

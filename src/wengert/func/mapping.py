@@ -10,12 +10,12 @@ from contextlib import nullcontext
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any
 
+from ..functions.random import get_rng_state, set_rng_state
 from ..graph.modes import transforming
 from ..tensor import Tensor
-from ..tensor.batching import Batched, Level, expanded
-from ..tensor.batching import wrapped as with_batch
 from ..tensor.functions import function
-from ..tensor.random import get_rng_state, set_rng_state
+from ..transforms.vmap import Batched, Level, expanded
+from ..transforms.vmap import wrapped as with_batch
 from . import trees
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..nested import as_nested_tensor
 from ..ops.operator import TABLE, Operator
 from ..tensor import Tensor
-from ..tensor.batching import Batched, without
 from ..tensor.functions import function
+from ..transforms.vmap import Batched, without
 from . import trees
 
 if TYPE_CHECKING:
-    from ..tensor.batching import Level
+    from ..transforms.vmap import Level
 
 _MORE = ("split", "chunk", "unbind", "tensor_split", "item", "tolist", "is_nonzero", "equal", "allclose")
 _VIEWS = ("reshape", "detach", "t", "swapaxes", "movedim", "flatten", "unflatten", "view_as")

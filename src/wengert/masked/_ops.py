@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ops import masked as _rules
 from ..tensor.functions import function
-from ..tensor.spaces import RECORDED
+from ..tensor.namespaces import RECORDED
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor

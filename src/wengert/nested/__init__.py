@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.creation import as_tensor
 from ..graph.modes import no_grad
 from ..tensor import Tensor
-from ..tensor.creation import as_tensor
 from ..tensor.functions import function
 from ..tensor.types import jagged, strided
 from . import _strided

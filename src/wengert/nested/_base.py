@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..arrays.stand_ins import NESTED
+from ..functions.view_replay import INVERSES
 from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops import nested as declared
 from ..ops.operator import TABLE, Composite, Operator
 from ..tensor import Tensor
+from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
 from ..tensor.call import attach_view, convert, positional
 from ..tensor.functions import FUNCTIONS, function, inplace_function
-from ..tensor.meta import INFERENCE_VERSION, new_version, requires_grad
+from ..tensor.inplace import check_cast
+from ..tensor.namespaces import RAW, RECORDED
 from ..tensor.record import record, rename
-from ..tensor.replay import INVERSES
 from ..tensor.rewriting import CopySlices
-from ..tensor.spaces import RAW, RECORDED
+from ..tensor.subgraph_node import enclose
 from ..tensor.tensor import wrap
-from ..tensor.whole import enclose
-from ..tensor.writes import check_cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..functions.surface import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
-from ..tensor.surface import PLACES
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format
 from ._base import Nest, as_one, nest, numbers, numbers_plan, viewed

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..graph.modes import modes
 from ..nn import functional as F
+from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
-from ..tensor.meta import requires_grad
 from ._strided import StridedNestedTensor, pieces, together
 
 

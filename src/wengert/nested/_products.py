@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..functions.surface import PLACES
 from ..tensor.functions import function
-from ..tensor.surface import PLACES
 from ._base import Nest, as_one, nest, numbers, numbers_plan
 from ._jagged import entry, on_numbers, padded, pieces, unpadded
 from ._plans import Jagged, Rows, offsets_from

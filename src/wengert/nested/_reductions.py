@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
+from ..functions.surface import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
-from ..tensor.surface import PLACES
 from ..tensor.tensor import wrap
 from ..tensor.types import iinfo
 from ._base import as_one, nest, numbers, numbers_plan

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
+from ..functions.surface import PLACES
 from ..tensor import Tensor
+from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import function
-from ..tensor.meta import requires_grad
-from ..tensor.surface import PLACES
 from ..tensor.tensor import wrap
 from ..tensor.types import contiguous_format, strided
 from ._base import Nest, as_one, methods, nest, numbers, numbers_plan, viewed

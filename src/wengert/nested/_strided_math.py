@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..functions.surface import PLACES
 from ..tensor import Tensor
 from ..tensor.functions import function
-from ..tensor.surface import PLACES
 from ._base import Nest, as_one, nest, numbers, numbers_plan
 from ._strided import _NO_SIZES, StridedNestedTensor, contiguous, dimension, entry, part_by_part
 

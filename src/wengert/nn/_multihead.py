@@ -9,10 +9,11 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.ghost import shown
+from ..functions import PLACES
 from ..graph.node import next_sequence
-from ..tensor import PLACES, Tensor, call
+from ..tensor import Tensor, call
 from ..tensor.functions import function
-from ..tensor.whole import enclose
+from ..tensor.subgraph_node import enclose
 
 if TYPE_CHECKING:
     from collections.abc import Callable

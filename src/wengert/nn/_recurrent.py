@@ -14,7 +14,7 @@ from wengert.nn._tensors import cat, stack
 from wengert.ops import recurrent as _operators  # noqa: F401  declares the three below
 from wengert.tensor import Tensor
 from wengert.tensor.functions import function
-from wengert.tensor.whole import as_one
+from wengert.tensor.subgraph_node import as_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

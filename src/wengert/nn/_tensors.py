@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # without the import below: within a cycle of imports, type c
     def __getattr__(name: str) -> Any: ...
 
 else:
-    from wengert.tensor import PLACES
+    from wengert.functions import PLACES
 
     def __getattr__(name: str) -> Any:
         found = PLACES["torch"].get(name)

@@ -9,8 +9,8 @@ import sys
 from types import FunctionType as _Function
 from typing import TYPE_CHECKING, Any
 
-from ..tensor import PLACES
-from ..tensor.overrides import overridable
+from ..dispatch.torch_function import overridable
+from ..functions import PLACES
 from ._multihead import FUNCTIONS as _WHOLE
 
 if TYPE_CHECKING:

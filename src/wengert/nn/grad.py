@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd import grad
+from ..functions.creation import zeros
 from ..graph.modes import enable_grad
-from ..tensor.creation import zeros
-from ..tensor.meta import requires_grad
+from ..tensor.autograd_meta import requires_grad
 from . import functional as F
 
 __all__: list[str] = []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from wengert.dispatch.torch_function import disabled
 from wengert.nn._tensors import empty
 from wengert.tensor import Parameter, Tensor
-from wengert.tensor.overrides import disabled
 
 __all__ = [
     "Buffer",

@@ -16,7 +16,7 @@ FAMILIES = (
 def __getattr__(name: str) -> Any:
     """``torch.ops.aten``: operators by the names that dispatch modes see."""
     if name in ("aten", "prim"):
-        from ..tensor import dispatch
+        from ..dispatch import torch_dispatch as dispatch
 
         return getattr(dispatch, name)
     made = sys.modules.get(f"{__name__.rpartition('.')[0]}.tensor.dispatch")

@@ -13,11 +13,11 @@ import numpy as np
 from wengert.arrays.dtypes import F32, F64, default_float, of
 from wengert.arrays.ghost import META_DEVICE
 from wengert.arrays.stand_ins import NESTED
+from wengert.functions.creation import tensor
 from wengert.graph import enable_grad, set_grad_enabled
 from wengert.graph.modes import modes
 from wengert.tensor import Tensor, wrap
 from wengert.tensor.call import DISPATCHING
-from wengert.tensor.creation import tensor
 
 from .optimizer import Optimizer
 
@@ -64,7 +64,7 @@ def filled_like(p: Tensor, value: Any) -> Tensor:
     if p.is_nested:
         return p.detach().clone().fill_(value)
     if p._opaque:
-        from wengert.tensor.creation import full_like
+        from wengert.functions.creation import full_like
 
         return full_like(p.detach(), value)  # type: ignore[no-any-return]
     return wrap(np.full_like(p._data, value) if value else np.zeros_like(p._data))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.context import ContextVar
-from ..tensor.storage import UntypedStorage
-from ..tensor.typed_storage import TypedStorage
+from ..functions.storage import UntypedStorage
+from ..functions.typed_storage import TypedStorage
 from . import endianness
 from .container import ALIGNMENT, Reader, Writer
 from .errors import shown

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..tensor.storage import UntypedStorage
-from ..tensor.typed_storage import TypedStorage
+from ..functions.storage import UntypedStorage
+from ..functions.typed_storage import TypedStorage
 from . import endianness
 from .archive import storage_identifier
 from .container import size_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..tensor.storage import UntypedStorage
+    from ..functions.storage import UntypedStorage
 
 _ELSEWHERE = ("cuda", "mps", "hpu", "xpu", "mtia")
 

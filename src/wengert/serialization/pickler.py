@@ -9,12 +9,12 @@ from typing import Any
 
 from .._homes import find
 from ..arrays import dtypes as dt
+from ..functions.storage import UntypedStorage
+from ..functions.typed_storage import TypedStorage
 from ..tensor import types
-from ..tensor.meta import requires_grad
+from ..tensor.autograd_meta import requires_grad
 from ..tensor.parameter import Parameter
-from ..tensor.storage import UntypedStorage
 from ..tensor.tensor import Tensor
-from ..tensor.typed_storage import TypedStorage
 from ..utils.hooks import warn_if_has_hooks
 from . import rebuild
 from .names import STORAGE_TYPES, UNTYPED, StorageType, known, torch_name

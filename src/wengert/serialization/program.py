@@ -14,8 +14,8 @@ from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from .._homes import OURS, THEIRS, find
+from ..functions.random import Generator
 from ..tensor import Tensor
-from ..tensor.random import Generator
 from . import numpy_objects
 
 # Their calls make values and do nothing else.

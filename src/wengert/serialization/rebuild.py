@@ -12,14 +12,14 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays import lazy
 from ..arrays.ghost import Ghost
+from ..functions.copying import own_slots
+from ..functions.storage import UntypedStorage, look_at, window
+from ..functions.typed_storage import TypedStorage
 from ..tensor import types
 from ..tensor.call import DISPATCHING
-from ..tensor.captured import refuse_storage
-from ..tensor.copying import own_slots
 from ..tensor.parameter import Parameter
-from ..tensor.storage import UntypedStorage, look_at, window
 from ..tensor.tensor import Tensor, wrap
-from ..tensor.typed_storage import TypedStorage
+from ..transforms.grad_scope import refuse_storage
 from .errors import shown
 
 
@@ -193,7 +193,7 @@ def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, re
 
 def rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     """A tensor of the device ``meta``, which has no numbers."""
-    from ..tensor.creation import empty_strided
+    from ..functions.creation import empty_strided
 
     if not all(type(n) is int and n >= 0 for n in (*_sequence(size), *_sequence(stride))):
         raise RuntimeError("a tensor's sizes and strides must be integers, and not negative")
@@ -208,11 +208,11 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     if layout is not types.sparse_coo:
         if layout is types.strided:
             raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
-        from ..tensor.overloads_sparse import sparse_compressed_tensor
+        from ..functions.overloads_sparse import sparse_compressed_tensor
 
         starts, others, values, size = data
         return sparse_compressed_tensor(_places(starts), _places(others), _tensor(values), size, layout=layout, check_invariants=False)
-    from ..tensor.overloads_sparse import sparse_coo_tensor
+    from ..functions.overloads_sparse import sparse_coo_tensor
 
     indices, values, size, *coalesced = data
     return sparse_coo_tensor(_places(indices), _tensor(values), size, check_invariants=False, is_coalesced=bool(coalesced and coalesced[0]))
@@ -252,11 +252,11 @@ def validate(t: Any) -> None:
         if (starts < 0).any() or (ends < starts).any() or (ends > t.values().shape[t._ragged_idx - 1]).any():
             raise RuntimeError("the parts of a nested tensor do not lie within its values")
     elif t.layout is types.sparse_coo:
-        from ..tensor.overloads_sparse import sparse_coo_tensor
+        from ..functions.overloads_sparse import sparse_coo_tensor
 
         sparse_coo_tensor(t._indices().detach(), t._values().detach(), tuple(t.shape), check_invariants=True)
     else:
-        from ..tensor.overloads_sparse import sparse_compressed_tensor
+        from ..functions.overloads_sparse import sparse_compressed_tensor
 
         a: Any = t._data
         sparse_compressed_tensor(wrap(a.starts), wrap(a.others), wrap(a.values), tuple(t.shape), layout=t.layout, check_invariants=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..tensor.storage import UntypedStorage
+from ..functions.storage import UntypedStorage
 from ..tensor.tensor import Tensor, wrap
 from . import endianness
 from .container import size_of

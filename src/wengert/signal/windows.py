@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..tensor.creation import empty, finish, np_dtype, ones, tensor
+from ..functions.creation import empty, finish, np_dtype, ones, tensor
+from ..functions.ranges import linspace
 from ..tensor.functions import function
-from ..tensor.ranges import linspace
 from ..tensor.types import strided
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Floor 4: the tensor, its types, its views and in-place writes, and the functions made from the table."""
+"""The tensor: its types, its views and in-place writes, and the functions made from the table of operators."""
 
 from __future__ import annotations
 
@@ -21,13 +21,10 @@ from ..arrays.dtypes import (
     uint64,
 )
 from .parameter import Parameter
-from .surface import PLACES, assemble
 from .tensor import Tensor, wrap
 from .types import Size, device
 
-assemble()
-
 __all__ = [
-    "PLACES", "Parameter", "Size", "Tensor", "bfloat16", "bool_", "complex64", "complex128", "device", "dtype", "float16", "float32",
+    "Parameter", "Size", "Tensor", "bfloat16", "bool_", "complex64", "complex128", "device", "dtype", "float16", "float32",
     "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "wrap",
 ]  # fmt: skip

@@ -15,12 +15,12 @@ from ..graph.engine import below, leads_to, reachable, run
 from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes
 from . import call
 from . import tensor as tensor_module
-from .damage import no_scalar, unrecorded
-from .meta import Nowhere, edge_of, requires_grad
+from .autograd_meta import Nowhere, edge_of, requires_grad
+from .namespaces import RAW, RECORDED, without_numbers
 from .rewriting import CopySlices
-from .spaces import RAW, RECORDED, without_numbers
 from .tensor import Tensor as Tensor_
 from .types import preserve_format
+from .version_check import no_scalar, unrecorded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,18 +169,18 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     for t in (*rows, *wanted):
         if not isinstance(t, (Tensor_, GradientEdge)) and hasattr(type(t), "__torch_function__"):
-            from .overrides import handle_torch_function
+            from ..dispatch.torch_function import handle_torch_function
 
             return handle_torch_function(
                 grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
                 only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
             )  # fmt: skip
     if call.Batched_ is not None and any(type(t) is call.Batched_ for t in (*rows, *wanted)):
-        from .backward_mapped import inside_maps
+        from ..transforms.mapped_backward import inside_maps
 
         return inside_maps(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if is_grads_batched:
-        from .backward_mapped import of_several
+        from ..transforms.mapped_backward import of_several
 
         return of_several(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     in_tensors = _in_tensors(create_graph, (grad_outputs,) if isinstance(grad_outputs, Tensor_) else grad_outputs, rows)
@@ -278,7 +278,7 @@ def no_gradient(t: Any, create_graph: bool) -> Tensor_:
     """The gradient of an input that nothing depends on."""
     if isinstance(t, GradientEdge):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    from .creation import zeros_like
+    from ..functions.creation import zeros_like
 
     zeros = zeros_like(t.detach())
     return zeros._require() if create_graph else zeros
@@ -473,7 +473,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
             if dtype.kind not in "fV":
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {_dtype_name(dtype)}")
             if not edge and (t.is_meta or (create_graph and (type(t) in call.DISPATCHING or modes().dispatch))):
-                from .creation import ones_like
+                from ..functions.creation import ones_like
 
                 seeds.append(ones_like(t, memory_format=preserve_format))
                 continue

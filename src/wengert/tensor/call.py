@@ -19,11 +19,11 @@ from ..arrays.layouts import in_order_of
 from ..arrays.lazy import Lazy, plain, through
 from ..graph.modes import Modes, modes, set_modes
 from ..ops.operator import TABLE
+from .autograd_meta import INFERENCE_VERSION, Meta, Released, View, edge_of, normal_version
 from .errors import explain
-from .meta import INFERENCE_VERSION, Meta, Released, View, edge_of, normal_version
 from .outs import DECIDING
-from .packing import changed, pack_inputs, pack_results
 from .record import PACKED, record
+from .saved_tensor_hooks import changed, pack_inputs, pack_results
 from .structseq import FIELDS, structseq
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def general(op: Operator, args: tuple[Any, ...], out: Any = None, public: Any = 
             args = (*args[:at], out.dtype, *args[at + 1 :])
     m = modes()
     if m.functions:
-        from .function_modes import asked
+        from ..dispatch.function_modes import asked
 
         return asked(op, args, {} if out is None else {"out": out}, m, public=public)
     call: Any = compute
@@ -101,12 +101,12 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         return seen_as(inputs["input"], raw, op, m)
     own = dispatching(args)
     if out is not None:  # what has a gradient is refused before anything else is looked at
-        from .writes import refuse_recorded
+        from .inplace import refuse_recorded
 
         refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), inputs, m)
     packing = m.packing is not None and m.grad
     if out is None and (m.dispatch or own or packing):  # what PyTorch makes of others is made of them here, above the tape
-        from .lowering import COMPOSED, HOOKED
+        from ..dispatch.decompositions import COMPOSED, HOOKED
 
         parts = (COMPOSED if m.dispatch or own else HOOKED).get(op.name)
         if parts is not None:
@@ -115,11 +115,11 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
                 return answer
     early = pack_inputs(op, inputs, m, raw.get("also")) if packing and op.wrt else None
     if out is not None and (m.dispatch or own or dispatching((out,))):
-        from .dispatch import dispatched_into
+        from ..dispatch.torch_dispatch import dispatched_into
 
         return dispatched_into(op, args, out, m)
     if m.dispatch or own:
-        from .dispatch import dispatched
+        from ..dispatch.torch_dispatch import dispatched
 
         answer, given = dispatched(op, args, m)
     else:
@@ -143,7 +143,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     else:
         arrays = [answer]
     if out is not None:
-        from .writes import into
+        from .inplace import into
 
         return into(op, arrays, out, inputs, m)
     source = inputs.get(op.params[0]) if op.view else None
@@ -157,7 +157,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             a = in_order_of(a, [_given(inputs.get(p), raw[p]) for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
         looking = source is not None and (op.view is True or looks_at(a, source._data))
         if given is not None and isinstance(given[i], Tensor_) and not (m.inference and type(given[i]) is Tensor_):
-            from .wrappers import result
+            from ..dispatch.subclass_dispatch import result
 
             looking = looking or (source is not None and type(a) is Ghost and given[i]._is_view())
             own = own or type(given[i]) in DISPATCHING
@@ -181,7 +181,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             if early is not None:
                 values[PACKED] = early
             if own:
-                from .wrappers import record_tensors
+                from ..dispatch.subclass_dispatch import record_tensors
 
                 more = dict(zip(op.aux, given[len(op.outputs) :])) if op.aux else {}  # type: ignore[arg-type,index]
                 node = record_tensors(op, inputs, values, live, results, m, more)
@@ -195,7 +195,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
                 if not own:
                     version_results(op, node, results, values)
                     if given is not None and m.packing is None:
-                        from .dispatch import saved_results
+                        from ..dispatch.torch_dispatch import saved_results
 
                         saved_results(op, node, results, m)
     if many:
@@ -220,7 +220,7 @@ def _given(t: Any, array: Any) -> Any:
 
 def composed(parts: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """``parts(*args)``, seen as PyTorch's own code."""
-    from .spaces import within_operators
+    from .namespaces import within_operators
 
     with within_operators():
         return parts(*args)
@@ -229,7 +229,7 @@ def composed(parts: Callable[..., Any], args: tuple[Any, ...]) -> Any:
 def again(t: Any) -> Any:
     """The same tensor as another object, without history; of a class that dispatches it stays one of that class."""
     if type(t) in DISPATCHING:
-        from .wrappers import alias
+        from ..dispatch.subclass_dispatch import alias
 
         return alias(t)
     found = fresh(t._data, modes())
@@ -249,7 +249,7 @@ def dispatching(args: tuple[Any, ...]) -> bool:
     """Whether the class of a tensor among them has a ``__torch_dispatch__`` that is to be asked."""
     if not DISPATCHING:
         return False
-    from . import dispatch
+    from ..dispatch import torch_dispatch as dispatch
 
     return bool(dispatch.dispatching(args))
 
@@ -498,7 +498,7 @@ def forward(op: Operator, raw: dict[str, Any]) -> Any:
 
 def _forward(op: Operator, raw: dict[str, Any]) -> Any:
     if META_DEVICE and any(ghostly(v) for v in raw.values()):
-        from . import shapes
+        from ..dispatch import meta_device as shapes
 
         return shapes.forward(op, raw)
     if dt.RARE_IN_USE:
@@ -523,7 +523,7 @@ def _forward(op: Operator, raw: dict[str, Any]) -> Any:
 
 def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
     """Refuse tensors with numbers beside tensors of the device ``meta``."""
-    from . import shapes
+    from ..dispatch import meta_device as shapes
 
     shapes.check_devices(op, inputs)
 
@@ -557,6 +557,6 @@ def keywords(op: Operator, raw: dict[str, Any]) -> dict[str, Any]:
 
 def overridden(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
     """Give tensor-likes with ``__torch_function__`` the call; ``NotImplemented`` where nobody takes it."""
-    from .overrides import dispatch
+    from ..dispatch.torch_function import dispatch
 
     return dispatch(name, args, kwargs, public)

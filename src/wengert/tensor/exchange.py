@@ -11,11 +11,11 @@ from ..arrays.errors import warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain
 from ..graph.modes import modes
+from ..transforms.grad_scope import refuse_pointer
 from . import call
-from .captured import refuse_pointer
+from .autograd_meta import requires_grad
 from .geometry import Geometry
-from .meta import requires_grad
-from .spaces import without_numbers
+from .namespaces import without_numbers
 from .types import strided
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Exchange(Geometry):
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         """What a NumPy function makes of a tensor: a tensor without history (PyTorch's, of truth values, is of bytes)."""
-        from .creation import from_numpy
+        from ..functions.creation import from_numpy
 
         return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
@@ -172,7 +172,7 @@ class Exchange(Geometry):
         return id(self)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from .show import show
+        from ..functions.show import show
 
         return show(self, tensor_contents)
 

@@ -22,11 +22,11 @@ from ..ops.operator import TABLE, Composite, Operator
 from . import call as call_module
 from .argument_errors import told as told_of_arguments
 from .call import DISPATCHING, KNOWN, PLAIN
+from .namespaces import RECORDED, within, within_operators
 from .record import WATCHED, rename, told
 from .refusals import refuse_gradient
-from .spaces import RECORDED, within, within_operators
 from .spellings import OTHER_NAMES, renamed
-from .whole import enclose
+from .subgraph_node import enclose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,20 +141,20 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
             args, kwargs = renamed(op.name, params, args, kwargs)
         m = modes()
         if m.functions and public:
-            from .function_modes import ask_mode
+            from ..dispatch.function_modes import ask_mode
 
             return ask_mode(call, args, kwargs, m)
         for v in args:
             if type(v) not in KNOWN and public:
-                from .overrides import ask, owners_of
+                from ..dispatch.torch_function import ask, owners_of
 
                 owners = owners_of((*args, *kwargs.values()))
                 if owners:
                     return ask(call, owners, args, kwargs)
                 break
         if raw is not None and not m.grad and not kwargs and (m.dispatch or DISPATCHING):
-            from .dispatch import dispatching
-            from .lowering import BACKWARD, backward
+            from ..dispatch.decompositions import BACKWARD, backward
+            from ..dispatch.torch_dispatch import dispatching
 
             if op.name in BACKWARD and (m.dispatch or dispatching(args)) and not any(type(v) is call_module.Batched_ for v in args):
                 return backward(op, args)
@@ -170,7 +170,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
                 if answer is not NotImplemented:
                     return answer
             if META_DEVICE and not within.get():
-                from .shapes import whole_without
+                from ..dispatch.meta_device import whole_without
 
                 answer = whole_without(run, args, kwargs)
             elif WATCHED:
@@ -194,7 +194,7 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None
     if op.grad is not None:
-        from .replayed import one_step
+        from .fused_gradient import one_step
 
         return one_step(op, call)
     return call
@@ -285,9 +285,9 @@ def _observed(name: str, define: Any, observers: Any) -> Any:
 
 def _write(answer: Any, out: Any, name: str) -> Any:
     """``out=`` of a composite."""
+    from .autograd_meta import requires_grad
     from .call import out_row
-    from .meta import requires_grad
-    from .writes import into
+    from .inplace import into
 
     results, targets = (list(answer), list(out)) if isinstance(out, (tuple, list)) else ([answer], [out])
     if any(requires_grad(t) for t in (*results, *targets)):

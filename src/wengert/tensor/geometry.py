@@ -10,14 +10,14 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
 from ..arrays.places import steps
-from .captured import refuse_pointer
-from .meta import INFERENCE_VERSION, Released
+from ..transforms.grad_scope import refuse_pointer
+from .autograd_meta import INFERENCE_VERSION, Released
 from .types import CPU, META, Size, contiguous_format, device, strided
 
 if TYPE_CHECKING:
     from ..graph.node import Node
     from ._methods import Methods
-    from .meta import Meta
+    from .autograd_meta import Meta
     from .tensor import Tensor
 else:
     Methods = object  # the operators become methods in ``surface``; type checkers read them in _methods.pyi
@@ -175,7 +175,7 @@ class Geometry(Methods):
 
     def is_shared(self) -> bool:
         """Whether other processes see the memory, as after :meth:`share_memory_`."""
-        from .storage import block_of
+        from ..functions.storage import block_of
 
         array = window(self._data)
         return type(array) is np.ndarray and block_of(array) is not None

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..graph.modes import modes
 from . import call
-from .meta import requires_grad
+from .autograd_meta import requires_grad
 from .tensor import Tensor, parametric
 
 

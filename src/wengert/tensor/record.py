@@ -12,10 +12,10 @@ from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
-from .damage import Packed, check_versions, freed, is_result, modified
-from .meta import INFERENCE_VERSION, all_inference, edge_of, meta_of
-from .packing import UNVERSIONED, Kept, pack, stand_in, unpacked
-from .spaces import RAW, RECORDED
+from .autograd_meta import INFERENCE_VERSION, all_inference, edge_of, meta_of
+from .namespaces import RAW, RECORDED
+from .saved_tensor_hooks import UNVERSIONED, Kept, pack, stand_in, unpacked
+from .version_check import Packed, check_versions, freed, is_result, modified
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
@@ -264,7 +264,7 @@ class OpNode(Node):
 
     def recorded(self, g: Any, needs: Any = None) -> Any:
         if WATCHED:
-            from .seen_rules import gradients
+            from ..dispatch.backward_names import gradients
 
             return gradients(self, g, self.wanted if needs is None else needs)
         return self._gradients(RECORDED, g, self.wanted if needs is None else needs)

@@ -9,8 +9,8 @@ import numpy as np
 from ..graph import anomaly
 from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
-from .meta import View, edge_of, move_retained, refresh
-from .spaces import RAW, RECORDED
+from .autograd_meta import View, edge_of, move_retained, refresh
+from .namespaces import RAW, RECORDED
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -120,7 +120,7 @@ class CopySlices(Node):
     def _written_by(self) -> Node:
         """The node of the write."""
         if self.fn is None:
-            from .damage import freed
+            from .version_check import freed
 
             freed(self)
         return self.fn

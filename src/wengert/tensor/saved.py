@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .damage import FREED, Packed, check_versions, freed, modified
-from .meta import edge_of, requires_grad
-from .packing import Kept, call_pack_hook, changed, pack
+from .autograd_meta import edge_of, requires_grad
+from .namespaces import RAW
 from .record import OpNode, node_class, rename, unchanged
 from .saved_names import listed, names, shown_value
-from .spaces import RAW
+from .saved_tensor_hooks import Kept, call_pack_hook, changed, pack
 from .tensor import Tensor
+from .version_check import FREED, Packed, check_versions, freed, modified
 
 if TYPE_CHECKING:
     from collections.abc import Callable

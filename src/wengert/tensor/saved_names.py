@@ -369,7 +369,7 @@ def _dims(node: OpNode) -> list[int]:
 def _mask(node: OpNode) -> Any:
     import numpy as np
 
-    from .spaces import RAW
+    from .namespaces import RAW
 
     mask, scale = node.remembered("mask"), node.remembered("scale")
     mask = getattr(mask, "_data", mask)
@@ -401,7 +401,7 @@ def _kept(node: Any, name: str, tensor: Any) -> Any:
     if tensor is None:
         raise AttributeError(f"'{name}' of '{node.name()}' is no longer there: its gradient does not need it")
     if node.gone() or any(part.saved is None and getattr(part, "op", None) is not None and part.op.saved for part in node.parts):
-        from .damage import freed
+        from .version_check import freed
 
         freed(node)
     return tensor

@@ -18,16 +18,16 @@ from ..arrays.layouts import in_order_of
 from ..graph import anomaly
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
+from .autograd_meta import INFERENCE_VERSION, edge_among, edge_of
 from .call import PLAIN, UNSET, attach_view, general, looks_at, told
-from .damage import freed, modified
 from .errors import explain
-from .meta import INFERENCE_VERSION, edge_among, edge_of
+from .inplace import inplace
+from .namespaces import RAW, RECORDED
+from .native_call import native, rebuilder, shortcut
+from .native_call import watch as watch_shortcuts
 from .record import OpNode, make_class, node_class, rarely_rebuilt, rebuilt, renamed
-from .shortcut import native, rebuilder, shortcut
-from .shortcut import watch as watch_shortcuts
-from .spaces import RAW, RECORDED
 from .spellings import OTHER_NAMES
-from .writes import inplace
+from .version_check import freed, modified
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     """Compile the function of ``op`` (``kind``: call, inplace, dunder, reflected, augmented) into ``scope``."""
     from . import call
-    from .packing import UNVERSIONED
+    from .saved_tensor_hooks import UNVERSIONED
 
     scope.update(
         Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
@@ -132,7 +132,7 @@ def _equal(tensor: Any, other: Any) -> Any:
     """``tensor == other`` for an operand that is no tensor: PyTorch compares arrays, but leaves all other operators to NumPy."""
     if type(other) is not np.ndarray or other.dtype.kind not in "biufc":
         return NotImplemented
-    from .creation import from_numpy
+    from ..functions.creation import from_numpy
 
     return tensor == from_numpy(other)
 
@@ -167,7 +167,7 @@ FORMER = ("add", "sub", "addcmul", "addcdiv", "addmm", "addbmm", "baddbmm", "add
 
 
 def _former(op: Operator, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from .overloads_deprecated import former
+    from ..functions.overloads_deprecated import former
 
     return former(op, inplace, args, kwargs)
 

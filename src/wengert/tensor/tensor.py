@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
+from ..transforms.grad_scope import adopt, ask, asks, begins, refuse_storage, sealed
 from . import call
-from .captured import adopt, ask, asks, begins, refuse_storage, sealed
-from .damage import detached, replaced
+from .autograd_meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .exchange import Exchange
-from .meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .refusals import check_class, check_gradient, read_only
 from .types import CPU, strided
+from .version_check import detached, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class Tensor(Exchange):
 
     def __new__(cls, *args: Any, device: Any = None, **named: Any) -> Any:
         if named:
-            from .legacy import by_keyword
+            from ..functions.legacy_constructors import by_keyword
 
             args = by_keyword(args, named)
         if args and isinstance(args[0], Tensor):
@@ -59,7 +59,7 @@ class Tensor(Exchange):
             t = object.__new__(cls)
             t._data, t._edge, t._meta, t._vc = seen._data, seen._edge, seen._meta, seen._vc
             return t
-        from .legacy import legacy
+        from ..functions.legacy_constructors import legacy
 
         return cls._from(legacy(args, dt.default_float(), device))
 
@@ -92,7 +92,7 @@ class Tensor(Exchange):
         t = object.__new__(cls)
         t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
         if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
-            from .wrappers import questions
+            from ..dispatch.subclass_dispatch import questions
 
             t.__dict__["_asks"] = questions(dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
         return parametric(t, data) if require_grad else t
@@ -314,7 +314,7 @@ class Tensor(Exchange):
 
         ``symint_visitor_fn``, ``tensor_visitor_fn``: what each size or place, or tensor, that the view was made with becomes.
         """
-        from .replay import same_geometry
+        from ..functions.view_replay import same_geometry
 
         if not self._is_view() or not same_geometry(self._base, new_base):
             return None
@@ -322,7 +322,7 @@ class Tensor(Exchange):
 
     def _view_func_unsafe(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
         """``_view_func`` of any base."""
-        from .replay import replayed
+        from ..functions.view_replay import replayed
 
         if not self._is_view():
             return None
@@ -330,7 +330,7 @@ class Tensor(Exchange):
 
     def _rev_view_func_unsafe(self, new_view: Tensor) -> Tensor | None:
         """A view of ``new_view`` as the base is to this view of it; None if this is no view."""
-        from .replay import reversed_view
+        from ..functions.view_replay import reversed_view
 
         return reversed_view(self._meta.view, new_view) if self._is_view() else None  # type: ignore[union-attr, arg-type]
 
@@ -436,7 +436,7 @@ class Tensor(Exchange):
         """The same memory, outside the graph; writes to either are noticed by both."""
         m = modes()
         if m is not RECORD and m.dispatch:
-            from .dispatch import detached
+            from ..dispatch.torch_dispatch import detached
 
             return detached(self, m)
         t = object.__new__(Tensor)
@@ -499,7 +499,7 @@ class Tensor(Exchange):
         if id(self) in memo:
             return memo[id(self)]
         refuse_storage(self)
-        from .copying import deep_copy, same_class
+        from ..functions.copying import deep_copy, same_class
 
         if type(self) not in call.PLAIN and not hasattr(type(self), "_own_operators"):
             same_class(self, self.new_empty([]), "non-wrapper", "new_empty() and for which that function")
@@ -517,20 +517,20 @@ class Tensor(Exchange):
                                requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False,
                                dispatch_layout: bool = False, _extra_dispatch_keys: Any = None, storage_size: Any = None) -> Any:  # fmt: skip
         """A tensor of ``cls`` with this geometry and type and no memory: what it holds is its class's affair."""
-        from .wrappers import wrapper
+        from ..dispatch.subclass_dispatch import wrapper
 
         return wrapper(cls, size, strides, storage_offset, dtype, requires_grad, device,
                        (dispatch_sizes_strides_policy, dispatch_device, dispatch_layout), _extra_dispatch_keys)  # fmt: skip
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from .dispatch import disabled
+        from ..dispatch.torch_dispatch import disabled
 
         return disabled(cls, func, types, args, kwargs)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from .overrides import default_torch_function
+        from ..dispatch.torch_function import default_torch_function
 
         return default_torch_function(cls, func, types, args, kwargs or {})
 

@@ -79,7 +79,7 @@ class device:
     def __new__(cls, *args: Any, **kwargs: Any) -> device:
         m = modes()
         if m is not RECORD and m.functions:
-            from .function_modes import ask_mode
+            from ..dispatch.function_modes import ask_mode
 
             return ask_mode(cls, args, kwargs, m)
         return cls._made(*args, **kwargs)
@@ -134,13 +134,13 @@ class device:
         return (device, (self.type,) if self.index is None else (self.type, self.index))
 
     def __enter__(self) -> device:
-        from .default_device import push
+        from ..dispatch.default_device import push
 
         push(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        from .default_device import pop
+        from ..dispatch.default_device import pop
 
         pop()
 

@@ -13,17 +13,17 @@ from ..arrays.lazy import plain
 from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
+from .autograd_meta import edge_of, requires_grad
 from .call import PLAIN
-from .damage import Packed, freed
 from .functions import laid
-from .meta import edge_of, requires_grad
-from .packing import Kept, pack, pack_result, stand_in, unpacked
+from .fused_gradient import replay
+from .namespaces import RAW, RECORDED
 from .record import told
 from .refusals import refuse_gradient
-from .replayed import replay
 from .saved_names import PARTS, saved_by_parts
-from .spaces import RAW, RECORDED
+from .saved_tensor_hooks import Kept, pack, pack_result, stand_in, unpacked
 from .tensor import Tensor
+from .version_check import Packed, freed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -90,7 +90,7 @@ def assert_allclose(
     """The older, laxer form: NaN equals NaN, and dtypes and devices may differ. Use ``assert_close``."""
     import warnings
 
-    from ..tensor.creation import tensor
+    from ..functions.creation import tensor
 
     warnings.warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
@@ -171,7 +171,7 @@ def _tensors(pair: tuple[Any, Any], subclasses: bool) -> bool:
 
 
 def _wrapped(array: np.ndarray) -> Tensor:
-    from ..tensor.creation import from_numpy
+    from ..functions.creation import from_numpy
 
     return from_numpy(array)
 
@@ -292,7 +292,7 @@ def _array(t: Tensor) -> np.ndarray:
     """The values, half precision kept in float32 (NumPy does not compute with bfloat16)."""
     t = t.detach()
     if type(t) in DISPATCHING:  # only its class knows its numbers
-        from ..tensor.wrappers import numbers
+        from ..dispatch.subclass_dispatch import numbers
 
         a = numbers(t)
     else:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import EIGHT, float32
 from ..arrays.dtypes import dtype as dtype_class
+from ..functions.creation import empty
+from ..functions.random import FUNCTIONS
 from ..tensor import types
-from ..tensor.creation import empty
 from ..tensor.functions import function
-from ..tensor.random import FUNCTIONS
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tensor.dispatch import DisableTorchDispatch
+from ..dispatch.torch_dispatch import DisableTorchDispatch
 
 __all__ = ["all_same_mode", "no_dispatch"]
 

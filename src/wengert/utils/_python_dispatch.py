@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from ..dispatch.watched import watch_forever
 from ..graph.modes import modes, set_modes
 from ..tensor import Tensor
-from ..tensor.watched import watch_forever
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..tensor.meta import AccumulateGrad
+from ..tensor.autograd_meta import AccumulateGrad
 
 
 def swap_tensors(t1: Any, t2: Any) -> None:

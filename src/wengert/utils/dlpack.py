@@ -6,6 +6,6 @@
 array([1., 2.], dtype=float32)
 """
 
-from ..tensor.creation import from_dlpack, to_dlpack
+from ..functions.creation import from_dlpack, to_dlpack
 
 __all__ = ["from_dlpack", "to_dlpack"]

@@ -11,7 +11,7 @@ from collections import defaultdict
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..tensor.dispatch import OpOverload, aten
+from ..dispatch.torch_dispatch import OpOverload, aten
 from ..tensor.tensor import Tensor
 from ._python_dispatch import TorchDispatchMode
 from .module_tracker import ModuleTracker

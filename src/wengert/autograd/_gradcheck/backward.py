@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ...functions.random import get_rng_state, randn_like
 from ...tensor import wrap
 from ...tensor.backward import grad
 from ...tensor.functions import function
-from ...tensor.random import get_rng_state, randn_like
 from .error import BATCHED, OF_UNDEFINED, RANDOM, UNDEFINED_IS_CHECKED, GradcheckError
 from .problem import Move, Problem, close, dense, differentiable, direction, is_sparse, like, same, spread, stored
 from .report import mismatch

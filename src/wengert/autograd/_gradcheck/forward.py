@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...functions.random import get_rng_state, randn_like
 from ...tensor import Tensor, wrap
 from ...tensor.functions import function
-from ...tensor.random import get_rng_state, randn_like
 from .error import BATCHED_FORWARD, RANDOM, GradcheckError
 from .problem import Move, Problem, close, dense, direction, like, row, stored
 from .report import mismatch

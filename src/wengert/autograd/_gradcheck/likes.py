@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from ...dispatch.torch_function import is_tensor_like
 from ...tensor import Tensor
 from ...tensor.backward import grad
-from ...tensor.overrides import is_tensor_like
 from .error import GradcheckError
 
 if TYPE_CHECKING:

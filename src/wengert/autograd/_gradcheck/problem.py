@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arrays.dtypes import of
+from ...dispatch.subclass_dispatch import numbers
+from ...functions.creation import zeros_like
 from ...tensor import Tensor, wrap
-from ...tensor.creation import zeros_like
 from ...tensor.types import Size, strided
-from ...tensor.wrappers import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +81,7 @@ def filled(x: Any) -> Any:
     """A sparse tensor with every place stored, so that each can be moved; any other input as it is."""
     if not (isinstance(x, Tensor) and is_sparse(x)):
         return x
-    from ...tensor.sparse import sparse_coo_tensor
+    from ...layouts.sparse import sparse_coo_tensor
 
     a: Any = x._data  # a Coo
     depth = len(a.indices)
@@ -91,7 +91,7 @@ def filled(x: Any) -> Any:
     if not x.is_sparse:  # by rows or columns
         from ...arrays.compressed import pressed
         from ...arrays.sparse import Coo
-        from ...tensor.compressed import CompressedTensor
+        from ...layouts.compressed import CompressedTensor
 
         return CompressedTensor._wrap(pressed(Coo(indices, values, shape, True), a.layout, a.block)).requires_grad_(x.requires_grad)
     return sparse_coo_tensor(wrap(indices), wrap(values), shape, None, x.requires_grad, False, True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd import Function
+from ...dispatch.torch_dispatch import aten
+from ...functions.surface import PLACES
 from ...tensor import Tensor
-from ...tensor.dispatch import aten
-from ...tensor.surface import PLACES
 from ...tensor.types import sparse_coo, strided
 from .binary import NATIVE_BINARY_MAP, NATIVE_INPLACE_BINARY_MAP
 from .core import MaskedTensor, _get_data, _masks_match, _maybe_get_mask, is_masked_tensor

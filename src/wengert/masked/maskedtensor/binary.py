@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...dispatch.torch_dispatch import aten
 from ...tensor import Tensor
-from ...tensor.dispatch import aten
 from ...tensor.types import strided
 from .core import _get_data, _masks_match, _maybe_get_mask, _tensors_match, _wrap_result, is_masked_tensor, parts, with_values
 

@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from ...autograd import Function
+from ...dispatch.torch_function import DisableTorchFunctionSubclass, converted
+from ...functions.surface import PLACES
 from ...tensor import Tensor
-from ...tensor.overrides import DisableTorchFunctionSubclass, converted
-from ...tensor.surface import PLACES
 from ...tensor.types import sparse_coo, sparse_csr, strided
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
@@ -287,7 +287,7 @@ class MaskedTensor(Tensor):
 
 def get_default_nowrap_functions() -> set[Any]:
     """The functions whose results keep their type."""
-    from ...tensor.overrides import UNCONVERTED
+    from ...dispatch.torch_function import UNCONVERTED
 
     return UNCONVERTED
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...tensor.dispatch import aten
+from ...dispatch.torch_dispatch import aten
 from .core import _get_data, _map_mt_args_kwargs, _maybe_get_mask, _wrap_result
 
 PASSTHROUGH_FNS = [getattr(aten, n) for n in (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...dispatch.torch_dispatch import aten
+from ...functions.surface import PLACES
 from ...tensor import Tensor
-from ...tensor.dispatch import aten
-from ...tensor.surface import PLACES
 from .. import _ops as masked
 from .core import PLEASE, MaskedTensor, is_masked_tensor, parts
 

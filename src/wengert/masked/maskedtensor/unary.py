@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...dispatch.torch_dispatch import aten
 from ...tensor import Tensor
-from ...tensor.dispatch import aten
 from .core import _get_data, _maybe_get_mask, _wrap_result, parts, with_values
 
 UNARY_NAMES = [

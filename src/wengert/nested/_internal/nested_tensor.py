@@ -8,8 +8,8 @@ import numpy as np
 
 from ...arrays.nested import Nested
 from ...tensor import Tensor
+from ...tensor.autograd_meta import requires_grad
 from ...tensor.functions import function
-from ...tensor.meta import requires_grad
 from ...tensor.tensor import wrap
 from ...tensor.types import Size, jagged
 from .._base import Nest, as_one, methods, numbers, viewed

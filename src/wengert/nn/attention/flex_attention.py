@@ -11,7 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...func import vmap
-from ...tensor import PLACES, Tensor, bool_, float32, float64, int32
+from ...functions import PLACES
+from ...tensor import Tensor, bool_, float32, float64, int32
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -166,7 +166,7 @@ class ConversionMethods(TraversalMethods):
         >>> torch.nn.Linear(1, 1).share_memory().weight.is_shared()
         True
         """
-        from wengert.tensor.shared import share
+        from wengert.functions.shared_memory import share
 
         share(t for t in (*self.parameters(), *self.buffers()) if type(t).share_memory_ is Tensor.share_memory_)  # all at once is quicker
         return self._apply(lambda t: t.share_memory_())

@@ -17,7 +17,7 @@ from ...autograd._function_node import SavedTensor
 from ...autograd.graph import saved_tensors_hooks
 from ...graph.engine import current_walk
 from ...graph.modes import enable_grad, modes, set_modes
-from ...tensor.meta import INFERENCE_VERSION, requires_grad
+from ...tensor.autograd_meta import INFERENCE_VERSION, requires_grad
 from ...tensor.tensor import Tensor
 from .._python_dispatch import TorchDispatchMode
 from .state import Surroundings

@@ -10,7 +10,7 @@ import enum
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from ...tensor.dispatch import OpOverload, OpOverloadPacket, aten, prim
+from ...dispatch.torch_dispatch import OpOverload, OpOverloadPacket, aten, prim
 from ...tensor.tensor import Tensor
 from .._python_dispatch import TorchDispatchMode
 from .._pytree import tree_map

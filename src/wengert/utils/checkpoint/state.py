@@ -6,9 +6,9 @@ import sys
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ...dispatch.default_device import DeviceContext, innermost
+from ...functions.random import get_rng_state, set_rng_state
 from ...graph.modes import change, modes
-from ...tensor.default_device import DeviceContext, innermost
-from ...tensor.random import get_rng_state, set_rng_state
 from ...tensor.tensor import Tensor
 from .._pytree import tree_leaves
 

@@ -1,0 +1,155 @@
+"""Where new tensors go if nobody says: ``with torch.device(...)`` and ``set_default_device``.
+
+Both enter a ``DeviceContext``, a function mode that gives the functions that make tensors their ``device``: the first as any other mode, the
+second below all others. As the CPU is where tensors go anyhow, its context is only kept in mind unless another one lies around it, and
+operators stay on the everyday path.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from ..arrays.context import ContextVar
+from ..graph.modes import modes, set_modes
+from ..tensor.types import CPU, placed
+from ..tensor.types import device as device_type
+from .function_modes import TorchFunctionMode
+from .watched import watch_forever
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MAKERS = (
+    "arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye full hamming_window hann_window "
+    "kaiser_window linspace logspace ones rand randint randn randperm range scalar_tensor sparse_coo_tensor sparse_csr_tensor "
+    "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor tensor tril_indices triu_indices zeros"
+)
+_aside: ContextVar[tuple[Any, ...]] = ContextVar("wengert_cpu_contexts", default=())  # contexts of the CPU that are no modes
+_entered: ContextVar[tuple[Any, ...]] = ContextVar("wengert_devices", default=())  # by ``with torch.device(...)``
+_default: ContextVar[Any] = ContextVar("wengert_default_device", default=None)  # that of ``set_default_device``
+
+
+@functools.cache
+def _device_constructors() -> set[Any]:
+    """The functions that make tensors and take a ``device``."""
+    from ..functions.surface import PLACES
+
+    found = {PLACES["torch"].get(name) for name in _MAKERS.split()}
+    return (found | {PLACES["fft"].get(name) for name in ("fftfreq", "rfftfreq")}) - {None}
+
+
+class DeviceContext(TorchFunctionMode):
+    """As a context: tensors made inside without a ``device`` get this one. It lies below every other function mode.
+
+    >>> import wengert as torch
+    >>> from wengert.utils._device import DeviceContext
+    >>> with DeviceContext("meta"):
+    ...     print(torch.ones(2).device)
+    meta
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.device = device_type(device)
+        self._before: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
+
+    def __enter__(self) -> None:
+        m = modes()
+        self._before = _of_devices(m.functions), _aside.get()
+        _aside.set(())
+        set_modes(m.with_(functions=tuple(mode for mode in m.functions if not isinstance(mode, DeviceContext))))
+        _enter(self, below=True)
+
+    def __exit__(self, *exc: object) -> None:
+        m = modes()
+        outer, aside = self._before
+        set_modes(m.with_(functions=(*outer, *(mode for mode in m.functions if mode is not self))))
+        _aside.set((*aside, *(c for c in _aside.get() if c is not self)))
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in _device_constructors() and kwargs.get("device") is None:
+            kwargs["device"] = self.device
+        return func(*args, **kwargs)
+
+
+def _of_devices(stack: Any) -> tuple[Any, ...]:
+    return tuple(mode for mode in stack if isinstance(mode, DeviceContext))
+
+
+def _enter(context: DeviceContext, below: bool = False) -> None:
+    m = modes()
+    if context.device == CPU and type(context) is DeviceContext and not _of_devices(m.functions):
+        _aside.set((*_aside.get(), context))
+        return
+    watch_forever()
+    set_modes(m.with_(functions=(context, *m.functions) if below else (*m.functions, context)))
+
+
+def push(device: Any) -> None:
+    """Enter ``with torch.device(...)``."""
+    context = DeviceContext(device)
+    _enter(context)
+    _entered.set((*_entered.get(), context))
+
+
+def pop() -> None:
+    """Leave it."""
+    *outer, context = _entered.get()
+    _entered.set(tuple(outer))
+    m = modes()
+    set_modes(m.with_(functions=tuple(mode for mode in m.functions if mode is not context)))
+    _aside.set(tuple(c for c in _aside.get() if c is not context))
+
+
+def on_the_cpu() -> tuple[Any, ...]:
+    """The contexts of the CPU that are not among the modes which are asked."""
+    return _aside.get()
+
+
+def set_default_device(device: Any) -> None:
+    """Make ``device`` the place where new tensors go in this thread: ``"cpu"``, or ``"meta"``; None for the usual one.
+
+    >>> import wengert as torch
+    >>> torch.set_default_device("meta")
+    >>> torch.ones(2, 3) @ torch.ones(3, 1)
+    tensor(..., device='meta', size=(2, 1))
+    >>> torch.set_default_device(None)
+    """
+    context = None
+    if device is not None:
+        context = DeviceContext(device)
+        placed(context.device)
+    before = _default.get()
+    if before is not None:
+        before.__exit__(None, None, None)
+    if context is not None:
+        context.__enter__()
+    _default.set(context)
+
+
+def get_default_device() -> device_type:
+    """Where new tensors go."""
+    return innermost() or CPU
+
+
+def innermost() -> device_type | None:
+    """The device of the innermost context; None outside of all."""
+    inner = _of_devices(modes().functions) or _aside.get()
+    return inner[-1].device if inner else None
+
+
+def device_decorator(device: Any, func: Callable[..., Any]) -> Callable[..., Any]:
+    """``func``, run within the context ``device``."""
+
+    @functools.wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with device:
+            return func(*args, **kwargs)
+
+    return run
+
+
+def set_device(device: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: what the function makes goes to ``device`` unless it says otherwise."""
+    return lambda func: device_decorator(DeviceContext(device), func)

@@ -1,0 +1,202 @@
+"""Function modes: who takes every call of an operator, above the tape (``overrides.TorchFunctionMode``)."""
+
+from __future__ import annotations
+
+import inspect
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from ..graph.modes import modes, set_modes
+from ..tensor.call import KNOWN
+from ..tensor.functions import function, inplace_function
+from ..tensor.tensor import Tensor, members
+from . import watched
+from .torch_dispatch import as_called
+from .torch_function import ask, declined, is_public, owners_of, skipped
+from .watched import _lock, _seen, watch_forever
+
+if TYPE_CHECKING:
+    from ..graph.modes import Modes
+    from ..ops.operator import Operator
+
+
+def ask_mode(func: Any, args: Any, kwargs: Any, m: Modes, by_hand: bool = False) -> Any:
+    """Let the innermost function mode of ``m`` answer, with the outer ones in force: what it calls reaches them."""
+    mode = m.functions[-1]
+    types = tuple(type(o) for o in owners_of(args))
+    set_modes(m.with_(functions=m.functions[:-1]))
+    try:
+        answer = mode.__torch_function__(func, types, args, kwargs)
+    finally:
+        set_modes(modes().with_(functions=m.functions))
+    if answer is NotImplemented:
+        owners = owners_of((*args, *kwargs.values()))
+        if owners:
+            return ask(func, owners, args, kwargs)
+        raise declined(func, types, mode, by_hand)
+    return answer
+
+
+def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bool = False, public: Any = None) -> Any:
+    """The call of an operator, for the innermost function mode: under its public name, with the arguments that were given."""
+    func: Any = public
+    if func is None:
+        func = inplace_function(op.name) if inplace else (_public(op.name) if not op.places else None) or function(op.name)
+    given, more = as_called(op, args)
+    if getattr(public, "reflected", False):
+        given = given[1::-1]
+    return ask_mode(func, given, {**more, **kwargs}, m)
+
+
+# operators that a public function of several parts calls with the arguments that it was given itself
+_PARTS = {
+    "sum_dim": "sum", "mean_dim": "mean", "prod_dim": "prod", "max_all": "max", "min_all": "min", "median_all": "median",
+    "nanmedian_all": "nanmedian", "clamp_tensor": "clamp", "lerp_tensor": "lerp", "masked_fill_tensor": "masked_fill",
+    "basic_index": "__getitem__", "select_index": "__getitem__", "unsqueeze_index": "__getitem__",
+}  # fmt: skip
+
+
+def _public(name: str) -> Any:
+    """What the user called, for an operator that has no public name of its own (``sum_dim`` is a part of ``sum``)."""
+    from ..functions.surface import PLACES
+
+    public = _PARTS.get(name, "")
+    return getattr(Tensor, public) if public == "__getitem__" else PLACES["torch"].get(public)
+
+
+# -- methods and properties that are no operators ---------------------------------------------------------------------------
+
+_members_watched = False
+
+
+def watch_members() -> None:
+    """Have the methods and properties of Tensor ask the modes, from the first one on: their code is exchanged, as in ``watched``."""
+    global _members_watched
+    if watched._watchers:  # what was exchanged already is not to be put back
+        watch_forever()
+    with _lock:
+        if _members_watched:
+            return
+        _members_watched = True
+        for name, value in members().items():
+            if isinstance(value, property) and (not name.startswith("_") or name in _PROPERTIES):
+                for part, public in ((value.fget, value.__get__), (value.fset, value.__set__), (value.fdel, value.__delete__)):
+                    if type(part) is FunctionType:
+                        _exchange(part, public)
+            elif type(value) is FunctionType and is_public(name) and "_op" not in value.__globals__ and value.__name__ != "call":
+                _exchange(value, value)
+
+
+_PROPERTIES = ("_version", "_base", "_grad", "_grad_fn", "_backward_hooks", "_post_accumulate_grad_hooks")
+
+
+def _exchange(f: FunctionType, public: Any) -> None:
+    """Give ``f`` code that asks the modes about ``public``, and otherwise does what ``f`` did."""
+    if "_watched" in (f.__kwdefaults__ or {}):  # which asks already
+        return
+    defaults = f.__kwdefaults__
+    original = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    original.__kwdefaults__ = defaults
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.functions:
+            return ask_mode(public, args, kwargs, m)
+        answer = NotImplemented if m.bare else by_class(public, args, kwargs)
+        return original(*args, **kwargs) if answer is NotImplemented else answer
+
+    f.__wrapped__ = getattr(f, "__wrapped__", original)  # type: ignore[attr-defined]  # for those who ask how it is called
+    f.__kwdefaults__ = {**(defaults or {}), "_watched": call}
+    f.__code__ = _seen(f.__code__.co_freevars)
+
+
+def by_class(public: Any, args: Any, kwargs: Any) -> Any:
+    """The answer of the arguments' classes, whose turn it is when a mode has called on; ``NotImplemented`` if they override nothing."""
+    if args and type(args[0]) in KNOWN:
+        return NotImplemented
+    owners = [x for x in owners_of((*args, *kwargs.values())) if not hasattr(x, "_own_operators")]  # which have methods of their own
+    return ask(public, owners, args, kwargs) if owners and not skipped() else NotImplemented
+
+
+# -- modes --------------------------------------------------------------------------------------------------------------
+
+
+class TorchFunctionMode:
+    """Base of modes: as a context, ``__torch_function__`` takes every operator that is called inside.
+
+    It receives the function, the types that override operators, and the arguments, and gives the result;
+    ``func(*args, **kwargs)`` does what would have been done, seen by the modes further out. Unlike a dispatch mode it
+    stands above the tape: what it calls is recorded.
+
+    >>> import wengert as torch
+    >>> from wengert.overrides import TorchFunctionMode
+    >>> class Show(TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> x = torch.ones(2)
+    >>> with Show():
+    ...     y = torch.nn.functional.softplus(x) * 2
+    softplus
+    mul
+    """
+
+    def __init__(self) -> None:
+        pass
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run ``func`` and give its result."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        if inspect.ismethod(self.__torch_function__) and self.__torch_function__.__self__ is type(self):
+            raise RuntimeError(
+                "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
+            )
+        watch_forever()
+        watch_members()
+        m = modes()
+        set_modes(m.with_(functions=(*m.functions, self)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        m = modes()
+        stack = m.functions
+        at = max((i for i, mode in enumerate(stack) if mode is self), default=None)
+        if at is not None:
+            set_modes(m.with_(functions=stack[:at] + stack[at + 1 :]))
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """The mode that changes nothing."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode() -> Any:
+    """The innermost active mode, or None."""
+    stack = _get_current_function_mode_stack()
+    return stack[-1] if stack else None
+
+
+def _get_current_function_mode_stack() -> list[Any]:
+    """The active modes, outermost first."""
+    from .default_device import on_the_cpu
+
+    return [*on_the_cpu(), *modes().functions]
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether some mode is active."""
+    return bool(_get_current_function_mode_stack())
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes are active."""
+    return len(_get_current_function_mode_stack())
+
+
+def _get_function_stack_at(index: int) -> Any:
+    """An active mode, counted from the outermost."""
+    return _get_current_function_mode_stack()[index]

@@ -1,0 +1,191 @@
+"""Operators on tensors of the device ``meta``: what a result would look like, without a number.
+
+Such a tensor has a ``Ghost`` where others have an array. An operator that works element by element is asked for the type of
+one element, a product of matrices for none; every other one is run on zeros that take no memory, and its numbers are dropped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.ghost import Ghost
+from ..arrays.layouts import kept_strides, result_strides
+from ..arrays.lazy import Lazy
+from ..tensor import call
+from ..tensor.namespaces import RECORDED, within, within_operators, without_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..ops.operator import Operator
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+
+# Operators the shape of whose result depends on numbers, or whose result is one that the program looks at.
+_NUMBERS = frozenset(("nonzero", "unique", "unique_consecutive", "masked_select", "equal", "bincount", "unique_dim", "argwhere", "repeat_places"))
+
+
+def no_numbers(name: str) -> NotImplementedError:
+    """The complaint about an operator that tensors of the device ``meta`` cannot have."""
+    return NotImplementedError(
+        f"aten::{name}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered: what it "
+        "gives depends on numbers, which tensors of the device 'meta' do not have."
+    )
+
+
+def ghost(a: Any, device: str = "meta") -> Any:
+    """What stands for the array ``a`` on a device without numbers: the same shape and type, laid out as ``preserve_format`` has it."""
+    if type(a) is Ghost and a.device == device:
+        return a
+    return Ghost.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
+
+
+def whole_without(define: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A composite whose constants meet tensors of every device."""
+    token = within.set(True)
+    try:
+        with within_operators():
+            answer = define(RECORDED, *args, **kwargs)
+    finally:
+        within.reset(token)
+    return all_without(answer) if any(isinstance(v, call.Tensor_) and v.is_meta for v in args) else answer
+
+
+def all_without(answer: Any) -> Any:
+    """What a composite made of tensors without numbers: no result has any (one that depends on nothing but shapes had)."""
+    if type(answer) in (tuple, list):
+        return type(answer)(map(all_without, answer))
+    return answer.to("meta") if type(answer) is call.Tensor_ and type(answer._data) is np.ndarray else answer
+
+
+def stands_in(v: Any) -> bool:
+    """Whether ``v`` is what a tensor of the device ``meta`` holds."""
+    return type(v) is Ghost and v.device == "meta"
+
+
+def forward(op: Operator, raw: dict[str, Any]) -> Any:
+    """The forward of ``op`` on converted arguments of which some are ghosts: ghosts of its results."""
+    if op.name in _NUMBERS:
+        raise no_numbers(op.name)
+    if op.view:
+        return _ghosts(_run(op, {p: _opened(v) for p, v in raw.items()}), True, raw.get(op.params[0]))
+    if op.pointwise:
+        return _elementwise(op, raw)
+    rule = _SHAPES.get(op.name)
+    opened = {p: _opened(v) for p, v in raw.items()}
+    if rule is not None:
+        shape = rule(*(opened[p] for p in op.tensors))
+        if shape is not None:
+            return Ghost.of(shape, None, 0, opened[op.tensors[0]].dtype, "meta")
+    if op.layout == "elementwise":
+        return _ordered(_run(op, opened), [v for p in op.tensors for v in (raw[p] if type(raw[p]) is list else (raw[p],)) if np.ndim(v)])
+    return _ghosts(_run(op, opened), False, None, op.layout == "rows")
+
+
+def _opened(v: Any) -> Any:
+    if type(v) is list or type(v) is tuple:
+        return type(v)(map(_opened, v))
+    return v.window if stands_in(v) else v
+
+
+def _ghosts(answer: Any, view: bool, source: Any = None, rows: bool = False) -> Any:
+    if type(answer) is tuple or type(answer) is list:
+        return type(answer)(_ghosts(v, view, source, rows) for v in answer)
+    if type(answer) is Lazy:  # whether numbers that are not there are to be conjugated does not matter
+        return Ghost(answer.window, "meta")
+    if not isinstance(answer, (np.ndarray, np.generic)):
+        return answer
+    a = np.asarray(answer)
+    if view and (a.base is source.base or a is source.window):
+        return Ghost(a if a.base is not None else a[...], "meta")
+    strides = None if rows or a.flags.c_contiguous else tuple(s // a.itemsize for s in a.strides)
+    return Ghost.of(a.shape, strides, 0, a.dtype, "meta")
+
+
+def _ordered(answer: Any, arrays: list[Any]) -> Any:
+    """Ghosts of results that lie in the order of the arguments."""
+    if type(answer) is tuple:
+        return tuple(_ordered(v, arrays) for v in answer)
+    if not isinstance(answer, (np.ndarray, np.generic)):
+        return answer
+    return Ghost.of(answer.shape, result_strides(answer.shape, arrays), 0, answer.dtype, "meta")
+
+
+def _run(op: Operator, opened: dict[str, Any]) -> Any:
+    """The operator on zeros; where those will not do (an inverse), on identity matrices."""
+    with np.errstate(all="ignore"):
+        try:
+            return call.forward(op, opened)
+        except Exception:
+            matrices = {p: _identity(v) if isinstance(v, np.ndarray) and v.ndim > 1 and v.dtype.kind in "fc" else v for p, v in opened.items()}
+            try:
+                return call.forward(op, matrices)
+            except Exception:
+                pass
+            raise
+
+
+def _identity(a: np.ndarray) -> np.ndarray:
+    found = np.zeros(a.shape, a.dtype)
+    np.einsum("...ii->...i", found[..., : min(a.shape[-2:]), : min(a.shape[-2:])])[...] = 1
+    return found
+
+
+def _elementwise(op: Operator, raw: dict[str, Any]) -> Any:
+    """One element tells the type; the shapes broadcast."""
+    arrays = [v for p in op.tensors for v in (raw[p] if type(raw[p]) is list else (raw[p],)) if hasattr(v, "shape")]
+    shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    with np.errstate(all="ignore"):
+        sample = call.forward(op, {p: _single(v) if p in op.tensors else _opened(v) for p, v in raw.items()})
+    made = tuple(
+        v if not isinstance(v, (np.ndarray, np.generic)) else Ghost.of(shape, result_strides(shape, arrays), 0, v.dtype, "meta")
+        for v in (sample if type(sample) is tuple else (sample,))
+    )
+    return made if type(sample) is tuple else made[0]
+
+
+def _single(v: Any) -> Any:
+    if type(v) is list:
+        return [_single(x) for x in v]
+    return np.ones((1,) * v.ndim, v.dtype) if isinstance(v, (np.ndarray, Ghost)) and v.ndim else _opened(v)
+
+
+def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
+    """Refuse tensors with numbers beside those without, where elements meet (but for single numbers)."""
+    if (not op.pointwise and op.name not in ("cat", "stack")) or without_numbers.get() or within.get():
+        return
+    row = [t for v in inputs.values() for t in (v if type(v) is list else (v,)) if t is not None]
+    if op.name == "copy" or not any(stands_in(t._data) for t in row):
+        return
+    for t in row:
+        if isinstance(t._data, np.ndarray) and t._data.ndim:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, meta and cpu! "
+                f"(in {op.name}: one argument has numbers, and another is on the device 'meta', where there are none)"
+            )
+
+
+# -- shapes of products -------------------------------------------------------------------------------------------------
+
+
+def _product(a: Any, b: Any) -> Any:
+    """The shape of a product of matrices or batches of them; None where NumPy shall find it, or the complaint."""
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+        return None
+    return (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
+
+
+def _added(bias: Any, a: Any, b: Any) -> Any:
+    shape = _product(a, b)
+    return None if shape is None or np.broadcast_shapes(bias.shape, shape) != shape else shape
+
+
+def _linear(x: Any, w: Any, b: Any = None) -> Any:
+    return None if w.ndim != 2 or not x.ndim or x.shape[-1] != w.shape[1] else (*x.shape[:-1], w.shape[0])
+
+
+_SHAPES: dict[str, Callable[..., Any]] = {
+    "mm": _product, "bmm": _product, "matmul": _product, "addmm": _added, "baddbmm": _added, "linear": _linear,
+}  # fmt: skip

@@ -1,0 +1,308 @@
+"""Tensors whose class has a ``__torch_dispatch__``: it runs every operator on them, below the tape.
+
+Such a tensor often has no memory of its own (``Tensor._make_wrapper_subclass``): its array has the right shape, strides and
+type, and numbers that mean nothing. So nodes of its operators save tensors instead of arrays, in the manner of saved-tensor
+hooks; and a backward that will meet such a node speaks in tensors, so that rules too reach the class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.ghost import Ghost
+from ..functions.conversion import METHODS
+from ..functions.copying import copy_attributes, same_class
+from ..graph.modes import modes, set_modes
+from ..tensor import call
+from ..tensor.autograd_meta import meta_of
+from ..tensor.parameter import Parameter
+from ..tensor.record import PACKED, record, unchanged
+from ..tensor.refusals import check_class
+from ..tensor.saved_tensor_hooks import call_pack_hook, changed
+from ..tensor.tensor import Tensor
+from ..tensor.types import Size, contiguous_format
+from ..tensor.version_check import Packed
+from .torch_dispatch import ask, aten, check_result, dispatching, prim
+from .torch_function import Overriding, disabled
+from .watched import watch_forever
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..graph.modes import Modes
+    from ..ops.operator import Operator
+
+
+def questions(policy: Any, device: bool, layout: bool) -> frozenset[str]:
+    """What the class of a new tensor wants to be asked about it."""
+    if policy not in (None, "sizes", "strides"):
+        raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
+    geometry = () if policy is None else ("strides",) if policy == "strides" else ("sizes", "strides")
+    return frozenset((*geometry, *("device",) * device, *("layout",) * layout))
+
+
+def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires_grad: bool, device: Any = None,
+            asks: tuple[Any, bool, bool] = (None, False, False), keys: Any = None) -> Tensor:  # fmt: skip
+    """See ``Tensor._make_wrapper_subclass``."""
+    check_class(cls)
+    if cls not in call.DISPATCHING:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    wanted = questions(*asks)
+    kind = dt.default_float() if dtype is None else dtype.np
+    if kind.kind not in "fcVW" and requires_grad:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    steps = None if strides is None else tuple(int(s) for s in strides)
+    made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]
+    made._data.asks = wanted
+    if keys is not None:
+        made.__dict__["_extra_dispatch_keys"] = keys
+    if requires_grad:
+        meta_of(made).requires_grad = True
+    return made  # type: ignore[no-any-return]
+
+
+def prepare(cls: Any) -> None:
+    """Note a new class of tensors that dispatch; what Tensor does by itself, it shall ask for."""
+    if cls.__torch_dispatch__ is _off:
+        return
+    call.DISPATCHING.add(cls)
+    cls._dispatches = True
+    watch_forever()
+    if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and getattr(cls.__torch_function__, "__func__", None) is _ASKING:
+        cls.__torch_function__ = disabled  # one of the two is enough
+    for name, method in _METHODS.items():
+        if not any(name in vars(c) for c in _own_bases(cls)):
+            setattr(cls, name, method)
+
+
+def _own_bases(cls: Any) -> list[Any]:
+    """The class and those of its bases that the user wrote."""
+    return [c for c in cls.__mro__ if issubclass(c, Tensor) and c not in (Tensor, Parameter, Overriding)]
+
+
+_ASKING = Tensor.__torch_function__.__func__  # type: ignore[attr-defined]
+_off = getattr(Tensor.__torch_dispatch__, "__func__", None)
+
+
+def _detach(self: Any) -> Any:
+    if not dispatching((self,)):
+        return Tensor.detach(self)
+    return _twin(self, self._vc)  # a write to either is one to both
+
+
+def _data(self: Any) -> Any:
+    return _twin(self, [0]) if dispatching((self,)) else Tensor.data.fget(self)  # type: ignore[attr-defined]
+
+
+def _twin(self: Any, counter: Any) -> Any:
+    found = ask(aten.detach.default, Tensor.detach, False, (self,), {}, modes())
+    check_result(found, False)
+    if isinstance(found, Tensor) and found is not self and found._edge is None:
+        found._vc = counter
+    return found
+
+
+def _number(self: Any) -> Any:
+    if not dispatching((self,)):
+        return Tensor.item(self)
+    if self._data.size != 1:
+        raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+    return ask(aten._local_scalar_dense.default, Tensor.item, False, (self,), {}, modes())
+
+
+def _numpy(self: Any, *, force: bool = False) -> Any:
+    if not dispatching((self,)):
+        return Tensor.numpy(self, force=force)
+    raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+
+def _list(self: Any) -> Any:
+    if not dispatching((self,)):
+        return Tensor.tolist(self)
+    raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
+
+
+def _set(self: Any, source: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if not dispatching((self, source)):
+        return METHODS["set_"](self, source, *args, **kwargs)
+    overload = "default" if source is None else "source_Tensor" if isinstance(source, Tensor) else "source_Storage"
+    if args or kwargs:
+        overload += "_storage_offset"
+    given = () if source is None else (source, *args)
+    ask(getattr(aten.set_, overload), METHODS["set_"], True, (self, *given), kwargs, modes())
+    return self
+
+
+def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any = aten) -> Callable[..., Any]:
+    """A method that asks the class about the geometry of its tensor, if it was made with a wish to be (``None``: what it was made with)."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        a = self._data
+        asks = a.asks if type(a) is Ghost else self.__dict__.get("_asks", ())
+        if asking not in asks or not dispatching((self,)):
+            return usual(self, *args, **kwargs)
+        asked = (*args, *kwargs.values()) if name == "is_contiguous" else ()
+        overload = "memory_format" if asked or kwargs else "default"
+        func = getattr(getattr(namespace, name), overload)
+        found = ask(func, usual, False, (self, *asked), {} if asked else kwargs, modes(), f"torch.ops.{namespace.__name__[10:]}.{name}")
+        if found is None:
+            return usual(self, *args, **kwargs)
+        if name in ("sym_size", "sym_stride"):
+            found = Size(found) if name == "sym_size" else tuple(found)
+            return found[args[0]] if args and args[0] is not None else found
+        return found
+
+    return method
+
+
+_is_contiguous = _question("strides", "is_contiguous", Tensor.is_contiguous)
+_size = _question("sizes", "sym_size", Tensor.size)
+_stride = _question("strides", "sym_stride", Tensor.stride)
+_dim = _question("sizes", "dim", Tensor.dim)
+_numel = _question("sizes", "sym_numel", Tensor.numel)
+_device = _question("device", "device", Tensor.device.fget, prim)  # type: ignore[attr-defined,arg-type]
+_layout = _question("layout", "layout", Tensor.layout.fget, prim)  # type: ignore[attr-defined,arg-type]
+
+
+def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+    if type(self._data) is not Ghost and "_asks" not in self.__dict__:
+        return METHODS["contiguous"](self, memory_format)
+    usual = memory_format is contiguous_format
+    return self if self.is_contiguous(*() if usual else (memory_format,)) else self.clone(memory_format=memory_format)
+
+
+def _address(self: Any) -> int:
+    return 0 if type(self._data) is Ghost else Tensor.data_ptr(self)
+
+
+def _index(self: Any) -> int:
+    if self._data.size != 1 or self._data.dtype.kind not in "iub":
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(_number(self))
+
+
+def numbers(t: Any) -> np.ndarray:
+    """The elements of a tensor that dispatches, as its class tells them: for checks and tests, it asks for one after the other."""
+    t = t.detach()
+    kind = t._data.dtype if t._data.dtype.kind != "V" else np.float32
+    return np.array([e.item() for e in t.reshape(-1).unbind()], kind).reshape(t.shape)
+
+
+def _deep_copy(self: Any, memo: Any) -> Any:
+    if id(self) in memo:
+        return memo[id(self)]
+    if self._edge is not None:
+        return Tensor.__deepcopy__(self, memo)
+    before = modes()
+    set_modes(before.with_(grad=False))
+    try:
+        found = self.clone()
+    finally:
+        set_modes(before)
+    same_class(self, found, "wrapper", "clone() and for which cloning")
+    memo[id(self)] = found._require(self.requires_grad)
+    copy_attributes(self, found, memo)
+    return found
+
+
+_METHODS: dict[str, Any] = {
+    "detach": _detach, "item": _number, "__bool__": lambda self: bool(_number(self)), "__deepcopy__": _deep_copy,
+    "set_": _set, "is_contiguous": _is_contiguous, "contiguous": _contiguous, "size": _size, "stride": _stride, "dim": _dim, "numel": _numel,
+    "shape": property(lambda self: _size(self)), "ndim": property(lambda self: _dim(self)), "device": property(_device), "layout": property(_layout),
+    "numpy": _numpy, "tolist": _list, "data_ptr": _address, "__index__": _index,
+    "data": property(_data, Tensor.data.fset),  # type: ignore[attr-defined]
+}  # fmt: skip
+
+
+# -- results and what nodes save --------------------------------------------------------------------------------------------
+
+
+def alias(t: Any) -> Any:
+    """The same tensor as another object, without history."""
+    new = object.__new__(type(t))
+    new._data, new._edge, new._meta, new._vc = t._data, None, None, t._vc
+    new.__dict__.update(t.__dict__)
+    for kind in _own_bases(type(t)):
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(t, name):
+                setattr(new, name, getattr(t, name))
+    return new
+
+
+def result(t: Any, args: tuple[Any, ...]) -> Any:
+    """What a handler gave, as the result of an operator: the tensor itself, unless it is an argument or has a history."""
+    given = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
+    if t._edge is not None or (t._meta is not None and t._meta.requires_grad) or any(t is x for x in given):
+        return alias(t)
+    if t._meta is not None:  # what it is a view of is for the operator to say
+        t._meta.view = None
+    return t
+
+
+_NOTHING: dict[str, Any] = {}
+
+
+def record_tensors(
+    op: Operator, inputs: dict[str, Any], values: dict[str, Any], live: tuple[Any, ...], results: list[Any], m: Modes,
+    aux: Mapping[str, Any] = _NOTHING,
+) -> Any:  # fmt: skip
+    """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the results."""
+    for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
+        values[p] = [None if x is None else x._data for x in t] if type(t) is list else t._data
+    early = values.pop(PACKED, None)
+    packing = m if m.packing is not None else m.with_(packing=(unchanged, unchanged))
+    if early:
+        values[PACKED] = early
+    node = record(op, inputs, values, live, packing)
+    if node is not None:
+        for i, name in enumerate(op.saved):  # what only the gradient needs
+            t = aux.get(name)
+            if isinstance(t, Tensor) and node.saved[3 * i] is not None:
+                node.saved = changed(node.saved, 3 * i, (Packed(t, unchanged), [0], 0))
+        call.RECORDING_TENSORS[:] = [True]
+        node.__dict__["keeps_tensors"] = True
+        if m.packing is None:
+            for i, name in enumerate(op.saved):
+                t = inputs.get(name)
+                if isinstance(t, Tensor) and type(node.saved[3 * i]) is Packed and type(t._vc) is list:
+                    node.saved = changed(node.saved, 3 * i, (node.saved[3 * i], t._vc, t._vc[0]))
+        keep_results(op, node, results, m)
+    return node
+
+
+def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], target: Any, m: Modes) -> Any:
+    """``record_tensors`` of an in-place form, before the write: what is about to be overwritten is cloned."""
+    first = op.params[0]
+    node = record_tensors(op, inputs, values, (target,), [target], m)
+    if node is not None and first in op.saved and op.saved.index(first) * 3 < len(node.saved):
+        at = 3 * op.saved.index(first)
+        if node.saved[at] is not None:
+            before = modes()
+            set_modes(before.with_(grad=False))
+            try:
+                _put(node, at, target.clone(), m)
+            finally:
+                set_modes(before)
+    return node
+
+
+def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
+    """Have the node keep the results that it saves, as tensors without history."""
+    for name, t in zip(op.outputs if op.outputs is not ... else (), results):
+        if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
+            kept = alias(t) if m.packing is not None or not t._dispatches else _detach(t)
+            if m.packing is not None:
+                kept._edge = t._edge
+            _put(node, 3 * op.saved.index(name), kept, m, True)
+            kept._edge = None
+
+
+def _put(node: Any, at: int, t: Any, m: Modes, versioned: bool = False) -> None:
+    pack, unpack = m.packing if m.packing is not None else (unchanged, unchanged)
+    entry = Packed(call_pack_hook(pack, t), unpack)
+    counter = t._vc if versioned and m.packing is None and type(t._vc) is list else [0]
+    node.saved = changed(node.saved, at, (entry, counter, counter[0]))

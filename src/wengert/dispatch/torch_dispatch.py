@@ -1,0 +1,557 @@
+"""Dispatch modes: who is asked to run each operator, below the tape; and ``torch.ops.aten``, the names they see.
+
+A mode (``utils._python_dispatch.TorchDispatchMode``) receives ``(func, types, args, kwargs)`` for every forward that runs
+while it is active, and gives the result. What it does is not recorded: the node is made around it. ``func`` is an
+``OpOverload``, one object for each of PyTorch's operator names, so that ``func is torch.ops.aten.mm.default`` holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.context import ContextVar
+from ..arrays.ghost import Ghost
+from ..graph.modes import change, modes, set_modes
+from ..ops.operator import TABLE, Operator
+from ..tensor import call as general_path
+from ..tensor import inplace as writes
+from ..tensor.call import convert
+from ..tensor.functions import function, inplace_function
+from ..tensor.namespaces import RAW, calling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ..graph.modes import Modes
+
+
+class OpOverload:
+    """One operator under PyTorch's name, such as ``aten.mul.Tensor``; calling it runs the operator."""
+
+    def __init__(self, packet: OpOverloadPacket, overload: str) -> None:
+        self.overloadpacket, self._overloadname = packet, overload
+        self._opname, self.namespace = packet._opname, packet.namespace
+        self.__name__ = self.__qualname__ = f"{packet._opname}.{overload}"
+        self.__module__ = f"torch._ops.{packet.namespace}"
+        self._run: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        calls = _asked.calls
+        if calls and calls[-1][0] is self:  # a mode runs what it was asked to
+            op, inplace = calls[-1][1:]
+            if not isinstance(op, Operator):  # to modes further out, and tensors of which some dispatch again
+                m = modes()
+                if m.dispatch or dispatching((*args, *kwargs.values())):
+                    return ask(self, op, inplace, args, kwargs, m)
+            return _perform(op, inplace, args, kwargs)
+        if self._run is None:
+            self._run = _implementation(self._opname)
+        return self._run(*args, **kwargs)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._opname}.{self._overloadname}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
+
+    @property
+    def _schema(self) -> Any:
+        """The signature; see the module ``schemas``."""
+        found = self.__dict__.get("_signature")
+        if found is None:
+            from .schemas import schema_of
+
+            name = self._opname
+            if name.endswith("_") and name.rstrip("_") in TABLE | _OURS:
+                name = name.rstrip("_")
+            found = self._signature = schema_of(self, _BY_OVERLOAD.get((name, self._overloadname)) or (name if name in TABLE else _OURS.get(name)))
+        return found
+
+    @_schema.setter
+    def _schema(self, schema: Any) -> None:
+        self._signature = schema
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a view of an argument."""
+        schema = self._schema
+        return not schema.is_mutable and any(a.alias_info is not None for a in schema.arguments)
+
+    @property
+    def tags(self) -> list[Any]:
+        """Remarks about the operator: there are none here."""
+        return []
+
+    @property
+    def op(self) -> Any:
+        return self
+
+    def name(self) -> str:
+        """The name with its namespace, ``aten::mul.Tensor``; the overload ``default`` is left out."""
+        return f"{self.namespace}::{self._opname}" + ("" if self._overloadname == "default" else f".{self._overloadname}")
+
+    def __reduce__(self) -> Any:
+        return _overload, (self._opname, self._overloadname)
+
+    def __deepcopy__(self, memo: Any) -> OpOverload:
+        return self
+
+
+class OpOverloadPacket:
+    """All overloads of one of PyTorch's operators, ``torch.ops.aten.mul``: ``.Tensor``, ``.Scalar``, ``.default`` …"""
+
+    namespace = "aten"
+
+    def __init__(self, name: str) -> None:
+        self._opname = self.__name__ = name
+        self._made: list[str] = []
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("__"):
+            raise AttributeError(f"'_OpNamespace' '{self.namespace}.{self._opname}' object has no attribute '{name}'")
+        found = self.__dict__[name] = OpOverload(self, name)
+        self._made.append(name)
+        return found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _implementation(self._opname)(*args, **kwargs)
+
+    def overloads(self) -> list[str]:
+        """The overloads that there are names for, and those that have been asked for."""
+        known = [overload for name, overload in _BY_OVERLOAD if name == self._opname]
+        if isinstance(TABLE.get(self._opname), Operator) and not known:
+            known.append("default")
+        return [*known, *(n for n in self._made if n not in known)]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._opname}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self.namespace}.{self._opname}')>"
+
+    def __reduce__(self) -> Any:
+        return _packet, (self._opname,)
+
+
+class _Aten:
+    """``torch.ops.aten``. A name is made when it is asked for, whether or not there is such an operator here: lists of
+    names in selective checkpointing mention operators that only other devices run. Calling one needs it to exist.
+    """
+
+    __name__ = "torch.ops.aten"
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+        found = self.__dict__[name] = OpOverloadPacket(name)
+        return found
+
+
+class _Prim(_Aten):
+    """``torch.ops.prim``: questions about a tensor, which classes may answer."""
+
+    __name__ = "torch.ops.prim"
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        found = super().__getattr__(name)
+        found.namespace = "prim"
+        return found
+
+
+aten, prim = _Aten(), _Prim()
+NAMESPACES: dict[str, Any] = {}  # what stands beside it in torch.ops: operators that users define
+
+
+def _packet(name: str) -> Any:
+    return getattr(aten, name)
+
+
+def _overload(name: str, overload: str) -> Any:
+    return getattr(getattr(aten, name), overload)
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def _other(tensor: str, scalar: str) -> Callable[[Any], str]:
+    """The overload of an operator of two: by whether the second is a tensor."""
+    return lambda args: tensor if isinstance(args[1], general_path.Tensor_) else scalar
+
+
+def _power(args: Any) -> str:
+    base, exponent = (isinstance(v, general_path.Tensor_) for v in args[:2])
+    return "Tensor_Tensor" if base and exponent else "Tensor_Scalar" if base else "Scalar"
+
+
+# our name -> PyTorch's name and overload, where they are not simply the same name and "default"
+_NAMES: dict[str, tuple[str, Any]] = {
+    **{n: (n, "Tensor") for n in ("add", "sub", "mul", "div", "true_divide", "index", "searchsorted", "unsafe_split")},
+    **{n: (n, _other("Tensor", "Scalar")) for n in (
+        "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder", "fill",
+    )},
+    **{n: (n, lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims") for n in ("any", "all")},
+    "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], general_path.Tensor_) else "Scalar"), "lerp": ("lerp", "Scalar"),
+    "squeeze": ("squeeze", lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims"),
+    "transform_real": ("_fft_r2c", "default"), "transform": ("_fft_c2c", "default"), "transform_to_real": ("_fft_c2r", "default"),
+    "linalg_inv": ("linalg_inv_ex", "default"), "linalg_solve": ("_linalg_solve_ex", "default"), "linalg_svd": ("_linalg_svd", "default"),
+    "linalg_cholesky": ("linalg_cholesky_ex", "default"), "linalg_det": ("_linalg_det", "default"), "square": ("pow", "Tensor_Scalar"),
+    "bce_logit_elements": ("binary_cross_entropy_with_logits", "default"), "unique": ("_unique2", "default"),
+    "max_pool_windows": ("max_pool2d_with_indices", "default"), "avg_pool_windows": ("avg_pool2d", "default"),
+    "embedding_rows": ("embedding", "default"), "sum_to": ("sum", "dim_IntList"), "spread": ("expand", "default"),
+    "conj": ("_conj", "default"), "unsafe_view": ("_unsafe_view", "default"), "diagonal_back": ("diagonal_backward", "default"),
+    "neg_view": ("_neg_view", "default"), "repeat_places": ("repeat_interleave", "Tensor"),
+    "pow": ("pow", _power), "div_rounded": ("div", "Tensor_mode"), "floor_divide": ("floor_divide", "default"),
+    "bitwise_left_shift": ("bitwise_left_shift", _other("Tensor", "Tensor_Scalar")), "xlogy": ("xlogy", "Tensor"),
+    "bitwise_right_shift": ("bitwise_right_shift", _other("Tensor", "Tensor_Scalar")), "where": ("where", "self"),
+    "clamp_tensor": ("clamp", "Tensor"), "clamp_min_tensor": ("clamp_min", "Tensor"), "clamp_max_tensor": ("clamp_max", "Tensor"),
+    "lerp_tensor": ("lerp", "Tensor"), "masked_fill_tensor": ("masked_fill", "Tensor"), "logsigmoid": ("log_sigmoid_forward", "default"),
+    "sum_dim": ("sum", "dim_IntList"), "mean_dim": ("mean", "dim"), "prod_dim": ("prod", "dim_int"), "max": ("max", "dim"), "min": ("min", "dim"),
+    "max_all": ("max", "default"), "min_all": ("min", "default"), "median": ("median", "dim"), "median_all": ("median", "default"),
+    "nanmedian": ("nanmedian", "dim"), "nanmedian_all": ("nanmedian", "default"), "sort_stable": ("sort", "stable"),
+    "var": ("var", "correction"), "std": ("std", "correction"), "var_mean": ("var_mean", "correction"), "std_mean": ("std_mean", "correction"),
+    "trilinear": ("_trilinear", "default"), "safe_softmax": ("_safe_softmax", "default"),
+    "softmax": ("_softmax", "default"), "log_softmax": ("_log_softmax", "default"), "transpose": ("transpose", "int"), "split": ("split", "Tensor"),
+    "split_with_sizes": ("split_with_sizes", "default"), "select": ("select", "int"), "unbind": ("unbind", "int"),
+    "reshape": ("view", "default"), "cast": ("_to_copy", "default"), "assign": ("copy", "default"), "scatter_value": ("scatter", "value"),
+    "scatter": ("scatter", "src"), "index_fill": ("index_fill", "int_Scalar"), "index_fill_tensor": ("index_fill", "int_Tensor"),
+    "basic_index": ("slice", "Tensor"), "select_index": ("select", "int"), "unsqueeze_index": ("unsqueeze", "default"),
+    "layer_norm_over": ("native_layer_norm", "default"), "group_norm_over": ("native_group_norm", "default"),
+    "rms_norm_over": ("_fused_rms_norm", "default"),
+    "batch_norm_channels": ("native_batch_norm", "default"), "convolution_forward": ("convolution", "default"),
+    "conv_input": ("convolution_backward", "input"), "conv_weight": ("convolution_backward", "weight"),
+    "attention": ("_scaled_dot_product_flash_attention_for_cpu", "default"), "nll": ("nll_loss_forward", "default"),
+    "cross_entropy_index": ("cross_entropy_loss", "default"), "embedding_take": ("embedding", "default"), "smooth_l1": ("smooth_l1_loss", "default"),
+    "huber": ("huber_loss", "default"), "euclidean_cdist": ("_euclidean_dist", "default"), "isin": ("isin", "Tensor_Tensor"),
+    "unfold_columns": ("im2col", "default"), "fold_columns": ("col2im", "default"),
+}  # fmt: skip
+_OURS = {theirs: ours for ours, (theirs, _) in reversed(_NAMES.items())} | {"sum": "sum", "mean": "mean", "prod": "prod"}
+
+
+_BY_OVERLOAD = {(theirs, overload): ours for ours, (theirs, overload) in reversed(_NAMES.items()) if type(overload) is str}
+
+
+_OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # a number from Python is a tensor to PyTorch, one in its own code stays a number
+
+
+def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverload:
+    """PyTorch's operator for this call of ours."""
+    name, overload = _NAMES.get(op.name, (op.name, "default"))
+    if calling.within and op.name in _OF_NUMBERS and not isinstance(args[1], general_path.Tensor_):
+        overload = "Scalar"
+    if inplace and op.name == "pow":
+        overload = "Tensor" if isinstance(args[1], general_path.Tensor_) else "Scalar"
+    made: OpOverload = getattr(getattr(aten, name + "_" if inplace else name), overload if type(overload) is str else overload(args))
+    return made
+
+
+def _implementation(name: str) -> Callable[..., Any]:
+    """What calling PyTorch's operator ``name`` does here."""
+    if name == "detach":
+        return general_path.Tensor_.detach
+    from . import aten as only
+
+    if name in only.__all__:
+        return getattr(only, name)  # type: ignore[no-any-return]
+    method = getattr(general_path.Tensor_, name, None)
+    if callable(method):
+        return method
+    if name.endswith("_") and not name.startswith("_") and isinstance(TABLE.get(name[:-1]), Operator):
+        return inplace_function(name[:-1])
+    if name in TABLE:
+        return function(name)
+    from ..functions.surface import PLACES
+
+    made = PLACES["torch"].get(name)  # takes PyTorch's arguments, which an operator of ours behind another name need not
+    if made is not None:
+        return _without_memory_options(made)
+    ours = _OURS.get(name)
+    if ours is None:
+        from .backward_names import as_function
+
+        rule = as_function(name)
+        if rule is not None:
+            return rule
+        raise AttributeError(f"there is no implementation of aten::{name} here")
+    return function(ours)
+
+
+def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, pin_memory: Any = None, layout: Any = None, **kwargs: Any) -> Any:
+        return make(*args, **kwargs)
+
+    return call
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
+    """The forward of ``op``, run by the innermost mode or by its arguments: the answer as ``op.forward`` gives it, and tensors."""
+    from .decompositions import LOWER
+
+    lower = LOWER.get(op.name)
+    answer = NotImplemented
+    if lower is not None:
+        set_modes(_below_tape(m, m.dispatch))
+        try:
+            answer = lower(*args)
+        finally:
+            set_modes(m)
+    if answer is NotImplemented:
+        answer = run(op, args, m, False)
+        check_result(answer, op.outputs is ... or len(op.outputs) > 1 or bool(op.aux))
+    if op.outputs is ... or len(op.outputs) > 1 or op.aux:
+        return tuple(_array(v) for v in answer), list(answer)
+    return _array(answer), [answer]
+
+
+def check_result(answer: Any, several: bool) -> None:
+    """Refuse what is no result of an operator with one tensor, or several, as its result."""
+    if several and not isinstance(answer, (tuple, list)):
+        raise RuntimeError(f"Object of type '{type(answer).__name__}' is not an instance of 'sequence'")
+    if not several and not isinstance(answer, general_path.Tensor_):
+        raise RuntimeError(f"Unable to cast {answer!s} to Tensor: a __torch_dispatch__ gave a {type(answer).__name__}")
+
+
+def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
+    """The form of ``op`` that writes to ``out``, run by the innermost mode or by its arguments."""
+    from .decompositions import LOWER
+
+    if op.name in LOWER:  # whose parts are asked; the last would write
+        out.copy_(general_path.compute(op, args, None, m))
+        return out
+    func = named(op, args)
+    overload = _OUT.get((func._opname, func._overloadname)) or _OUT.get(func._overloadname) or f"{func._overloadname}_out"
+    row, kwargs = as_called(op, args)
+    ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
+    for t in out if isinstance(out, (tuple, list)) else (out,):
+        if type(t) in general_path.DISPATCHING:
+            writes.bump(t)
+    return out
+
+
+# overloads that write to ``out=``, by the overload that does not: of some operators, and of all others
+_OUT: dict[Any, str] = {
+    ("max", "dim"): "dim_max", ("min", "dim"): "dim_min", ("median", "dim"): "dim_values", ("nanmedian", "dim"): "dim_values", ("mean", "dim"): "out",
+    **{(n, "default"): "values" for n in ("sort", "topk", "kthvalue", "mode")}, "Tensor": "out", "default": "out", "dim_IntList": "IntList_out",
+}  # fmt: skip
+
+
+def dispatched_inplace(op: Operator, args: tuple[Any, ...], m: Modes) -> None:
+    """The in-place form of ``op``, run by the innermost mode."""
+    run(op, args, m, True)
+
+
+def run(op: Operator, args: tuple[Any, ...], m: Modes, inplace: bool) -> Any:
+    """Ask the innermost mode of ``m``, with the outer ones in force: what it calls reaches them."""
+    if op.name == "where":  # numbers become tensors
+        args = (args[0], *_lifted(*args[1:]))
+    func = named(op, args, inplace)
+    row, kwargs = as_called(op, args)
+    if op.name in _ARRANGED:
+        row = _ARRANGED[op.name][0](*row)
+    return ask(func, op, inplace, row, kwargs, m)
+
+
+def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
+    """The two choices of ``where`` as tensors: a number as one of the type of both."""
+    from ..arrays import dtypes as dt
+    from ..functions.creation import scalar_tensor
+
+    kind = None
+    row = []
+    for x in (a, b):
+        if not isinstance(x, general_path.Tensor_):
+            if kind is None:
+                found = dt.result([v._data if isinstance(v, general_path.Tensor_) else v for v in (a, b)])
+                kind = dt.of(dt.default_float() if found is None else found)
+            x = scalar_tensor(x, dtype=kind)
+        row.append(x)
+    return row[0], row[1]
+
+
+def _listed(x: Any, *rest: Any) -> tuple[Any, ...]:
+    return (x, [rest[0]], *rest[1:]) if rest and type(rest[0]) is int else (x, *rest)
+
+
+# The arguments of an operator as PyTorch's has them, and back.
+_ARRANGED: dict[str, tuple[Callable[..., tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
+    **{n: (lambda x, dim, *rest: (x, dim, False), lambda x, dim, *_: (x, dim)) for n in ("softmax", "log_softmax")},
+    **{n: (_listed, lambda *args: args) for n in ("sum_dim", "mean_dim", "nansum")},
+    "linalg_vector_norm": (lambda x, ord=2, *rest: (x, ord, *_listed(x, *rest)[1:]), lambda *args: args),
+    "basic_index": (
+        lambda x, key: (x, len(key) - 1, key[-1].start, key[-1].stop, *(() if key[-1].step in (None, 1) else (key[-1].step,))),
+        lambda x, dim=0, start=0, end=None, step=1: (x, (*[slice(None)] * dim, slice(start, end, step))),
+    ),
+    "index": (lambda x, indices, *_: (x, indices), lambda *args: args),
+}  # fmt: skip
+
+
+def ask(
+    func: OpOverload, op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any], m: Modes, called: str | None = None
+) -> Any:
+    """Call the innermost mode with ``func``, which stands for ``op``; after the modes, the classes of the arguments.
+
+    ``called``: its name in messages.
+    """
+    classes = dispatching((*args, *kwargs.values())) if general_path.DISPATCHING else ()
+    calls, within = _asked.calls, calling.within
+    calls.append((func, op, inplace))
+    calling.within, calling.inner = False, within
+    handlers: list[Any] = []
+    if m.dispatch:
+        handlers.append(m.dispatch[-1])
+        set_modes(_below_tape(m, m.dispatch[:-1]))
+        answer = NotImplemented
+    else:
+        set_modes(_below_tape(m, ()))
+    handlers += classes
+    try:
+        for handler in handlers:
+            answer = handler.__torch_dispatch__(func, classes, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
+            set_modes(_below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
+    finally:
+        calls.pop()
+        calling.within = within
+        set_modes(m)
+    tried = "".join(f"\n  - {'mode object' if not isinstance(h, type) else 'tensor subclass'} {h!r}" for h in handlers)
+    raise TypeError(
+        f"Multiple dispatch failed for '{called or f'torch._ops.{func}'}'; all __torch_dispatch__ handlers returned NotImplemented:\n{tried}\n\n"
+        "For more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+def dispatching(args: Any) -> tuple[Any, ...]:
+    """The classes among the arguments that dispatch, subclasses before their bases, otherwise in order."""
+    if not general_path.DISPATCHING or _off.get():
+        return ()
+    found: list[Any] = []
+    for v in args:
+        for x in v if type(v) in (list, tuple) else (v,):
+            kind: Any = type(x)
+            if kind in general_path.DISPATCHING and kind not in found:
+                found.insert(next((i for i, k in enumerate(found) if issubclass(kind, k)), len(found)), kind)
+    return tuple(found)
+
+
+_off: ContextVar[bool] = ContextVar("wengertdispatch_off", default=False)
+
+
+class DisableTorchDispatch:
+    """Inside, no tensor dispatches and no dispatch mode is active."""
+
+    def __enter__(self) -> None:
+        self.before, self.token = modes().dispatch, _off.set(True)
+        change(dispatch=())
+
+    def __exit__(self, *exc: object) -> None:
+        change(dispatch=self.before)
+        _off.reset(self.token)
+
+
+@contextlib.contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Inside, in a ``__torch_dispatch__``, operators are recorded again, as outside of it."""
+    m = modes()
+    change(below=False, grad=m.asked)
+    try:
+        yield
+    finally:
+        set_modes(m)
+
+
+def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """What ``Tensor.__torch_dispatch__`` does: the operator itself, as of a plain tensor."""
+    token = _off.set(True)
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        _off.reset(token)
+
+
+def below(m: Modes, call: Any, args: Any, kwargs: Any) -> Any:
+    """``call(*args, **kwargs)``, seen by nobody and not recorded."""
+    set_modes(_below_tape(m, ()))
+    try:
+        return call(*args, **kwargs)
+    finally:
+        set_modes(m)
+
+
+class _Asked(threading.local):
+    def __init__(self) -> None:
+        self.calls: list[tuple[OpOverload, Any, bool]] = []
+
+
+_asked = _Asked()  # what modes have been asked to run in this thread, and are still at
+
+
+def _below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
+    return m.with_(below=True, packing=None, functions=(), observers=(), dispatch=dispatch)
+
+
+_BY_KEYWORD = {"cast": "dtype", "div_rounded": "rounding_mode"}  # the last argument, which is one by place here
+
+
+def as_called(op: Operator, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments, without those that have their default."""
+    first = len(op.params) - op.kwonly
+    kwargs = {p: v for p, v in zip(op.params[first:], args[first:]) if not (p in op.defaults and v is op.defaults[p])}
+    row = list(args[:first])
+    while row and (p := op.params[len(row) - 1]) in op.defaults and row[-1] is op.defaults[p]:
+        row.pop()
+    if op.name in _BY_KEYWORD:
+        kwargs[_BY_KEYWORD[op.name]] = row.pop()
+    elif op.name == "square":
+        row.append(2)
+    return tuple(list(v) if type(v) is tuple and all(type(n) is int for n in v) else v for v in row), kwargs  # PyTorch's sizes are lists
+
+
+def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run our operator with the arguments that a mode passes on."""
+    if not isinstance(op, Operator):
+        return op(*args, **kwargs)
+    out = kwargs.pop("out", None) if "out" in kwargs and "out" not in op.params else None
+    if op.name in _ARRANGED:
+        args = _ARRANGED[op.name][1](*args)
+    given = op.defaults | dict(zip(op.params, args)) | kwargs
+    row = tuple(given[p] for p in op.params)
+    if inplace:
+        return writes.inplace(op, row)
+    if not op.aux or out is not None:
+        return general_path.general(op, row, out)
+    m = modes()  # with the values that only its gradient needs, which PyTorch's operators give too
+    if m.dispatch:
+        values, _ = dispatched(op, row, m)
+    else:
+        _, raw = convert(op, row)
+        values = general_path.forward(op, raw)
+    return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic, Ghost)) else v for v in values)
+
+
+SAVES_INPUT = frozenset(("erfinv", "relu6"))  # of which PyTorch keeps the argument, not the result
+
+
+def detached(t: Any, m: Modes) -> Any:
+    """``t.detach()``, seen by the modes."""
+    found = ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
+    if found is not None:
+        check_result(found, False)
+    return found
+
+
+def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
+    """Tell the modes about the results that ``node`` saves: PyTorch detaches them for it."""
+    for name, t in zip(op.outputs if op.outputs is not ... else (), results):
+        if name in op.saved and name not in op.nondifferentiable and node.saved[3 * op.saved.index(name)] is not None and op.name not in SAVES_INPUT:
+            detached(t, m)
+
+
+def _array(v: Any) -> Any:
+    return v._data if isinstance(v, general_path.Tensor_) else v

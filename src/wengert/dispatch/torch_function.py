@@ -1,0 +1,453 @@
+"""``__torch_function__``: tensor subclasses and tensor-likes that take a call into their own hands.
+
+Plain tensors pay nothing for it. A subclass of Tensor gets ``Overriding`` among its bases, whose methods and
+properties ask ``__torch_function__`` before they do what Tensor's do; functions ask when an argument is of a type
+that they do not know.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import TYPE_CHECKING, Any
+
+from ..graph.modes import change, modes, set_modes
+from ..tensor import call as _call
+from ..tensor.argument_errors import told
+from ..tensor.call import KNOWN, PLAIN
+from ..tensor.parameter import Parameter
+from ..tensor.structseq import rebuilt
+from ..tensor.tensor import Tensor, members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class DeclinedError(TypeError):
+    """Every ``__torch_function__`` that was asked answered ``NotImplemented``."""
+
+
+def dispatch(name: str, args: Any, kwargs: Any, public: Any = None) -> Any:
+    """Ask the arguments' ``__torch_function__`` about operator ``name``; ``NotImplemented`` if none of them has one."""
+    owners = owners_of(args, primitive=True)
+    if not owners:
+        return NotImplemented
+    from ..tensor.functions import function, inplace_function
+
+    func = inplace_function(name[:-1]) if name.endswith("_") else function(name)
+    args, keywords = _as_written(args, func)
+    return ask(func if public is None else public, owners, args, keywords | kwargs)
+
+
+def ask(func: Any, owners: list[Any], args: Any, kwargs: Any, by_hand: bool = False) -> Any:
+    """Let the owners of ``__torch_function__`` answer in order; ``TypeError`` if all decline. ``by_hand``: ``func`` is a function of the user's."""
+    types = tuple(type(o) for o in owners)
+    for owner in owners:
+        handler = owner.__torch_function__
+        if getattr(handler, "__self__", None) is owner:
+            _warn_of_plain_method(func)
+        answer = handler(func, types, args, kwargs)
+        if answer is not NotImplemented:
+            return answer
+    raise declined(func, types, None, by_hand)
+
+
+# Functions of nn.functional that PyTorch has in C++; and those of torch that it has in Python.
+_COMPILED = frozenset((
+    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool1d", "avg_pool2d",
+    "avg_pool3d", "adaptive_avg_pool1d", "linear", "bilinear", "logsigmoid", "gelu", "softplus", "softshrink", "hardshrink", "prelu",
+    "pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle", "pairwise_distance", "cosine_similarity", "pdist", "one_hot",
+    "scaled_dot_product_attention",
+))  # fmt: skip
+_WRITTEN = frozenset((
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "cartesian_prod", "block_diag", "cdist", "chain_matmul", "einsum", "istft",
+    "lu", "norm", "meshgrid", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique", "unique_consecutive", "unravel_index",
+))  # fmt: skip
+
+
+def _in_python(func: Any) -> bool:
+    """Whether PyTorch has ``func`` in Python."""
+    from ..functions.surface import PLACES
+
+    name = getattr(func, "__name__", "")
+    return name in _WRITTEN or (PLACES["functional"].get(name) is func and name not in _COMPILED)
+
+
+def declined(func: Any, types: tuple[Any, ...], mode: Any = None, by_hand: bool = False) -> DeclinedError:
+    """The error that nobody knew ``func``, in the words of PyTorch's Python or of its C++; ``by_hand``: a function of the user's."""
+    advice = "A handler that does not know a function should call super().__torch_function__, or give the result itself."
+    if by_hand or _in_python(func):
+        address = f"{func.__module__}.{func.__name__}" if by_hand else name_of(func)
+        text = f"no implementation found for '{address}' on types that implement __torch_function__: {list(types)}"
+        return DeclinedError(f"{text}{f' nor in mode {mode}' if mode is not None else ''}\n\n{advice}")
+    asked = [f"  - mode object {mode}"] * (mode is not None) + [f"  - tensor subclass {t}" for t in types]
+    text = f"Multiple dispatch failed for '{name_of(func)}'; all __torch_function__ handlers returned NotImplemented:"
+    return DeclinedError("\n".join((text, "", *asked, "", advice)))
+
+
+def _warn_of_plain_method(func: Any) -> None:
+    """Warn that a ``__torch_function__`` is no classmethod: as PyTorch's Python does, always; as its C++ does, once."""
+    from ..arrays.errors import warn_once
+
+    text = "is deprecated and will be an error in future, please define it as a classmethod."
+    if _in_python(func):
+        import warnings
+
+        warnings.warn(f"Defining your `__torch_function__ as a plain method {text}", DeprecationWarning, stacklevel=4)
+    else:
+        warn_once(f"Defining your `__torch_function__` as a plain method {text}")
+
+
+def name_of(func: Any) -> str:
+    """A function's address, for messages."""
+    from ..functions.surface import PLACES
+
+    name = getattr(func, "__name__", str(func))
+    prop = getattr(func, "__self__", None)
+    if isinstance(prop, property):
+        return f"torch.Tensor.{next((n for n, p in members().items() if p is prop), '?')}.{name}"
+    if members().get(name) is func:
+        return f"torch.Tensor.{name}"
+    place = next((place for place, functions in PLACES.items() if place != "torch" and functions.get(name) is func), "")
+    return f"torch.{'nn.functional' if place == 'functional' else place}.{name}" if place else f"torch.{name}"
+
+
+def owners_of(args: Any, primitive: bool = False) -> list[Any]:
+    """The arguments that override operators, subclasses before their bases, otherwise in order.
+
+    ``primitive``: the question is about one operator of the table, which kinds of tensor with operators of their own
+    (sparse ones) answer; anything else they leave to the operators that it is made of (nested ones are asked first:
+    their ``_own_operators`` says ``"and functions"``).
+    """
+    owners: list[Any] = []
+    kinds: list[type] = []
+    for v in args:
+        for x in v if type(v) in (list, tuple) else (v,):
+            kind: Any = type(x)
+            if kind in KNOWN or kind in kinds or not hasattr(kind, "__torch_function__"):
+                continue
+            if kind.__torch_function__ is disabled:
+                continue
+            own = getattr(kind, "_own_operators", None)
+            if (own is True and not primitive) if own is not None else isinstance(x, Tensor) and modes().bare:
+                continue
+            at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
+            owners.insert(at, x)
+            kinds.insert(at, kind)
+    return owners
+
+
+def _as_written(args: Any, func: Any) -> tuple[Any, dict[str, Any]]:
+    """The arguments without trailing ones that have their default, keyword-only ones by name."""
+    from ..ops.operator import TABLE
+
+    op: Any = TABLE.get(func.__name__.rstrip("_"))
+    row = list(args)
+    if op is None or not hasattr(op, "params") or len(row) > len(op.params):
+        return tuple(row), {}
+    named = {p: v for p, v in zip(op.params[-op.kwonly :], row[-op.kwonly :]) if v is not op.defaults.get(p)} if op.kwonly else {}
+    if op.kwonly:
+        row = row[: -op.kwonly]
+    while row:
+        p = op.params[len(row) - 1]
+        if p not in op.defaults or row[-1] is not op.defaults[p]:
+            break
+        row.pop()
+    return tuple(row), named
+
+
+def disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A ``__torch_function__`` that overrides nothing: operators of a class that has it give plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+class DisableTorchFunctionSubclass:
+    """Inside, subclasses of Tensor are treated as plain tensors."""
+
+    def __enter__(self) -> None:
+        self.before = modes().bare
+        change(bare=True)
+
+    def __exit__(self, *exc: object) -> None:
+        change(bare=self.before)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.functions = modes().functions
+        change(functions=())
+
+    def __exit__(self, *exc: object) -> None:
+        change(functions=self.functions)
+        super().__exit__(*exc)
+
+
+def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What ``Tensor.__torch_function__`` does: call through, and give results the subclass's type."""
+    if types and all(t in PLAIN for t in types):  # our functions never ask plain tensors: another library's has met one
+        from ..tensor.functions import function
+
+        return function(func.__name__)(*args, **kwargs)
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    before = modes().bare
+    change(bare=True)
+    try:
+        answer = func(*args, **kwargs)
+        return answer if cls is Tensor or func in UNCONVERTED else converted(answer, cls)
+    finally:
+        change(bare=before)
+
+
+def converted(answer: Any, cls: Any) -> Any:
+    """Tensors in a result, as instances of ``cls``."""
+    if isinstance(answer, Tensor):
+        return answer if isinstance(answer, cls) else answer.as_subclass(cls)
+    if isinstance(answer, (tuple, list)):
+        row = [converted(v, cls) for v in answer]
+        return rebuilt(answer, row)
+    return answer
+
+
+UNCONVERTED: set[Any] = {prop.__get__ for prop in (Tensor.grad, Tensor._grad, Tensor._base)}  # type: ignore[attr-defined]
+
+
+# -- functions ----------------------------------------------------------------------------------------------------------
+
+
+def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """``f`` for the public: arguments of types that it does not know are asked whether they override it.
+
+    ``form``: gives, for the arguments of a call, the positional and named ones that are asked about, and what becomes of the answer.
+    """
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.functions:
+            from .function_modes import ask_mode
+
+            if form is None:
+                return ask_mode(call, args, kwargs, m)
+            given, named, finish = form(*args, **kwargs)
+            return finish(ask_mode(call, given, named, m))
+        try:
+            for v in args:
+                if type(v) not in KNOWN:
+                    break
+            else:
+                if not kwargs:
+                    return f(*args)
+                for v in kwargs.values():
+                    if type(v) not in KNOWN:
+                        break
+                else:
+                    return f(*args, **kwargs)
+            if form is not None:
+                row = [tuple(v.values()) if type(v) is dict else v for v in (*args, *kwargs.values())]
+                if owners_of(row):
+                    given, named, finish = form(*args, **kwargs)
+                    owners = owners_of((*given, named.get("inputs")))
+                    if owners:
+                        return finish(ask(call, owners, given, named))
+                return f(*args, **kwargs)
+            owners = owners_of((*args, *kwargs.values()))
+            return ask(call, owners, args, kwargs) if owners and not skipped() else f(*args, **kwargs)
+        except Exception as error:
+            better = told(f.__name__, f, args, kwargs, error)
+            if better is None:
+                raise
+            raise better from error
+
+    return call
+
+
+# -- methods and properties -----------------------------------------------------------------------------------------------
+
+# What special methods are called when they are overridden: PyTorch asks about the ordinary method.
+PUBLIC = {
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
+    "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__mod__": "remainder", "__neg__": "neg",
+    "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne",
+}  # fmt: skip
+_SPECIAL = frozenset((
+    "__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__complex__", "__index__", "__contains__", "__repr__",
+    "__format__", "__array__", "__reversed__", "__array_wrap__", "__dlpack__", "__dlpack_device__", "__reduce_ex__", "__deepcopy__",
+    "__invert__", "__eq__", "__and__", "__or__",
+    "__xor__", "__lshift__", "__rshift__", "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__iand__", "__ior__", "__ixor__",
+    "__ilshift__", "__irshift__", "__rsub__", "__rtruediv__", "__pow__", "__rpow__", "__ipow__", "__rmatmul__", "__floordiv__", "__rfloordiv__",
+    "__ifloordiv__", "__rmod__", "__imod__",
+))  # fmt: skip
+_BINARY = frozenset(n for n in (*PUBLIC, *_SPECIAL) if n.strip("_").lstrip("ri") in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "shift", "eq", "ne", "lt", "le", "gt", "ge",
+))  # fmt: skip
+_NEVER = frozenset(("as_subclass", "is_inference"))  # asked of every kind of tensor by our own code
+
+
+class Overriding(Tensor):
+    """What stands between Tensor and its subclasses: each method and property asks ``__torch_function__`` first."""
+
+    __slots__ = ()
+
+
+def _method(name: str, f: Any, func: Any) -> Any:
+    binary = name in _BINARY
+
+    @functools.wraps(f)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if modes().functions:
+            return _mode_first(func, (self, *args), kwargs)
+        owners = owners_of((self, *args, *kwargs.values()))
+        if not owners:
+            return f(self, *args, **kwargs)
+        try:
+            return ask(func, owners, (self, *args), kwargs)
+        except DeclinedError:
+            if binary:
+                return NotImplemented
+            raise
+
+    return method
+
+
+def _mode_first(func: Any, args: Any, kwargs: Any = None) -> Any:
+    """Function modes come before classes, which are asked when a mode calls on."""
+    from .function_modes import ask_mode, watch_members
+
+    watch_members()
+    return ask_mode(func, args, kwargs or {}, modes())
+
+
+def _property(prop: property) -> property:
+    def get(self: Any) -> Any:
+        if modes().functions:
+            return _mode_first(prop.__get__, (self,))
+        owners = owners_of((self,))
+        return ask(prop.__get__, owners, (self,), {}) if owners else prop.__get__(self)
+
+    def set_(self: Any, value: Any) -> Any:
+        if modes().functions:
+            return _mode_first(prop.__set__, (self, value))
+        owners = owners_of((self, value))
+        return ask(prop.__set__, owners, (self, value), {}) if owners else prop.__set__(self, value)
+
+    def delete(self: Any) -> Any:
+        owners = owners_of((self,))
+        return ask(prop.__delete__, owners, (self,), {}) if owners else prop.__delete__(self)
+
+    return property(get, set_ if prop.fset else None, delete if prop.fdel else None, prop.__doc__)
+
+
+def is_public(name: str) -> bool:
+    """Whether the member of Tensor is one that can be overridden."""
+    return (not name.startswith("_") or name in _SPECIAL or name in PUBLIC) and name not in _NEVER
+
+
+def _fill() -> None:
+    """Give ``Overriding`` its methods, when the first subclass is made."""
+    own = members()
+    for name, value in own.items():
+        if not is_public(name):
+            continue
+        if isinstance(value, property):
+            setattr(Overriding, name, _property(value))
+        elif callable(value) and not isinstance(value, (type, staticmethod, classmethod)):
+            if name in _SPECIAL and name in _BINARY:
+                value.__name__ = {"__rtruediv__": "__rdiv__", "__pow__": "pow"}.get(name, name)  # PyTorch's names
+            setattr(Overriding, name, _method(name, value, own.get(PUBLIC.get(name, ""), value)))
+
+
+def prepare(cls: Any) -> None:
+    """Make a new subclass of Tensor ask its ``__torch_function__``, and its ``__torch_dispatch__``."""
+    if any("__torch_dispatch__" in vars(c) for c in cls.__mro__ if c is not Tensor and issubclass(c, Tensor)):
+        from .subclass_dispatch import prepare as prepare_dispatching
+
+        prepare_dispatching(cls)
+    if cls is Overriding or cls.__torch_function__ is disabled or "_own_operators" in cls.__dict__:
+        return
+    if "__torch_function__" in vars(cls):  # which calls Tensor's own methods with instances of other such classes
+        from .function_modes import watch_members
+
+        watch_members()
+    if issubclass(cls, Overriding):
+        return
+    if "add" not in vars(Overriding):
+        _fill()
+    bases: list[Any] = list(cls.__bases__)
+    at = next(i for i, b in enumerate(bases) if issubclass(b, Tensor))
+    bases[at : at + (bases[at] is Tensor)] = [Overriding]
+    cls.__bases__ = tuple(bases)
+
+
+_call.prepare = prepare
+Parameter.__torch_function__ = disabled  # type: ignore[method-assign,assignment]
+
+
+# -- the questions that torch.overrides answers ---------------------------------------------------------------------------
+
+
+def has_torch_function(args: Any) -> bool:
+    """Whether one of the arguments (a sequence) overrides operators, or a function mode is active."""
+    if not hasattr(args, "__iter__"):
+        raise TypeError(f"expected a sequence, got {type(args).__name__}")
+    return not skipped() and (bool(modes().functions) or bool(owners_of(args)))
+
+
+class _Skip(threading.local):
+    hops = 0
+
+
+_skip = _Skip()
+
+
+def skipped() -> bool:
+    """Whether this is the call of a function that its handler makes again: see ``redispatch_function``."""
+    hops, _skip.hops = _skip.hops, 0
+    return bool(hops)
+
+
+def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """Call ``func`` itself from its ``__torch_function__``: what it calls is overridden, it is not.
+
+    >>> import wengert as torch
+    >>> class Named(torch.Tensor):
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return torch.overrides.redispatch_function(func, types, args, kwargs)
+    >>> torch.exp(Named(torch.zeros(1)))
+    exp
+    tensor([1.])
+    """
+    kwargs = kwargs or {}
+    if getattr(func, "__module__", None) in ("torch", None) or isinstance(getattr(func, "__self__", None), property):  # one of our own
+        m = modes()
+        set_modes(m.with_(functions=(), bare=True))
+        try:
+            return func(*args, **kwargs)
+        finally:
+            set_modes(m)
+    before, _skip.hops = _skip.hops, 1
+    try:
+        return func(*args, **kwargs)
+    finally:
+        _skip.hops = before
+
+
+def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
+    """Dispatch ``public_api`` to the innermost function mode, or the ``__torch_function__`` of ``relevant_args``."""
+    m = modes()
+    if m.functions:
+        from .function_modes import ask_mode
+
+        return ask_mode(public_api, args, kwargs, m, by_hand=True)
+    return ask(public_api, owners_of(relevant_args), args, kwargs, by_hand=True)
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether ``inp`` is a tensor or overrides operators."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")

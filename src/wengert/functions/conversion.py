@@ -1,0 +1,382 @@
+"""Methods that change a tensor's type, device or layout."""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.ghost import Ghost
+from ..arrays.layouts import format_name, is_in_format, seems
+from ..arrays.lazy import window as plain_window
+from ..dispatch.meta_device import NO_DATA
+from ..dispatch.torch_dispatch import dispatching
+from ..graph.modes import modes
+from ..tensor import call
+from ..tensor.autograd_meta import edge_of, requires_grad
+from ..tensor.functions import function, inplace_function
+from ..tensor.inplace import bump, check_writable
+from ..tensor.namespaces import RECORDED
+from ..tensor.record import called, undifferentiable
+from ..tensor.rewriting import rebase
+from ..tensor.tensor import Tensor
+from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
+from ..tensor.types import device as device_type
+from ..transforms.grad_scope import refuse_storage
+
+
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+       memory_format: Any = preserve_format, other: Any = None) -> Tensor:  # fmt: skip
+    """The tensor in another type or on another device; itself where nothing changes and ``copy`` is not asked for."""
+    flags: list[bool] = []
+    for a in args:
+        if isinstance(a, dt.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, (str, device_type)):
+            device = a
+        elif isinstance(a, bool):
+            flags.append(a)
+        elif isinstance(a, int):
+            device = device_type(a)
+        elif isinstance(a, type) and a in dt.OF_TYPES:
+            dtype = dt.OF_TYPES[a]
+        elif a is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    if isinstance(dtype, type):
+        dtype = dt.OF_TYPES[dtype]
+    if device is not None and device is not CPU and placed(device) is not None:
+        if not self.is_meta:
+            return _moved(self, dtype, copy, memory_format)
+    elif device is not None and self.is_meta:
+        raise NotImplementedError(NO_DATA)
+    if len(flags) > 1:
+        copy = flags[1]  # the first is non_blocking
+    kept = memory_format is None or format_name(memory_format) == "preserve_format"
+    if dtype is not None and dtype.np != self._data.dtype:
+        t = function("cast")(self, dtype)
+        if not kept:
+            t._data = t.detach().clone(memory_format=memory_format)._data
+        return t
+    if not copy and (kept or seems(self._data) == format_name(memory_format)):
+        return self
+    m = modes()
+    if m.dispatch or dispatching((self,)):
+        return function("cast")(self, self.dtype)
+    return called(self.clone() if kept else self.clone(memory_format=memory_format), "ToCopyBackward0")
+
+
+def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
+    """``to("meta")``: the shape and the type; what was recorded leads back to this tensor."""
+    from .creation import without_numbers
+
+    if modes().grad and requires_grad(self):
+        found = called(to(self, dtype=dtype, memory_format=memory_format, copy=True), "ToCopyBackward0")
+    else:
+        found = Tensor._wrap(self._data)
+    array = without_numbers(found._data)
+    found._data = array if dtype is None else array.astype(dtype.np)
+    return found
+
+
+def _to(name: str, target: Any) -> Any:
+    def method(self: Tensor, memory_format: Any = preserve_format) -> Tensor:
+        return to(self, target, memory_format=memory_format)
+
+    method.__name__ = name
+    method.__doc__ = f"The tensor as {target!r}."
+    return method
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
+    """The name of the tensor's type, or the tensor in another type."""
+    if dtype is None:
+        return f"torch.{'meta.' if self.is_meta else ''}{dt.scalar_name(self._data.dtype)}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("torch.").removesuffix("Tensor")
+        found = next((k for k, v in dt.SCALAR_NAMES.items() if v == name), None)
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = dt.by_name(found)
+    elif isinstance(dtype, LegacyType):
+        dtype = dtype.dtype
+    return to(self, dtype)
+
+
+class LegacyType:
+    """``torch.FloatTensor`` and its kin: constructors from before ``dtype=``."""
+
+    __module__ = "torch"
+    is_cuda = is_sparse = False
+    layout = strided
+
+    def __init__(self, name: str, dtype: dt.dtype) -> None:
+        self.__name__, self.dtype = name, dtype
+
+    def __or__(self, other: Any) -> Any:  # in annotations: ``LongTensor | None``
+        return Union[self, other]  # noqa: UP007
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
+
+    def __call__(self, *args: Any, device: Any = None, **named: Any) -> Tensor:
+        from .creation import finish
+        from .legacy_constructors import by_keyword, legacy
+
+        if named:
+            args = by_keyword(args, named)
+        return finish(legacy(args, self.dtype.np, device))
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is self.dtype
+
+    def __repr__(self) -> str:
+        return f"<class 'torch.{self.__name__}'>"
+
+
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor with its elements in order in memory: itself if they are."""
+    kind = memory_format or contiguous_format
+    if type(self) is call.Batched_:  # where the method is called by way of this class
+        return self.contiguous(kind)
+    if is_in_format(self._data, kind):
+        return self
+    if kind is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return function("clone")(self, memory_format=kind)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU, where it is (but for one that has no numbers)."""
+    if self.is_meta:
+        raise NotImplementedError(NO_DATA)
+    return self
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a GPU."""
+    on_cpu("cuda" if device is None else device)
+    return self
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the type of ``other``."""
+    return to(self, other.dtype) if self.device == other.device else to(self, other.device, other.dtype)
+
+
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """A view in the shape of ``other``."""
+    return self.view(other.shape)
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the shape of ``other``."""
+    return self.reshape(other.shape)
+
+
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to the shape of ``other``."""
+    return self.expand(other.shape)
+
+
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """Sum until the shape is ``size``, to which the tensor's shape must broadcast."""
+    from ..tensor.types import sizes_given
+
+    shape = sizes_given("sum_to_size", sizes, size)
+    if shape == self._data.shape and shape:
+        return self
+    if self._data.dtype.kind in "biu":  # sums of integers are int64
+        self = self.to(dt.int64)
+    if len(shape) > self._data.ndim or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._data.shape))):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
+    return RECORDED.sum_to(self, shape)
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write ``src`` (broadcast, converted) into this tensor's memory."""
+    return inplace_function("copy")(self, src)
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one value everywhere."""
+    return inplace_function("fill")(self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Write 0 everywhere."""
+    return inplace_function("zero")(self)
+
+
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Make this tensor look at the memory of ``source``: a tensor or a storage, whole or from an offset with sizes and strides.
+
+    >>> import wengert as torch
+    >>> torch.zeros(1).set_(torch.arange(4.0).untyped_storage(), 1, (2,), (2,))
+    tensor([1., 3.])
+    """
+    from .storage import look_at, row_major, window
+    from .typed_storage import TypedStorage
+
+    m = modes()
+    if m.inside is not None:
+        m.inside.check(self, "set_")
+    given = source if isinstance(source, Tensor) else None
+    if call.mapping is not None and call.mapping.holds_batched((self, given)):
+        call.mapping.refuse_write(self, call.mapping.innermost((self, given)), "aten::set_")
+        return self  # of each example in turn, says PyTorch, which the batch does not see
+    if any(t is not None and t._meta is not None and t._meta.tangents for t in (self, given)):
+        raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
+    recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))
+    if given is not None and given._data.dtype != self._data.dtype:
+        raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._data.dtype)} to a tensor of type {dt.c_name(self._data.dtype)}")
+    if source is not None and self.device.type != (theirs := source.device.type):
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device "{theirs}".  This is no '
+            "longer allowed; the devices must match."
+        )
+    check_writable(self, recording, m, shared=True)
+    if source is None:
+        array = np.empty(0, self._data.dtype)
+    elif given is not None and size is None:
+        array = plain_window(given._data)
+    else:
+        if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
+            ours, theirs = dt.c_name(self._data.dtype), dt.scalar_name(source.dtype.np)
+            raise RuntimeError(f"Expected a Storage of type {ours} or an UntypedStorage, but got type {theirs} for argument 1 'storage'")
+        storage = window(given._data)[0] if given is not None else source.untyped()
+        item = self._data.itemsize
+        shape = (storage.nbytes() // item,) if size is None else tuple(size)
+        array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride), self.dtype)
+    bump(self)
+    if recording:
+        node = undifferentiable("set_", self)
+        node.shape, node.edges = array.shape, (edge_of(self), None if given is None else edge_of(given))
+        rebase(self, node)
+    self._data = array
+    if self._meta is not None:
+        self._meta.accumulator = None  # which knows the old shape
+    return self
+
+
+def storage(self: Tensor) -> Any:
+    """The memory that the tensor looks at, as elements of its type."""
+    from ..arrays.errors import warn_once
+    from .typed_storage import TypedStorage
+
+    warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This should only matter to "
+        "you if you are using storages directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+    )
+    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
+
+
+def untyped_storage(self: Tensor) -> Any:
+    """The memory that the tensor looks at, as bytes.
+
+    >>> import wengert as torch
+    >>> torch.arange(6.0)[2:].untyped_storage().nbytes()
+    24
+    """
+    from .storage import window
+
+    refuse_storage(self)
+    found = window(self._data)[0]
+    found.meta, found.wrapped = self.is_meta, self._dispatches and type(self._data) is Ghost
+    return found
+
+
+def storage_type(self: Tensor) -> Any:
+    """The class of the old typed storage of this type."""
+    from .typed_storage import LEGACY_STORAGES, TypedStorage
+
+    return LEGACY_STORAGES.get(f"{dt.scalar_name(self._data.dtype)}Storage", TypedStorage)
+
+
+def _refuse_without_memory(t: Tensor) -> None:
+    refuse_storage(t)
+    if t.layout is not strided:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+def _check_other(self: Tensor, other: Tensor, place: str) -> None:
+    """Refuse an operand of another type than the tensor that is written to; ``place`` is the operation and the argument."""
+    _refuse_without_memory(self)
+    if other._data.dtype != self._data.dtype or other.layout is not strided:
+        raise TypeError(f"{place} (got {other.type()})".replace("*", str(self.type())))
+
+
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Put ``callable(value)`` in the place of every value."""
+    if requires_grad(self):
+        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use var.detach().apply_() instead.")
+    if self.is_meta:  # no values
+        return self
+    _refuse_without_memory(self)
+    for at in np.ndindex(self._data.shape):
+        self._data[at] = callable(self._data[at].item())
+    return self
+
+
+def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
+    """Put ``callable(value, other value)`` in the place of every value."""
+    if requires_grad(self) or requires_grad(other):
+        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    _check_other(self, other, "map_: expected * for 'other'")
+    values = np.broadcast_to(other._data, self._data.shape)
+    for at in np.ndindex(self._data.shape):
+        self._data[at] = callable(self._data[at].item(), values[at].item())
+    return self
+
+
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Put ``callable(value, value of x, value of y)`` in the place of every value."""
+    if requires_grad(self) or requires_grad(x) or requires_grad(y):
+        raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
+    for name, t in (("x", x), ("y", y)):
+        _check_other(self, t, f"map2_: expected * for argument '{name}'")
+    first, second = (np.broadcast_to(t._data, self._data.shape) for t in (x, y))
+    for at in np.ndindex(self._data.shape):
+        self._data[at] = callable(self._data[at].item(), first[at].item(), second[at].item())
+    return self
+
+
+def share_memory_(self: Tensor) -> Tensor:
+    """Move to memory that other processes see as well: what one of them writes in place, all read.
+
+    >>> import wengert as torch
+    >>> torch.ones(2).share_memory_().is_shared()
+    True
+    """
+    refuse_storage(self)
+    from .shared_memory import share
+
+    share([self])
+    return self
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Accepted for compatibility: host memory needs no pinning on the CPU."""
+    return self
+
+
+METHODS: dict[str, Any] = {
+    f.__name__: f
+    for f in (
+        to, contiguous, cpu, cuda, type_as, view_as, reshape_as, expand_as, sum_to_size, copy_, fill_, zero_, set_, share_memory_, pin_memory,
+        storage, untyped_storage, storage_type, apply_, map_, map2_,
+    )
+} | {"type": type_, "_typed_storage": storage}  # fmt: skip
+type_.__name__ = type_.__qualname__ = "type"
+_NAMES = {
+    "half": dt.float16, "bfloat16": dt.bfloat16, "float": dt.float32, "double": dt.float64, "chalf": dt.complex32,
+    "cfloat": dt.complex64, "cdouble": dt.complex128,
+    "byte": dt.uint8, "char": dt.int8, "short": dt.int16, "int": dt.int32, "long": dt.int64, "bool": dt.bool_,
+}  # fmt: skip
+METHODS |= {name: _to(name, d) for name, d in _NAMES.items()}
+_LEGACY_TYPES = ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64", "bool")
+LEGACY = {f"{dt.SCALAR_NAMES[k]}Tensor": LegacyType(f"{dt.SCALAR_NAMES[k]}Tensor", dt.by_name(k)) for k in _LEGACY_TYPES}

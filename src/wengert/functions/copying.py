@@ -1,0 +1,95 @@
+"""Copies of tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.lazy import address
+from ..tensor.autograd_meta import new_version, requires_grad
+
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
+
+
+def memory_of(t: Tensor) -> np.ndarray:
+    """The whole memory that the tensor is a window of."""
+    a = t._data
+    while isinstance(a.base, np.ndarray) and a.base.dtype == a.dtype:
+        a = a.base
+    return a
+
+
+def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
+    """A copy of a leaf; tensors that share memory share it in the copy too."""
+    from ..arrays.ghost import Ghost
+
+    seen = t._data
+    if type(seen) is Ghost:
+        return _deep_copy_of(t, seen.like(seen.window), memo)
+    whole = memory_of(t) if type(seen) is np.ndarray else seen.copy()
+    key = ("wengert memory", id(whole))
+    twin = memo.get(key)  # type: ignore[call-overload]
+    if twin is None:
+        twin = whole.copy(order="K")
+        if twin.strides != whole.strides:
+            twin = whole.copy(order="C") if whole.flags.c_contiguous else None
+        memo[key] = twin  # type: ignore[index]
+        memo[("keep", id(whole))] = whole  # type: ignore[index]
+    if twin is not None and whole is not seen and type(seen) is np.ndarray:
+        offset = address(seen) - address(whole)
+        if twin.flags.c_contiguous:
+            tail = twin.reshape(-1)[offset // twin.itemsize :]
+            array = np.lib.stride_tricks.as_strided(tail, seen.shape, seen.strides)
+        else:
+            array = seen.copy()
+    else:
+        array = twin if twin is not None else seen.copy()
+    return _deep_copy_of(t, array, memo)
+
+
+def same_class(t: Tensor, made: Tensor, kind: str, method: str) -> None:
+    """Refuse to copy ``t`` if its class has no way to make a tensor of itself: what it ``made`` is of another."""
+    if type(made) is not type(t):
+        name = method.partition("(")[0]
+        raise RuntimeError(
+            f"The default implementation of __deepcopy__() for {kind} subclasses only works for subclass types that implement {method} returns "
+            f"another instance of the same subclass. You should either properly implement {name}() for your subclass or override "
+            f"__deepcopy__() if it is intended behavior for {name}() to return an instance of a different type."
+        )
+
+
+def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
+    """Give the copy ``new`` copies of the gradient of ``t`` and of what the program has set, in slots of its class too."""
+    import copy
+
+    if t._meta is not None and t._meta.grad is not None:
+        new.grad = copy.deepcopy(t._meta.grad, memo)
+    for name, value in own_slots(t).items():
+        setattr(new, name, copy.deepcopy(value, memo))
+    if t.__dict__:
+        new.__dict__ = copy.deepcopy(t.__dict__, memo)
+
+
+def own_slots(t: Any) -> dict[str, Any]:
+    """What is in the slots of classes that the program has derived from Tensor."""
+    from ..dispatch.torch_function import Overriding
+    from ..tensor.parameter import Parameter
+    from ..tensor.tensor import Tensor
+
+    kinds = [k for k in type(t).__mro__ if k not in Tensor.__mro__ and k not in (Parameter, Overriding) and "_own_operators" not in vars(k)]
+    names = [n for kind in kinds for slots in (vars(kind).get("__slots__", ()),) for n in ((slots,) if isinstance(slots, str) else slots)]
+    return {name: getattr(t, name) for name in names if name not in ("__dict__", "__weakref__") and hasattr(t, name)}
+
+
+def _deep_copy_of(t: Tensor, array: Any, memo: dict[int, Any]) -> Any:
+    new = object.__new__(type(t))
+    new._data, new._edge, new._meta, new._vc = array, None, None, new_version()
+    if type(array) is np.ndarray and not new.is_inference():
+        new._vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
+    memo[id(t)] = new
+    if requires_grad(t):
+        new._require(True)
+    copy_attributes(t, new, memo)
+    return new

@@ -1,0 +1,184 @@
+"""What ``tensor(data)`` makes of numbers, sequences of sequences, arrays and tensors among them, and why it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.eight import converted
+from ..tensor import call
+from ..tensor.tensor import Tensor
+
+
+def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
+    """A new array with the values of numbers, nested sequences, arrays or tensors; PyTorch's inference of the type."""
+    if isinstance(data, Tensor):
+        plain = np.asarray(_plain(data))
+        return np.array(plain) if dtype is None else converted(plain, dtype)
+    if isinstance(data, (np.ndarray, np.generic)):
+        return converted(np.asarray(data), dtype if dtype is not None else dt.of(data.dtype).np)
+    if not isinstance(data, (list, tuple)):
+        natural = dt.of_python(data)
+        if natural is None:
+            if hasattr(data, "__array__"):
+                return array_of(np.asarray(data), dtype)
+            if isinstance(data, (str, bytes)):
+                raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+            if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, dict):
+                return array_of(list(data), dtype)
+            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        return _filled(data, dtype or natural)
+    first, has_tensors = _first_leaf(data)
+    if has_tensors:
+        if dtype is None:
+            dtype = _common(data)
+        data = _scalars(data)
+    try:
+        found = np.array(data)
+    except ValueError as e:
+        raise _ragged(data) from e
+    if found.dtype == object:
+        if dtype is None or dtype.kind not in "fc" or not _only_numbers(data):
+            raise _unusable(data)
+        found = np.array(data, np.float64)  # integers too large for any integer type
+    if found.dtype.kind in "US":
+        raise _text_among(data, first)
+    if dtype is None:
+        if isinstance(first, np.generic):
+            dtype = _common(data)
+        elif isinstance(first, np.ndarray):
+            dtype = dt.of(found.dtype).np
+        elif found.dtype.kind == "f":
+            dtype = dt.default_float()
+        elif found.dtype.kind == "c":
+            dtype = dt.default_complex()
+        elif found.size == 0:
+            dtype = dt.default_float()
+        else:
+            dtype = found.dtype if found.dtype.kind == "b" else dt.I64
+    return found if found.dtype == dtype else _fitting(found, dtype)
+
+
+def _common(data: Any) -> np.dtype:
+    """The type to which all numbers of nested sequences promote, where NumPy's are among them: those have types of their own."""
+    found: Any = None
+    stack = [data]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            stack.extend(x)
+            continue
+        d: Any = dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._data.dtype if isinstance(x, Tensor) else dt.of_python(x)
+        found = d if found is None else dt.promote(found, d)
+    return found
+
+
+def _filled(value: Any, d: np.dtype) -> np.ndarray:
+    found = np.asarray(value)
+    if found.dtype == object:  # an integer too large for any integer type
+        if d.kind not in "fc":
+            raise ValueError("Overflow when unpacking long long")
+        found = np.asarray(float(value))
+    return _fitting(found, d)
+
+
+def _fitting(found: np.ndarray, d: np.dtype) -> np.ndarray:
+    """Python's numbers in the type ``d``; refused if they are complex and it is not, or integers that it cannot hold.
+
+    Of unsigned types the negative values count too, as in C.
+    """
+    kind = d.kind
+    if found.dtype.kind == "c" and kind in "fiu":
+        raise TypeError("must be real number, not complex" if kind == "f" else "'complex' object cannot be interpreted as an integer")
+    if kind in "iu" and found.size and found.dtype.kind in "iuf":
+        limits = np.iinfo(d)
+        low, high = found.min().item(), found.max().item()
+        if not (low >= (-limits.max if kind == "u" else limits.min) and high <= limits.max):
+            if d == dt.I64 and found.dtype.kind == "u":
+                raise ValueError("Overflow when unpacking long long")
+            raise RuntimeError(f"value cannot be converted to type {d.name} without overflow")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return converted(found, d)
+
+
+def _only_numbers(data: Any) -> bool:
+    stack = [data]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            stack.extend(x)
+        elif dt.of_python(x) is None:
+            return False
+    return True
+
+
+def _first_leaf(data: Any) -> tuple[Any, bool]:
+    """The first number of nested sequences, and whether a tensor is among the elements."""
+    first, tensors, stack = None, False, [data]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, (list, tuple)):
+            if x and isinstance(x[0], (int, float)) and not any(isinstance(v, (Tensor, list, tuple)) for v in x):
+                first = x[0] if first is None else first
+                continue
+            stack.extend(reversed(x))
+        else:
+            first = x if first is None else first
+            tensors = tensors or isinstance(x, Tensor)
+    return first, tensors
+
+
+def _text_among(data: Any, first: Any) -> Exception:
+    if isinstance(first, str):
+        return ValueError("too many dimensions 'str'")
+    stack = [data]
+    while isinstance(x := stack.pop(), (list, tuple)) or not isinstance(x, (str, bytes)):
+        stack.extend(reversed(x) if isinstance(x, (list, tuple)) else ())
+    return TypeError(f"new(): invalid data type '{type(x).__name__}'")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        if type(data) is call.Batched_:
+            data.item()  # refused
+        return data._data if data._data.ndim else data._data[()]
+    return [_plain(x) for x in data] if isinstance(data, (list, tuple)) else data
+
+
+def _scalars(data: Any) -> Any:
+    """Nested sequences with the number of each tensor in its place; refused where a tensor has more elements than one."""
+    if isinstance(data, (list, tuple)):
+        return [_scalars(x) for x in data]
+    if not isinstance(data, Tensor):
+        return data
+    if data._data.size != 1:
+        if data._data.dtype.kind in "iub":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return _plain(data).item() if data._data.dtype.kind in "biufc" else _plain(data).reshape(())
+
+
+def _ragged(data: Any) -> Exception:
+    level, expected = 0, [data]
+    while expected and isinstance(expected[0], (list, tuple)):
+        lengths = [len(x) if isinstance(x, (list, tuple)) else None for x in expected]
+        if any(n is None for n in lengths):
+            bad = next(x for x, n in zip(expected, lengths) if n is None)
+            return TypeError(f"not a sequence: {type(bad).__name__}")
+        for n in lengths:
+            if n != lengths[0]:
+                return ValueError(f"expected sequence of length {lengths[0]} at dim {level} (got {n})")
+        expected = [y for x in expected for y in x]
+        level += 1
+    return TypeError("'list' object cannot be interpreted as an integer")
+
+
+def _unusable(data: Any) -> Exception:
+    leaf = data
+    while isinstance(leaf, (list, tuple)) and leaf:
+        leaf = next((x for x in leaf if dt.of_python(x) is None), leaf[0])
+    if isinstance(leaf, int):
+        return ValueError("Overflow when unpacking long long")
+    return RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")

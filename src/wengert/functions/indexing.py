@@ -1,0 +1,397 @@
+"""``x[key]`` and ``x[key] = value``.
+
+A key has a basic half (integers, slices, None, Ellipsis), which gives a view, and an advanced half (index arrays,
+masks, lists), which gathers. The basic half comes first, as in PyTorch: an integer beside index arrays selects, it is
+not an index array itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.errors import bad_index, refuse_overflow
+from ..dispatch.torch_function import ask, owners_of
+from ..graph.modes import RECORD, SILENT, modes
+from ..ops.views import BYTES
+from ..tensor import call
+from ..tensor.autograd_meta import requires_grad
+from ..tensor.errors import warn
+from ..tensor.functions import function, inplace_function
+from ..tensor.inplace import OVERLAP, check_history, overlapping
+from ..tensor.tensor import Tensor
+
+_NO_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask. "
+    "torch.where(mask, x, y) chooses without changing the shape."
+)
+
+# The operator that takes a subscript is called as PyTorch's last step would be.
+_STEP: dict[Any, str] = {int: "select_index", None: "unsqueeze_index", True: "alias_index"}
+
+
+def _takes_all(key: slice, size: int) -> bool:
+    """Whether a slice is of a whole dimension, as PyTorch tells before it takes a step."""
+    return key.step in (None, 1) and key.start in (None, 0) and (key.stop is None or key.stop >= size)
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    """``self[key]``."""
+    kind = type(key)
+    if kind is int:
+        a = self._data
+        if a.ndim and -a.shape[0] <= key < a.shape[0]:
+            return function("select_index")(self, (key, ...))
+    found = _plain_key(self._data.shape, key if kind is tuple else (key,))
+    if found is not None:
+        return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
+    owners = _owners(self, key)
+    if owners:
+        return ask(Tensor.__getitem__, owners, (self, key), {})
+    basic, advanced, last = split(self, key)
+    out = self
+    if basic is not None:
+        out = function(_STEP.get(last, "basic_index"))(self, basic)
+    if advanced is not None:
+        exact = all(k._data.dtype == bool for k in advanced[1])
+        return function("index")(out, advanced[0], exact)
+    return function("basic_index" if kind is slice else "alias_index")(self, (...,)) if out is self else out
+
+
+def _owners(self: Tensor, *values: Any) -> list[Any]:
+    """Those among a tensor, its keys and what is written to it that override operators."""
+    parts = [x for v in values for x in (v if type(v) is tuple else (v,))]
+    row = [self, *(x for v in parts for x in (v if type(v) is list and len(v) < 32 else (v,)))]
+    return owners_of(row) if any(hasattr(type(x), "__torch_function__") and type(x) not in call.PLAIN for x in row) else []
+
+
+def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
+    """What ``split`` says of a key of integers, slices, None and Ellipsis; None if there is more to it, or an error."""
+    basic: list[Any] = []
+    last: Any = Ellipsis
+    at, ndim, open_ = 0, len(shape), True
+    for k in row:
+        kind = type(k)
+        if kind is int:
+            if at >= ndim or not -shape[at] <= k < shape[at]:
+                return None
+            last = int
+            at += 1
+        elif kind is slice:
+            if at >= ndim:
+                return None
+            start, stop, step = k.start, k.stop, k.step
+            if step is not None and (type(step) is not int or step < 1):
+                return None
+            if (start is not None and type(start) is not int) or (stop is not None and type(stop) is not int):
+                return None
+            if start is not None or stop is not None or step is not None:
+                if not _takes_all(k, shape[at]):
+                    last = slice
+                elif last is Ellipsis:
+                    last = True  # a view, and of no part
+            at += 1
+        elif k is None:
+            last = None
+        elif k is Ellipsis and open_:
+            rest = ndim - at - sum([x is not None for x in row[len(basic) + 1 :]])
+            if rest < 0:
+                return None
+            at += rest
+            basic += [slice(None)] * (rest - 1)  # and one more below
+            open_ = False
+            if not rest:
+                return None
+            k = slice(None)
+        else:
+            return None
+        basic.append(k)
+    if last is Ellipsis:  # nothing but whole dimensions
+        return None
+    if open_:
+        basic += [slice(None)] * (ndim - at)
+    return (*basic, ...), last
+
+
+def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
+    """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other case."""
+    if type(self) not in call.PLAIN or type(self._vc) is not list or self._edge is not None:
+        return False
+    m = modes()
+    a = self._data
+    meta = self._meta
+    if (m is not RECORD and m is not SILENT) or type(a) is not np.ndarray or not a.flags.writeable or (meta is not None and requires_grad(self)):
+        return False
+    found = _plain_key(a.shape, key if type(key) is tuple else (key,))
+    if found is None:
+        return False
+    if type(value) is float or type(value) is int:
+        if (a.dtype.kind != "f" and type(value) is float) or 0 in a.strides:
+            return False
+        refuse_overflow(value, a.dtype)
+        a[found[0]] = value
+    else:
+        if type(value) not in call.PLAIN or 0 in a.strides or (value._edge is not None or value._meta is not None):
+            return False
+        given, target = value._data, a[found[0]]
+        if type(given) is not np.ndarray or given.dtype is not a.dtype or given.shape != target.shape:
+            return False
+        target[...] = given
+    self._vc[0] += 1
+    return True
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``self[key] = value``."""
+    if key is False:  # no element is meant
+        return
+    if _write_plainly(self, key, value):
+        return
+    if type(key) is call.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
+        inplace_function("copy")(self, function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
+        return
+    owners = _owners(self, key, value)
+    if owners:
+        ask(Tensor.__setitem__, owners, (self, key, value), {})
+        return
+    basic, advanced, last = split(self, None if key is True else key)  # True: a dimension that takes what is given
+    target = self if basic is None else function(_STEP.get(last, "basic_index"))(self, basic)
+    if advanced is not None:
+        if not isinstance(value, Tensor):
+            value = Tensor._wrap(np.asarray(number(value, self._data.dtype), self._data.dtype))
+        elif value._data.dtype != self._data.dtype and value.numel() == 1 and len(advanced[1]) == 1 and advanced[1][0]._data.dtype.kind == "b":
+            value = function("cast")(value, self.dtype)  # PyTorch fills by the mask; what is put at places it does not convert
+        if modes().grad and (requires_grad(target) or requires_grad(value)):
+            check_history(target)
+        shape = _indexed_shape(target._data, advanced[0])
+        value = _without_leading_ones(value)
+        if value._vc is target._vc and value.numel() == 1 and not requires_grad(value) and advanced[1][0]._data.dtype.kind == "b":
+            value = Tensor._wrap(value._data.copy())  # one number is read first
+        if not _broadcasts(value._data.shape, shape):
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
+            )
+        inplace_function("index_put")(target, advanced[0], value)
+        return
+    if isinstance(value, Tensor):
+        if not value._data.ndim and target._data.ndim and value._data.dtype.kind != "c":
+            inplace_function("fill")(target, value)
+            return
+        if value._data.shape != target._data.shape:
+            value = function("expand")(_without_leading_ones(value), tuple(target._data.shape))
+        inplace_function("copy")(target, value)
+    else:
+        filler = number(value, self._data.dtype)
+        inside = modes().inside
+        if inside is not None:
+            inside.check(target, "fill_.Tensor" if target._data.ndim else "copy_")
+        if type(target) is not call.Batched_ and overlapping(target._data):  # unlike fill_
+            raise RuntimeError(OVERLAP)
+        inplace_function("fill")(target, filler)
+
+
+def _without_leading_ones(value: Any) -> Any:
+    """``value`` without the dimensions of size one that it begins with."""
+    shape = value._data.shape
+    if not shape or shape[0] != 1:
+        return value
+    return function("view")(value, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
+
+
+def number(value: Any, dtype: np.dtype) -> Any:
+    """``value`` if it is a number that an element can be."""
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError(f"can't assign a {_type_name(value)} to a torch.{dt.scalar_name(dtype)}Tensor")
+    refuse_overflow(value, dtype)
+    return value
+
+
+def _type_name(value: Any) -> str:
+    return "numpy.ndarray" if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
+    return len(small) <= len(large) and all(a in (1, b) for a, b in zip(reversed(small), reversed(large)))
+
+
+def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
+    key = tuple(slice(None) if i is None else np.zeros(i._data.shape, i._data.dtype) if i._opaque else i._data for i in indices)
+    try:
+        return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
+    except IndexError as error:
+        raise bad_index(a, key) from error
+
+
+def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any], list[Any]] | None, Any]:
+    """``(basic key or None, (index tensors, masks as given) or None, kind of the last basic step)``."""
+    row = key if type(key) is tuple else _as_tuple(key)
+    row = tuple(_tidy(k) for k in row)
+    ndim = t._data.ndim
+    used = sum(_consumes(k) for k in row)
+    if used > ndim:
+        raise IndexError(_too_many(row, ndim, key))
+    if not any(k is Ellipsis for k in row):
+        row = (*row, Ellipsis)
+    basic: list[Any] = []
+    advanced: list[Any] = []  # per dimension of the basic result
+    last: Any = slice
+    at = 0  # the dimension of ``t`` that the next component reads
+    meaningful = False
+    for k in row:
+        if k is Ellipsis:
+            rest = ndim - used
+            basic += [slice(None)] * rest
+            advanced += [None] * rest
+            at += rest
+        elif k is None:
+            basic.append(None)
+            advanced.append(None)
+            last, meaningful = None, True
+        elif type(k) is int:
+            n = t._data.shape[at]
+            if not -n <= k < n:
+                raise IndexError(f"index {k} is out of bounds for dimension {at} with size {n}")
+            basic.append(k)
+            last, meaningful = int, True
+            at += 1
+        elif type(k) is slice:
+            if k.step is not None and k.step <= 0:
+                raise ValueError("step must be greater than zero")
+            if not _takes_all(k, t._data.shape[at]):
+                last, meaningful = slice, True
+            basic.append(k)
+            advanced.append(None)
+            at += 1
+        elif k is True or k is False:
+            basic.append(None)
+            advanced.append(Tensor._wrap(np.asarray([k])))
+            meaningful = True
+        else:
+            for i in range(k._data.ndim if k._data.dtype == bool else 1):
+                if k._data.dtype == bool and k._data.shape[i] != t._data.shape[at + i]:
+                    raise IndexError(
+                        f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed tensor "
+                        f"{list(t.shape)} at index {at + i}"
+                    )
+                basic.append(slice(None))
+            if k._data.ndim == 0 and k._data.dtype == bool:
+                basic.append(None)
+                meaningful = True
+            advanced.append(k)
+            at += k._data.ndim if k._data.dtype == bool else 1
+    if not any(k is not None for k in advanced):
+        return ((*basic, ...) if meaningful else None), None, last
+    masks = [k for k in advanced if k is not None]
+    return ((*basic, ...) if meaningful else None), (_as_indices(advanced, t), masks), last
+
+
+def _as_tuple(key: Any) -> tuple[Any, ...]:
+    """The components of a key that is no tuple: NumPy's old rule takes a short list for one if anything but a number is in it."""
+    if type(key) is list and len(key) < 32 and any(k is None or k is Ellipsis or isinstance(k, _NO_NUMBERS) for k in key):
+        warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead "
+            "of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
+            "different result"
+        )
+        return tuple(key)
+    return (key,)
+
+
+_NO_NUMBERS = (Tensor, slice, list, tuple, range, np.ndarray)
+
+
+def _too_many(row: tuple[Any, ...], ndim: int, key: Any) -> str:
+    if ndim == 0 and len(row) == 1 and type(row[0]) is slice:
+        return "slice() cannot be applied to a 0-dim tensor."
+    if ndim == 0 and len(row) == 1 and type(row[0]) is int and not isinstance(key, Tensor):
+        if row[0]:
+            return f"index {row[0]} is out of bounds for dimension 0 with size 0"
+        return (
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    return f"too many indices for tensor of dimension {ndim}"
+
+
+def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
+    """Masks become index arrays, one for each dimension that they cover; trailing whole dimensions are dropped."""
+    rows: list[Any] = []
+    for k in advanced:
+        if k is None:
+            rows.append(None)
+        elif k._data.dtype == bool:
+            if k._opaque:
+                rows += (k if k._data.ndim else k.reshape(1)).nonzero().unbind(1)
+                continue
+            found = np.nonzero(k._data) if k._data.ndim else np.nonzero(k._data.reshape(1))
+            rows += [Tensor._wrap(i) for i in found]
+        else:
+            rows.append(k)
+    while rows and rows[-1] is None:
+        rows.pop()
+    return rows
+
+
+def _consumes(k: Any) -> int:
+    if k is None or k is Ellipsis or k is True or k is False:
+        return 0
+    if isinstance(k, Tensor) and k._data.dtype == bool:
+        return k._data.ndim
+    return 1
+
+
+def _row(x: Tensor) -> Any:
+    return x.item() if x._opaque else x._data
+
+
+def _bound(v: Any) -> Any:
+    """What a slice begins with, ends with, or how far it steps."""
+    if v is None or type(v) is int:
+        return v
+    if not hasattr(v, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return v.__index__()
+
+
+def _tidy(k: Any) -> Any:
+    """One component of a key as int, slice, None, Ellipsis, bool or an index tensor."""
+    kind = type(k)
+    if k is None or k is Ellipsis or kind is int or kind is bool:
+        return k
+    if kind is slice:
+        if any(v is not None and type(v) is not int for v in (k.start, k.stop, k.step)):
+            return slice(*(_bound(v) for v in (k.start, k.stop, k.step)))
+        return k
+    if isinstance(k, Tensor):
+        d = k._data.dtype
+        if d.kind in "iu":
+            if k._data.ndim == 0 and d.char == "B" and type(k) is not call.Batched_:
+                return bool(k.item() if k._opaque else k._data)
+            if k._data.ndim == 0:
+                return k if type(k) is call.Batched_ else int(k.item() if k._opaque else k._data)
+            if d.char == "B":
+                warn(BYTES)
+                return k.to(dt.bool_) if k._opaque else Tensor._wrap(k._data.astype(bool))
+            return k
+        if d.kind == "b":
+            if type(k) is call.Batched_:
+                raise RuntimeError(_NO_MASK)
+            return bool(k if k._opaque else k._data) if k._data.ndim == 0 else k
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if isinstance(k, (np.bool_,)):
+        return bool(k)
+    if isinstance(k, np.integer):
+        return int(k)
+    if isinstance(k, (list, tuple, range, np.ndarray)):
+        a = np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple)) else np.asarray(k)
+        if a.size == 0 and a.dtype.kind == "f":
+            a = a.astype(np.int64)
+        return _tidy(Tensor._wrap(a))
+    if hasattr(k, "__index__"):
+        return k.__index__()
+    if isinstance(k, str):
+        raise TypeError("new(): invalid data type 'str'")
+    raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {kind.__name__})")

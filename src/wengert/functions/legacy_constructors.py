@@ -1,0 +1,81 @@
+"""The constructors of old: ``torch.Tensor(2, 3)``, ``torch.FloatTensor([1, 2])``, ``x.new(...)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import fresh
+from ..arrays.lazy import plain
+from ..tensor.tensor import Tensor
+from ..tensor.types import Size, shape_of
+from ..tensor.types import device as device_type
+from .creation import check_sizes
+from .data import array_of
+
+
+def by_keyword(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a constructor of old where keywords are given: ``size``, ``data``, ``other`` or ``storage``, alone.
+
+    Raises:
+        TypeError: for any other keyword, and for a second argument.
+    """
+    if args or len(named) != 1 or not named.keys() <= {"size", "data", "other", "storage"}:
+        got = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in named.items()])
+        raise TypeError(f"new() received an invalid combination of arguments - got ({got})")
+    return tuple(Size(value) if name == "size" else value for name, value in named.items())
+
+
+def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = "cpu", exact: bool = True) -> np.ndarray:
+    """The array that constructors of old make: of the sizes, the sequence, the array, the storage or the tensor in ``args``.
+
+    With ``exact`` a tensor or storage must have the type ``d``.
+    """
+    if device is not None and (named := device_type(device).type) != where:
+        raise RuntimeError(f"legacy constructor expects device type: {where} but device type: {named} was passed")
+    first = args[0] if args else 0
+    if (isinstance(first, (int, np.integer)) and not isinstance(first, bool)) or isinstance(first, Size):
+        for at, n in enumerate(args[1:], 2):
+            if not hasattr(n, "__index__"):
+                wrong = f"type must be tuple of ints,but got {type(n).__name__}"
+                raise TypeError(f"new(): argument 'size' failed to unpack the object at pos {at} with error \"{wrong}\"")
+        shape = shape_of(args or (0,), "new")
+        check_sizes(shape, "")
+        return fresh.empty(shape, d)
+    if isinstance(first, Tensor):
+        if exact and first._data.dtype != d:
+            raise TypeError(f"expected {_options(d)} (got {_options(first._data.dtype)})")
+        return plain(first._data)
+    if isinstance(first, (float, complex, bool, np.generic)) or first is None:
+        raise TypeError(f"new(): data must be a sequence (got {_full_name(first)})")
+    if type(first).__name__ in ("TypedStorage", "UntypedStorage"):
+        return _of_storage(first, d)
+    return array_of(first, d)
+
+
+def _full_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _options(d: np.dtype) -> str:
+    """What PyTorch calls a tensor of this type in such complaints."""
+    return (
+        f"TensorOptions(dtype={dt.c_name(d)}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+        "memory_format=(nullopt))"
+    )
+
+
+def _of_storage(storage: Any, d: np.dtype) -> np.ndarray:
+    """The elements of a storage, which must have the type ``d`` if it has one; its memory is shared."""
+    from .storage import look_at
+
+    if type(storage).__name__ == "TypedStorage" and storage.dtype.np != d:
+        name = dt.scalar_name(storage.dtype.np)
+        raise RuntimeError(
+            f"Expected a Storage of type {dt.scalar_name(d)} or an UntypedStorage, but got type {name} for argument 1 'storage'"
+        )
+    memory = storage.untyped()
+    return look_at(memory, 0, (memory.nbytes() // d.itemsize,), (1,), dt.of(d))

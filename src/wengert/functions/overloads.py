@@ -1,0 +1,47 @@
+"""Functions whose PyTorch signature has several forms: each form is an operator, chosen here by the arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+FUNCTIONS: dict[str, Any] = {}
+METHODS: dict[str, Any] = {}
+FUNCTIONAL: dict[str, Any] = {}
+
+
+def overload(*places: str) -> Any:
+    """Register a function under its name (less a trailing underscore of ours) as a function, method, or both."""
+
+    def register(f: Any) -> Any:
+        name = f.__name__.removesuffix("__")
+        f.__name__ = f.__qualname__ = name
+        for p in places:
+            {"torch": FUNCTIONS, "Tensor": METHODS, "functional": FUNCTIONAL}[p][name] = f
+        return f
+
+    return register
+
+
+_MODULES: tuple[str, ...] = (
+    "overloads_pointwise",
+    "overloads_random",
+    "overloads_functional",
+    "overloads_reduce",
+    "overloads_sorting",
+    "overloads_shape",
+    "overloads_complex",
+    "overloads_linalg",
+    "overloads_sparse",
+    "overloads_views",
+    "windows",
+    "overloads_deprecated",
+    "overloads_rare",
+)  # family files that register overloads
+
+
+def load() -> None:
+    """Import the files that register overloads."""
+    from importlib import import_module
+
+    for name in _MODULES:
+        import_module(f"{__package__}.{name}")

@@ -1,0 +1,513 @@
+"""``nn.functional`` functions with a flag (``inplace``, ``training``) or an implied argument; those that draw are in ``overloads_random``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..graph.modes import map_levels, modes
+from ..ops.refusals import unsupported
+from ..tensor import call
+from ..tensor.autograd_meta import requires_grad
+from ..tensor.errors import warn
+from ..tensor.functions import function, inplace_function
+from ..tensor.namespaces import RECORDED
+from ..tensor.record import called
+from ..tensor.refusals import refuse_gradient
+from .overloads import FUNCTIONAL, FUNCTIONS, overload
+from .overloads_random import dropout
+
+
+def _with_inplace(name: str, *parameters: str) -> None:
+    """``f(input, *parameters, inplace=False)`` from the operator and its in-place form."""
+    plain, writing = function(name), inplace_function(name)
+
+    def call(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
+        if not (args or inplace or kwargs):
+            return plain(input)
+        if len(args) > len(parameters):
+            inplace, args = args[len(parameters)], args[: len(parameters)]
+        return (written if inplace else plain)(input, *args, **kwargs)
+
+    def written(input: Any, *args: Any, **kwargs: Any) -> Any:
+        out = writing(input, *args, **kwargs)
+        if name in _SLOPED and out._edge is not None:
+            _refuse_negative(out, name, kwargs.get(parameters[0], args[0] if args else 0))
+        return out
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = plain.__doc__
+    written.__name__ = written.__qualname__ = name + "_"
+    FUNCTIONAL[name], FUNCTIONAL[name + "_"] = call, written
+
+
+_SLOPED = {"leaky_relu": "leakyReLu", "elu": "elu", "celu": "elu"}
+
+
+def _refuse_negative(out: Any, name: str, slope: float) -> None:
+    """Refuse the gradient of an in-place activation that folds: PyTorch's rule sees only the result."""
+    if slope >= 0:
+        return
+    message = (
+        f"In-place {_SLOPED[name]} backward calculation is triggered with a negative slope which is not supported. This is caused by "
+        "calling in-place forward function with a negative slope, please call out-of-place version instead."
+    )
+
+    def refuse(_: Any) -> None:
+        raise RuntimeError(message)
+
+    out.grad_fn.register_prehook(refuse)
+
+
+for _row in ("relu", "relu6", "selu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh min_val max_val", "leaky_relu negative_slope",
+             "elu alpha", "celu alpha", "threshold threshold value"):  # fmt: skip
+    _with_inplace(*_row.split())
+FUNCTIONS |= {name: FUNCTIONAL[name] for name in ("selu_", "celu_", "threshold_")}
+
+
+@overload("functional")
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``exp(x) / sum(exp(x))`` along ``dim``."""
+    return function("softmax")(input, _implied("softmax", input) if dim is None else dim, dtype)
+
+
+@overload("functional")
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """``log(softmax(x))`` along ``dim``."""
+    return function("log_softmax")(input, _implied("log_softmax", input) if dim is None else dim, dtype)
+
+
+def _implied(name: str, input: Any) -> int:
+    from ..ops.activation import _implied as implied
+
+    return implied(name, input.ndim)
+
+
+@overload("functional")
+def tanh(input: Any) -> Any:
+    """Hyperbolic tangent."""
+    return function("tanh")(input)
+
+
+@overload("functional")
+def sigmoid(input: Any) -> Any:
+    """``1 / (1 + exp(-x))``."""
+    return function("sigmoid")(input)
+
+
+# -- losses -----------------------------------------------------------------------------------------------------------
+
+
+def _elementwise_loss(name: str, op: str, extra: str | None = None, default: float = 1.0) -> Any:
+    """A loss of two tensors of one shape, with PyTorch's warning when the shapes differ."""
+
+    def call(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", *args: Any, **kwargs: Any) -> Any:
+        from ..ops.loss import checked, legacy
+
+        weight = kwargs.pop("weight", None)
+        value = args[0] if args else kwargs.pop(extra, default) if extra else None
+        if kwargs:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        reduction = legacy(size_average, reduce, reduction)
+        checked(reduction)
+        if input._data.shape != target._data.shape:
+            warn(
+                f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
+                "incorrect results due to broadcasting. Please ensure they have the same size.")
+        if weight is not None:
+            values = call(input, target, None, None, "none", *([value] if extra else [])) * weight
+            return values if reduction == "none" else values.sum() / weight.expand_as(values).sum() if reduction == "mean" else values.sum()
+        return function(op)(input, target, reduction, *([value] if extra else []))
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+FUNCTIONAL["mse_loss"] = _elementwise_loss("mse_loss", "mse_loss")
+FUNCTIONAL["l1_loss"] = _elementwise_loss("l1_loss", "l1_loss")
+
+
+@overload("functional")
+def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> Any:
+    """Squared error below ``beta``, absolute error above. Girshick, 2015."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return FUNCTIONAL["l1_loss"](input, target, size_average, reduce, reduction)
+    return _elementwise_loss("smooth_l1_loss", "smooth_l1", "beta")(input, target, size_average, reduce, reduction, beta)
+
+
+@overload("functional")
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
+    """Squared error below ``delta``, linear above. Huber, 1964."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    return _elementwise_loss("huber_loss", "huber", "delta")(input, target, None, None, reduction, delta, weight=weight)
+
+
+def _class_target(input: Any, target: Any) -> None:
+    if target._data.dtype.char not in "lqB":
+        from ..arrays.dtypes import scalar_name
+
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._data.dtype)}")
+
+
+def _class_shapes(input: Any, target: Any) -> None:
+    shape, found = list(input.shape), list(target.shape)
+    if len(shape) == 1:
+        if len(found) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if target.numel() != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.numel()}")
+        return
+    if (found[0] if found else 1) != shape[0]:
+        raise ValueError(f"Expected input batch_size ({shape[0]}) to match target batch_size ({found[0] if found else 1}).")
+    if len(shape) == 2 and len(found) != 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(shape) == 4 and len(found) != 3:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {len(found)}")
+    if found != [shape[0], *shape[2:]]:
+        if len(shape) == 4:
+            raise RuntimeError(f"size mismatch (got input: {shape} , target: {found}")
+        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {found}")
+
+
+def _taken_apart() -> bool:
+    """Whether saved-tensor hooks shall see PyTorch's steps."""
+    m = modes()
+    return m.packing is not None and m.grad
+
+
+def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    if input.ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if input._data.dtype.kind in "iub":
+        raise unsupported("log_softmax_lastdim_kernel_impl", input._data.dtype)
+    if weight is not None and (weight.ndim != 1 or weight.numel() != input.shape[1 if input.ndim > 1 else 0]):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}"
+        )
+    _class_shapes(input, target)
+    _class_target(input, target)
+    if weight is not None:
+        refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
+    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in (target, weight)) or type(input) is call.Batched_:
+        return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
+    if op != "nll" and _taken_apart():  # hooks see PyTorch's two steps
+        return _class_loss("nll", function("log_softmax")(input, 1 if input.ndim > 1 else 0), target, weight, reduction, ignore_index)
+    w = None if weight is None else weight._data
+    labels = target._data
+    more = () if modes().packing is None else (dict(target=target, weight=weight),)
+    if input.ndim == 1:
+        if reduction == "none":
+            return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index, *more).squeeze(0)
+        return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index, *more)
+    return function(op)(input, labels, w, reduction, ignore_index, *more)
+
+
+def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    """The same in a mapped function, or where classes or weights dispatch: out of operators that know what they do."""
+    if type(weight) is call.Batched_:
+        weight = weight.detach()  # weights of classes have no gradient
+    dim = 1 if input.ndim > 1 else 0
+    log_p = input if op == "nll" else function("log_softmax")(input, dim)
+    if input.ndim == 1:
+        target = target.reshape(())
+    target = target.long()
+    kept = target != ignore_index
+    places = function("where")(kept, target, 0)
+    picked = -function("gather")(log_p, dim, places.unsqueeze(dim)).squeeze(dim)
+    w = None if weight is None else function("where")(kept, weight[places], 0.0)
+    values = function("where")(kept, picked if w is None else picked * w, 0.0).to(input.dtype)
+    if reduction == "none":
+        return values
+    return values.sum() if reduction == "sum" else values.sum() / (kept.to(input.dtype) if w is None else w).sum()
+
+
+@overload("functional")
+def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+             reduction: str = "mean") -> Any:  # fmt: skip
+    """Negative log-likelihood of class numbers ``target`` under log-probabilities ``input`` ``(N, C, ...)``."""
+    from ..ops.loss import checked, legacy
+
+    return _class_loss("nll", input, target, weight, checked(legacy(size_average, reduce, reduction)), ignore_index)
+
+
+@overload("functional")
+def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+                  reduction: str = "mean", label_smoothing: float = 0.0) -> Any:  # fmt: skip
+    """Cross-entropy between ``softmax(input)`` (classes in dimension 1) and ``target``: class numbers, or probabilities.
+
+    >>> import wengert as torch
+    >>> logits = torch.tensor([[0.0, 0.0]], requires_grad=True)
+    >>> torch.nn.functional.cross_entropy(logits, torch.tensor([1])).item()
+    0.6931471824645996
+    """
+    from ..ops.loss import checked, legacy
+
+    reduction = checked(legacy(size_average, reduce, reduction))
+    if weight is None and label_smoothing == 0.0 and type(input) in call.PLAIN and type(target) in call.PLAIN:
+        x, labels = input._data, target._data
+        if labels.ndim == 1 and x.ndim == 2 and not _taken_apart() and len(x) == len(labels) and labels.dtype.char == "l" and x.dtype.kind == "f":
+            return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
+    if label_smoothing < 0.0 or label_smoothing > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    if input._data.shape == target._data.shape:
+        if target._data.dtype.kind not in "fV":
+            from ..arrays.dtypes import scalar_name
+
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target._data.dtype)}")
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return function("cross_entropy_soft")(input, target, weight, reduction, label_smoothing)
+    if label_smoothing > 0.0:
+        return _smoothed(input, target, weight, ignore_index, reduction, label_smoothing)
+    return _class_loss("cross_entropy_index", input, target, weight, reduction, ignore_index)
+
+
+def _smoothed(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, smoothing: float) -> Any:
+    dim = 1 if input.ndim > 1 else 0
+    classes = input.shape[dim]
+    log_p = function("log_softmax")(input, dim)
+    hard = _class_loss("nll", log_p, target, weight, reduction, ignore_index)
+    if weight is not None:
+        w = weight.reshape((1, -1) + (1,) * (input.ndim - 2)) if input.ndim > 1 else weight
+        smooth = -(log_p * w).sum(dim)
+    else:
+        smooth = -log_p.sum(dim)
+    kept = target != ignore_index
+    smooth = smooth * kept
+    if reduction == "mean":
+        if weight is not None:
+            total = weight[target * kept] * kept
+            smooth = smooth.sum() / total.sum()
+        else:
+            smooth = smooth.sum() / kept.sum()
+    elif reduction == "sum":
+        smooth = smooth.sum()
+    return (1 - smoothing) * hard + smooth * (smoothing / classes)
+
+
+# -- normalisations with running statistics ---------------------------------------------------------------------------
+
+
+@overload("functional")
+def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+               momentum: float = 0.1, eps: float = 1e-5) -> Any:  # fmt: skip
+    """Normalise each channel (dimension 1) over all others; while training by the batch, updating the running statistics.
+
+    Ioffe and Szegedy, 2015. The running variance takes the unbiased batch variance.
+    """
+    from ..ops.norm import Fixed, check_types
+
+    if input.ndim < 2:  # nothing to tell channels from samples by: only an empty input gets through
+        return input.clone()
+    if training:
+        size = input.numel() // input.shape[1] if input.shape[1] else 0
+        if size == 1:
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    else:
+        for label, p in (("running_mean", running_mean), ("running_var", running_var)):
+            if p is None:
+                raise RuntimeError(f"{label} must be defined in evaluation mode")
+    channels = input.shape[1]
+    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    for label, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if p is not None and p.numel() != channels:
+            raise RuntimeError(f"{label} should contain {channels} elements not {p.numel()}")
+    check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
+    fixed = None
+    given = (input, running_mean, running_var, weight, bias)
+    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in given):
+        return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (running_mean._data, running_var._data))
+        fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
+    moments: list[Any] = []
+    also = None if modes().packing is None else dict(running_mean=running_mean, running_var=running_var)
+    out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments, also)
+    if training and running_mean is not None and input.numel():
+        count = input.numel() // channels
+        batch_mean, batch_var = moments
+        _blend(running_mean, batch_mean, momentum)
+        _blend(running_var, batch_var * (count / max(count - 1, 1)), momentum)
+    return out
+
+
+def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+    """The same in a mapped function, or of tensors that dispatch: out of operators that know what they do."""
+    shape = (1, -1, *[1] * (input.ndim - 2))
+    if training:
+        running = [r for r in (running_mean, running_var) if r is not None]
+        if type(input) is call.Batched_ and any(type(r) is not call.Batched_ for r in running):
+            raise RuntimeError(
+                "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not "
+                "batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be False.If you are using a "
+                "prebuilt module and do not need eval mode, please see the functorch website for resources on how to patch your module to work "
+                "with vmap"
+            )
+        axes = (0, *range(2, input.ndim))
+        count = input.numel() // input.shape[1]
+        mean, var = input.mean(axes), input.var(axes, correction=0)
+        if running:
+            running_mean.mul_(1 - momentum).add_(mean.detach() * momentum)
+            running_var.mul_(1 - momentum).add_(var.detach() * (momentum * count / max(count - 1, 1)))
+    else:
+        mean, var = running_mean, running_var
+    out = (input - mean.reshape(shape)) * (var.reshape(shape) + eps).rsqrt()
+    if weight is not None:
+        out = out * weight.reshape(shape)
+    return out if bias is None else out + bias.reshape(shape)
+
+
+def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:
+    a = running._data
+    a += a.dtype.type(momentum) * (batch.astype(a.dtype, copy=False) - a)
+    running._vc[0] += 1
+
+
+@overload("torch", "functional")
+def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5, cudnn_enabled: bool = True) -> Any:  # fmt: skip
+    """Normalise each channel of each sample by itself. Ulyanov et al., 2016."""
+    n, c = input.shape[:2]
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    looked_at = [None if r is None or r._opaque or type(r) is call.Batched_ else r._data for r in (running_mean, running_var)]
+    means = [
+        None if r is None else r.repeat(n) if a is None else type(input)._wrap(np.tile(a, n))
+        for r, a in zip((running_mean, running_var), looked_at)
+    ]
+    scales = [None if p is None else p.repeat(n) for p in (weight, bias)]
+    out = batch_norm(input.reshape(1, n * c, *input.shape[2:]), *means, *scales, use_input_stats, momentum, eps).reshape(input.shape)
+    for running, repeated, a in zip((running_mean, running_var), means, looked_at):
+        if running is not None and repeated is not None and use_input_stats:
+            if a is None:
+                running.copy_(repeated.reshape(n, c).mean(0))
+                continue
+            a[...] = repeated._data.reshape(n, c).mean(0)
+            running._vc[0] += 1
+    return out
+
+
+# -- embeddings -------------------------------------------------------------------------------------------------------
+
+
+@overload("functional")
+def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+              scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:  # fmt: skip
+    """Rows of ``weight`` ``(n, d)`` at the indices ``input``: shape ``(*input.shape, d)``. Row ``padding_idx`` gets no gradient.
+
+    ``sparse``: the gradient of ``weight`` is a sparse tensor, of the rows that were looked up.
+    """
+    if padding_idx is not None:
+        n = weight.shape[0]
+        if not -n <= padding_idx < n:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= n
+    if input._data.dtype.char not in "lqi":
+        from ..arrays.dtypes import scalar_name
+
+        found = "CPUBoolType" if input._data.dtype.kind == "b" else f"torch.{scalar_name(input._data.dtype)}Tensor"
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{found} instead (while checking arguments for embedding)"
+        )
+    if weight._data.dtype.kind == "c" and modes().grad and requires_grad(weight):
+        raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
+    if max_norm is not None:
+        if weight.ndim != 2:  # before anything is changed
+            raise RuntimeError("'weight' must be 2-D")
+        _renormalise(weight, input, max_norm, norm_type)
+    if sparse and not any(level.concerns((weight,)) for level in modes().levels):
+        from ..layouts.sparse import look_up
+
+        return look_up(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+    return function("embedding_rows")(weight, input, -1 if padding_idx is None else padding_idx, scale_grad_by_freq)
+
+
+def _below(t: Any) -> Any:
+    """The tensor of the whole batch, where a mapped function sees one example."""
+    while type(t) is call.Batched_:
+        t = t.value
+    return t
+
+
+def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> Any:
+    """Scale the rows that are looked up down to the norm, in place."""
+    inside = modes().inside
+    if inside is not None:
+        inside.check(weight, "embedding_renorm_")
+    if type(weight) is call.Batched_:
+        call.mapping.each_example(_renormalise, (weight, input, max_norm, norm_type), {})
+        return weight
+    w = weight._data
+    for i in np.unique(_below(input)._data):
+        norm = np.linalg.norm(w[i], norm_type)
+        if norm > max_norm:
+            w[i] *= max_norm / (float(norm) + 1e-7)
+    weight._vc[0] += 1
+    return weight
+
+
+@overload("functional")
+def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Any:
+    """Sliding windows as columns: ``(N, C, H, W) -> (N, C * kh * kw, L)``."""
+    return function("unfold_windows")(input, kernel_size, dilation, padding, stride)
+
+
+@overload("functional")
+def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+                                 scale: float | None = None, enable_gqa: bool = False) -> Any:  # fmt: skip
+    """``softmax(query key^T / sqrt(d) + mask) value``, ``(..., L, d), (..., S, d), (..., S, v) -> (..., L, v)``."""
+    return function("scaled_dot_product_attention")(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, dropout=dropout)
+
+
+def _fractional(n: int) -> None:
+    def indexed(input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+                _random_samples: Any = None) -> Any:  # fmt: skip
+        from ..ops.pooling_checks import window
+        from .random import by_map, default_generator
+
+        if _random_samples is None and map_levels.get():
+            return by_map("channels")(indexed)(input, kernel_size, output_size, output_ratio, return_indices)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"fractional_max_pool{n}d requires specifying either an output_size or an output_ratio")
+        whole = input.ndim == n + 2
+        x = input if whole else input.unsqueeze(0)
+        space = x.shape[2:]
+        if output_size is None:
+            ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
+            size = tuple(int(s * r) for s, r in zip(space, ratio))
+        else:
+            size = window(output_size, n, "output_size")
+        kernel = window(kernel_size, n, "kernel_size")
+        for s, k, o in zip(space, kernel, size):
+            if o + k - 1 > s:
+                raise RuntimeError(f"fractional_max_pool{n}d(): pool size ({k}) too large relative to input size ({s})")
+        if _random_samples is None:
+            samples = default_generator.uniform((x.shape[0], x.shape[1], n), x._data.dtype)
+        else:
+            samples = _random_samples._data[: x.shape[0]]  # an unbatched input takes the first row
+        order = samples[..., ::-1] if n == 2 else samples
+        values, indices = function("fractional_windows")(x, kernel, size, order)
+        values = called(values, f"FractionalMaxPool{n}DBackward0")
+        return (values, indices) if whole else (values.squeeze(0), indices.squeeze(0))
+
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        wanted = kwargs.get("return_indices", args[4] if len(args) > 4 else False)
+        found = indexed(*args, **kwargs)
+        return found if wanted else found[0]
+
+    plain.__name__, indexed.__name__ = f"fractional_max_pool{n}d", f"fractional_max_pool{n}d_with_indices"
+    plain.__doc__ = indexed.__doc__ = "Maxima of windows placed by random numbers. Graham, 2014."
+    FUNCTIONAL[plain.__name__], FUNCTIONAL[indexed.__name__] = plain, indexed
+
+
+for _n in (2, 3):
+    _fractional(_n)

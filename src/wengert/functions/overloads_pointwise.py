@@ -1,0 +1,249 @@
+"""Elementwise functions with several forms: limits and weights that are numbers or tensors, conditions alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.errors import warn_once
+from ..dispatch.meta_device import no_numbers
+from ..graph.modes import modes
+from ..tensor import call
+from ..tensor.functions import dunder, function, inplace_function
+from ..tensor.tensor import Tensor, wrap
+from .overloads import FUNCTIONS, METHODS, overload
+
+_clamp, _clamp_tensor = function("clamp"), function("clamp_tensor")
+_div, _div_rounded = function("div"), function("div_rounded")
+_lerp, _lerp_tensor = function("lerp"), function("lerp_tensor")
+_where, _isclose = function("where"), function("isclose")
+
+
+def _form(name: str, *values: Any) -> str:
+    """The primitive of ``name`` for these limits or weights: numbers, or tensors among them."""
+    return name + "_tensor" if any(isinstance(v, Tensor) for v in values) else name
+
+
+@overload("torch", "Tensor")
+def clamp(input: Any, min: Any = None, max: Any = None, **more: Any) -> Any:
+    """Limit to ``[min, max]``; numbers or tensors, either may be None. The gradient is one at the limits, zero outside.
+
+    >>> import wengert as torch
+    >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return _clamp_tensor(input, min, max, **more)
+    return _clamp(input, min, max, **more)
+
+
+@overload("torch", "Tensor")
+def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
+    """``clamp`` in place."""
+    return inplace_function(_form("clamp", min, max))(input, min, max)
+
+
+@overload("torch", "Tensor")
+def clamp_min(input: Any, min: Any, **more: Any) -> Any:
+    """The larger of each element and ``min``, a number or a tensor."""
+    return function(_form("clamp_min", min))(input, min, **more)
+
+
+@overload("torch", "Tensor")
+def clamp_min_(input: Any, min: Any) -> Any:
+    """``clamp_min`` in place."""
+    return inplace_function(_form("clamp_min", min))(input, min)
+
+
+@overload("torch", "Tensor")
+def clamp_max(input: Any, max: Any, **more: Any) -> Any:
+    """The smaller of each element and ``max``, a number or a tensor."""
+    return function(_form("clamp_max", max))(input, max, **more)
+
+
+@overload("torch", "Tensor")
+def clamp_max_(input: Any, max: Any) -> Any:
+    """``clamp_max`` in place."""
+    return inplace_function(_form("clamp_max", max))(input, max)
+
+
+@overload("torch", "Tensor")
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, **more: Any) -> Any:
+    """``input / other``, broadcast; integers divide to the default floating type.
+
+    ``rounding_mode``: None, ``"trunc"`` (towards zero) or ``"floor"``; with the latter two integers stay integers.
+
+    >>> import wengert as torch
+    >>> torch.div(torch.tensor([-3, 4]), 2, rounding_mode="floor")
+    tensor([-2,  2])
+    """
+    return _div(input, other, **more) if rounding_mode is None else _div_rounded(input, other, rounding_mode, **more)
+
+
+@overload("Tensor")
+def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """``div`` in place."""
+    if rounding_mode is None:
+        return inplace_function("div")(input, other)
+    return inplace_function("div_rounded")(input, other, rounding_mode)
+
+
+@overload("torch", "Tensor")
+def lerp(input: Any, end: Any, weight: Any, **more: Any) -> Any:
+    """``input + weight * (end - input)``, broadcast; ``weight`` is a number or a tensor."""
+    return _lerp_tensor(input, end, weight, **more) if isinstance(weight, Tensor) else _lerp(input, end, weight, **more)
+
+
+@overload("Tensor")
+def lerp_(input: Any, end: Any, weight: Any) -> Any:
+    """``lerp`` in place."""
+    return inplace_function(_form("lerp", weight))(input, end, weight)
+
+
+@overload("torch")
+def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> Any:
+    """``input`` where ``condition`` holds, ``other`` elsewhere; all broadcast.
+
+    With ``condition`` alone: its true places, a tuple with one index tensor for each dimension.
+
+    >>> import wengert as torch
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.where(x > 0, x, 0.0)
+    tensor([0., 2.])
+    >>> torch.where(x > 0)
+    (tensor([1]),)
+    """
+    if input is None and other is None and isinstance(condition, Tensor):
+        if type(condition) is call.Batched_:
+            return function("nonzero")(condition)  # refused
+        return tuple(wrap(i) for i in np.atleast_1d(condition._data).nonzero())
+    if isinstance(condition, Tensor) and condition._data.dtype.name == "uint8":
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use a "
+            "boolean condition instead."
+        )
+    return _where(condition, input, other, **more)
+
+
+@overload("torch")
+def real(input: Any) -> Any:
+    """The real part, a view; of a real tensor the tensor itself."""
+    return function("real")(input) if input._data.dtype.kind == "c" else input
+
+
+@overload("torch", "Tensor")
+def conj_physical(input: Any, *, out: Any = None) -> Any:
+    """The complex conjugate, as a new tensor; of a real tensor the tensor itself."""
+    if out is None and isinstance(input, Tensor) and type(input) is not call.Batched_ and input._data.dtype.kind != "c":
+        return input
+    return function("conj_physical")(input) if out is None else function("conj_physical")(input, out=out)
+
+
+def _where_method(self: Any, condition: Any, other: Any) -> Any:
+    """``self`` where ``condition`` holds, ``other`` elsewhere."""
+    return _where(condition, self, other)
+
+
+@overload("torch", "Tensor")
+def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (see ``isclose``), as a Python truth value."""
+    if call.Batched_ in (type(input), type(other)):
+        raise RuntimeError(
+            "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+            "feature."
+        )
+    close = _isclose(input, other, rtol, atol, equal_nan)
+    if close.is_meta:
+        return bool(close.all())
+    return bool(close._data.all() if type(close) is Tensor else close.all())
+
+
+def _tensors(name: str, **given: Any) -> None:
+    for i, (key, x) in enumerate(given.items()):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Tensor, not {type(x).__name__}")
+
+
+@overload("torch", "Tensor")
+def equal(input: Any, other: Any) -> bool:
+    """Whether both tensors have the same shape and the same elements, as a Python truth value."""
+    _tensors("equal", input=input, other=other)
+    if call.Batched_ in (type(input), type(other)):
+        raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
+    if call.DISPATCHING or modes().dispatch:
+        from ..dispatch.torch_dispatch import ask, aten, dispatching
+
+        if modes().dispatch or dispatching((input, other)):
+            return ask(aten.equal.default, equal, False, (input, other), {}, modes())  # type: ignore[no-any-return]
+    if input.is_meta or other.is_meta:
+        raise no_numbers("equal")
+    return np.array_equal(input._data, other._data)
+
+
+@overload("torch")
+def _is_all_true(input: Any) -> Tensor:
+    """Whether every element is true, as a tensor of one element; in a mapped function: for all examples, so that Python may ask."""
+    return _whole(input, "_is_all_true").all()
+
+
+@overload("torch")
+def _is_any_true(input: Any) -> Tensor:
+    """Whether some element is true, in a mapped function: of some example."""
+    return _whole(input, "_is_any_true").any()
+
+
+def _whole(input: Any, name: str) -> Any:
+    """The tensor of all examples below one of truth values."""
+    while type(input) is call.Batched_:
+        input = input.value
+    if input._data.dtype != bool:
+        raise RuntimeError(f"{name}: expected a tensor of type Bool, not {dt.scalar_name(input._data.dtype)}")
+    return input
+
+
+@overload("torch", "Tensor")
+def is_same_size(input: Any, other: Any) -> bool:
+    """Whether both tensors have the same shape."""
+    _tensors("is_same_size", input=input, other=other)
+    return input._data.shape == other._data.shape
+
+
+@overload("torch", "Tensor")
+def is_nonzero(input: Any) -> bool:
+    """Whether the tensor's one element is not zero; ``RuntimeError`` unless it has exactly one."""
+    return bool(input)
+
+
+def _polygamma(self: Any, n: int) -> Any:
+    """Derivative of order ``n`` >= 0 of ``digamma``."""
+    return function("polygamma")(n, self)
+
+
+def _polygamma_in_place(self: Any, n: int) -> Any:
+    """``polygamma`` in place."""
+    return self.copy_(function("polygamma")(n, self.clone()))  # the gradient asks for what was here
+
+
+def _float_power_in_place(self: Any, exponent: Any) -> Any:
+    """``float_power`` in place, for float64 and complex128 tensors alone."""
+    wide = function("float_power")(self, exponent)
+    if wide.dtype is not self.dtype:
+        have, needed = dt.scalar_name(self._data.dtype), dt.scalar_name(wide._data.dtype)
+        raise RuntimeError(f"the base given to float_power_ has dtype {have} but the operation's result requires dtype {needed}")
+    return inplace_function("pow")(self, exponent)
+
+
+for _name, _f in {"clip": clamp, "clip_": clamp_, "divide": div}.items():
+    FUNCTIONS[_name] = METHODS[_name] = _f
+FUNCTIONS.update({n + "_": inplace_function(n) for n in ("gcd", "lcm", "ldexp", "xlogy")})
+METHODS.update(
+    divide_=div_,
+    where=_where_method,
+    polygamma=_polygamma,
+    polygamma_=_polygamma_in_place,
+    float_power_=_float_power_in_place,
+    __div__=dunder("div"),
+    __idiv__=dunder("div", inplace=True),
+)

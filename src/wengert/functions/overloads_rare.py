@@ -1,0 +1,85 @@
+"""What hardly anybody calls: a hash of a tensor, questions of other devices, and methods that are gone."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..ops.reduce import axes_of
+from ..tensor.functions import by_example
+from .creation import finish, write_out
+from .overloads import METHODS, overload
+
+
+@overload("torch", "Tensor")
+@by_example
+def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0, out: Any = None) -> Any:
+    """The exclusive or of the 64 bits of the elements, numbers taken as int64 or float64, over ``dim`` or all; uint64.
+
+    >>> import wengert as torch
+    >>> torch.hash_tensor(torch.tensor([1, 2, 4]))
+    tensor(7, dtype=torch.uint64)
+    """
+    dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    if input.numel() == 0 and not dims:
+        raise RuntimeError(
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
+    for d in dims:
+        if input.ndim and input.shape[d] == 0:
+            raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    kind = "f8" if input.is_floating_point() else "i8"
+    bits = np.ascontiguousarray(input.detach()._data.astype(kind)).view(np.uint64).reshape(input.shape)
+    xor: Any = np.bitwise_xor.reduce
+    found = np.asarray(xor(bits, axis=axes_of(dims, input.ndim) if dims else None, keepdims=keepdim))
+    return finish(found) if out is None else write_out(out, found, "hash_tensor")
+
+
+@overload("Tensor")
+def reinforce(self: Any, reward: Any) -> NoReturn:
+    """Removed: raises ``RuntimeError``."""
+    raise RuntimeError(
+        "reinforce() was removed.\nUse torch.distributions instead: sample from a distribution and differentiate -log_prob(sample) * reward."
+    )
+
+
+@overload("Tensor")
+def record_stream(self: Any, stream: Any) -> None:
+    """Nothing: there are no streams."""
+
+
+@overload("Tensor")
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What a module stores for this parameter when ``other`` is loaded into it: a detached ``other``, or self with its values."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def _delete(self: Any, index: Any) -> NoReturn:
+    raise TypeError("Tensor does not support deleting items")
+
+
+METHODS["__delitem__"] = _delete
+METHODS["__nonzero__"] = lambda self: bool(self)
+METHODS["__long__"] = lambda self: int(self)
+
+_GONE = {
+    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex tensors.",
+    "lstsq": "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.",
+    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed.",
+    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told otherwise.",
+}
+
+
+def _removed(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. {_GONE[name]}")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Removed: raises ``RuntimeError``."
+    return method
+
+
+METHODS |= {name: _removed(name) for name in _GONE}

@@ -1,0 +1,217 @@
+"""The doors to sparse tensors: ``torch.sparse_coo_tensor`` and the methods that dense tensors answer too.
+
+``sparse`` itself is imported when somebody walks through one of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..tensor.record import called
+from ..tensor.types import on_cpu, sparse_csr
+from .overloads import METHODS, overload
+
+
+@overload("torch")
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
+                      pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+                      is_coalesced: bool | None = None) -> Any:  # fmt: skip
+    """A sparse tensor of ``size`` with ``values`` ``(n, ...)`` at ``indices`` ``(sparse dimensions, n)``, zero elsewhere.
+
+    Values of a place that occurs more than once count together. Without ``size`` the smallest that holds all places;
+    ``sparse_coo_tensor(size)`` stores nothing. Places outside of ``size`` raise ``RuntimeError``, unless
+    ``check_invariants=False``. Gradients flow back to ``values``.
+
+    >>> import wengert as torch
+    >>> torch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    from ..layouts import sparse
+
+    on_cpu(device)
+    if values is None:
+        from ..tensor.tensor import Tensor
+
+        if isinstance(indices, Tensor):
+            raise TypeError("sparse_coo_tensor(): argument 'size' (position 1) must be tuple of ints, not Tensor")
+        if (indices is None) == (size is None):
+            raise TypeError("sparse_coo_tensor() received an invalid combination of arguments")
+        return sparse.empty(indices if size is None else size, dtype, requires_grad)
+    return sparse.sparse_coo_tensor(
+        indices, values, size, dtype, requires_grad, check_invariants is not False, bool(is_coalesced)
+    )
+
+
+def _compressed(name: str, starts: str, others: str) -> Any:
+    def make(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+             check_invariants: bool | None = None, **parts: Any) -> Any:  # fmt: skip
+        from ..layouts import compressed
+
+        on_cpu(device)
+        row = [*args, *(parts.pop(n) for n in (starts, others, "values")[len(args) :] if n in parts)]
+        if parts or not 3 <= len(row) <= 4 or (size is not None and len(row) == 4):
+            raise TypeError(f"{name}_tensor() received an invalid combination of arguments")
+        s, o, v = row[:3]
+        return compressed.made(name, s, o, v, row[3] if len(row) == 4 else size, dtype, requires_grad, checked(check_invariants))
+
+    by = "row" if starts.startswith("crow") else "column"
+    make.__name__ = make.__qualname__ = f"{name}_tensor"
+    make.__doc__ = (
+        f"A sparse tensor in the layout ``torch.{name}``: ``{starts}`` says where the entries of each {by} begin, ``{others}`` where in it "
+        "they lie, then come their values. Gradients flow back to the values. ``check_invariants``: whether parts that do not fit together "
+        "raise ``RuntimeError``."
+    )
+    return overload("torch")(make)
+
+
+CHECKS = [False]  # whether what nobody asked to check is checked: see ``torch.sparse.check_sparse_tensor_invariants``
+
+
+def checked(asked: bool | None) -> bool:
+    """Whether the parts of a new sparse tensor are to be checked."""
+    return CHECKS[0] if asked is None else asked
+
+
+_ROWS, _COLUMNS = ("crow_indices", "col_indices"), ("ccol_indices", "row_indices")
+for _name, _parts in (("sparse_csr", _ROWS), ("sparse_csc", _COLUMNS), ("sparse_bsr", _ROWS), ("sparse_bsc", _COLUMNS)):
+    _compressed(_name, *_parts)
+
+
+@overload("torch")
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+                             layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                             check_invariants: bool | None = None) -> Any:  # fmt: skip
+    """A sparse tensor in one of the compressed layouts (see ``torch.sparse_csr_tensor``).
+
+    >>> import wengert as torch
+    >>> torch.sparse_compressed_tensor([0, 1], [1], [5.0], (1, 2), layout=torch.sparse_csr).to_dense()
+    tensor([[0., 5.]])
+    """
+    from ..layouts import compressed
+
+    on_cpu(device)
+    if layout is None or layout.name not in compressed._SPELLED:
+        raise RuntimeError(f"expected sparse compressed tensor layout but got {layout}")
+    return compressed.made(layout.name, compressed_indices, plain_indices, values, size, dtype, requires_grad, checked(check_invariants))
+
+
+@overload("Tensor")
+def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Any:
+    """The non-zero elements as a sparse tensor; with ``sparse_dim``, the non-zero parts along the first dimensions.
+
+    ``layout``: another one than ``torch.sparse_coo``; ``blocksize``: of those that store blocks.
+
+    >>> import wengert as torch
+    >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse(1)
+    tensor(indices=tensor([[1]]),
+           values=tensor([[1., 0.]]),
+           size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
+    if layout is not None and layout.name not in ("strided", "sparse_coo"):
+        from ..layouts.compressed import converted
+
+        return converted(self, layout.name, blocksize, dense_dim)
+    if layout is not None and layout.name == "strided":
+        return self
+    if blocksize is not None:
+        raise RuntimeError("to_sparse: conversion from Strided to Sparse with blocksize argument given is not supported")
+    from ..layouts.sparse import found
+
+    if sparse_dim is None and dense_dim is not None:
+        sparse_dim = self._data.ndim - dense_dim
+    return found(self, sparse_dim) if sparse_dim is None else called(found(self, sparse_dim), "ToSparseBackward0")
+
+
+@overload("Tensor")
+def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
+    """The non-zero elements row by row, in the layout ``torch.sparse_csr``.
+
+    >>> import wengert as torch
+    >>> torch.tensor([[0.0, 0.0], [1.0, 0.0]]).to_sparse_csr().crow_indices()
+    tensor([0, 0, 1])
+    """
+    from ..layouts.compressed import converted
+
+    return converted(self, "sparse_csr", None, dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+    """The non-zero elements column by column, in the layout ``torch.sparse_csc``."""
+    from ..layouts.compressed import converted
+
+    return converted(self, "sparse_csc", None, dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The blocks that are not zero, row by row, in the layout ``torch.sparse_bsr``; the sizes must be multiples of ``blocksize``."""
+    from ..layouts.compressed import converted
+
+    return converted(self, "sparse_bsr", blocksize, dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The blocks that are not zero, column by column, in the layout ``torch.sparse_bsc``."""
+    from ..layouts.compressed import converted
+
+    return converted(self, "sparse_bsc", blocksize, dense_dim)
+
+
+@overload("Tensor")
+def to_sparse_coo(self: Any) -> Any:
+    """The non-zero elements as a sparse tensor."""
+    return self.to_sparse()
+
+
+@overload("Tensor")
+def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    """The tensor with all its elements in memory: a dense one is that already."""
+    return self if dtype is None else self.to(dtype)
+
+
+@overload("Tensor")
+def sparse_dim(self: Any) -> int:
+    """The number of dimensions that have coordinates: none."""
+    return 0
+
+
+@overload("Tensor")
+def dense_dim(self: Any) -> int:
+    """The number of dimensions without coordinates: all."""
+    return self._data.ndim
+
+
+@overload("Tensor")
+def sparse_mask(self: Any, mask: Any) -> Any:
+    """The elements at the places that the sparse tensor ``mask`` stores."""
+    from ..layouts.sparse import SparseTensor, like, sparse_taken, wrap
+
+    if mask.layout is sparse_csr:
+        return sparse_mask(self.to_dense(), mask.to_sparse()).to_sparse_csr()
+    if not isinstance(mask, SparseTensor):
+        raise RuntimeError("sparse_mask: expected mask to be a sparse tensor")
+    if self.shape != mask.shape:
+        raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}")
+    mask = mask.coalesce()
+    return like(mask, sparse_taken(self, wrap(mask._data.indices)))
+
+
+def _refused(name: str, what: str) -> Any:
+    def method(self: Any) -> NoReturn:
+        if name.startswith("_"):
+            raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
+        kind = "".join(part.title() for part in self.layout.name.split("_"))
+        raise RuntimeError(f"{name} expected sparse {what}tensor layout but got {kind}")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Part of sparse tensors only."
+    return method
+
+
+METHODS |= {n: _refused(n, "coordinate ") for n in ("indices", "coalesce", "is_coalesced", "_indices", "_values", "_nnz")}
+METHODS["values"] = _refused("values", "")
+METHODS |= {n: _refused(n, "row compressed ") for n in ("crow_indices", "col_indices")}
+METHODS |= {n: _refused(n, "column compressed ") for n in ("ccol_indices", "row_indices")}

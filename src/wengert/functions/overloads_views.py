@@ -1,0 +1,273 @@
+"""In-place forms of views: the tensor becomes another view of its memory. And what is written through one: the diagonal."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..arrays import fresh
+from ..arrays.layouts import format_name, format_strides, is_in_format, seems
+from ..graph.modes import modes
+from ..tensor import call as operators
+from ..tensor import types
+from ..tensor.autograd_meta import requires_grad
+from ..tensor.functions import by_example, function
+from ..tensor.inplace import bump, check_normal, check_writable
+from ..tensor.record import rename
+from ..tensor.subgraph_node import as_one
+from ..tensor.tensor import Tensor
+from ..tensor.types import shape_of, sizes_given
+from .overloads import METHODS, overload
+from .overloads_shape import as_strided
+
+_narrow = function("narrow")
+_NODES = {
+    "t": "TBackward1", "transpose": "TransposeBackward1", "unsqueeze": "UnsqueezeBackward1", "squeeze": "SqueezeBackward3",
+    "as_strided": "AsStridedBackward1",
+}  # fmt: skip
+
+
+def _squeezed(dim: Any = None) -> str:
+    return _NODES["squeeze"] if dim is None else "SqueezeBackward5" if isinstance(dim, (tuple, list)) else "SqueezeBackward4"
+
+
+def _in_place(name: str) -> Any:
+    """``x.name_()`` for the view operator ``name``: the tensor looks at its memory in another way, and counts that as a write."""
+    op = as_strided if name == "as_strided" else function(name)
+
+    def become(self: Any, *args: Any, **kwargs: Any) -> Any:
+        m = modes()
+        if m.inside is not None:
+            m.inside.check(self, name + "_")
+        if operators.mapping is not None and operators.mapping.holds_batched((self,)):
+            seen = op(self, *args, **kwargs)
+            bump(self)
+            self.value, self._data, self.given = seen.value, seen._data, None
+            return self
+        meta = self._meta
+        recording = m.grad and requires_grad(self)
+        check_normal(self, m)
+        check_writable(self, recording, m, shared=True)
+        if name == "t" and self.ndim > 2:
+            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
+        tangents = [(level, t) for level, t in ((level, level.tangent(self)) for level in m.levels) if t is not None]
+        view = meta.view if meta is not None else None
+        if recording or view is not None:
+            seen = op(self, *args, **kwargs)
+            bump(self)
+            if seen._edge is not None:
+                rename(seen._edge[0], _squeezed(*args, **kwargs) if name == "squeeze" else _NODES[name])
+            if view is not None:
+                new = seen._meta.view
+                new.version = self._vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for
+                new.creation = view.creation  # the mode that counts is that in which the tensor was made
+                if view.place(seen._data) is None:  # such a view is found again by its steps, and PyTorch's do not learn this one
+                    new.last = view.last
+                meta.view = new
+            self._data, self._edge = seen._data, seen._edge if recording else self._edge
+        else:
+            self._data = op(self.detach(), *args, **kwargs)._data
+            bump(self)
+        for level, tangent in tangents:
+            level.attach(self, become(tangent, *args, **kwargs))
+        return self
+
+    become.__name__ = become.__qualname__ = name + "_"
+    become.__doc__ = f"``{name}`` in place: this tensor becomes that view of its memory."
+    return become
+
+
+for _name in ("squeeze", "unsqueeze", "t", "transpose", "as_strided"):
+    METHODS[_name + "_"] = _in_place(_name)
+METHODS["swapaxes_"] = METHODS["swapdims_"] = METHODS["transpose_"]
+
+
+@overload("torch", "Tensor")
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    """``length`` slices from ``start`` (an int, or a tensor of no dimensions) along ``dim``, as a view.
+
+    >>> import wengert as torch
+    >>> torch.narrow(torch.arange(6), 0, 2, 3)
+    tensor([2, 3, 4])
+    """
+    if isinstance(start, Tensor):
+        if start.ndim or start._data.dtype.kind not in "iu":
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
+        start = int(start.item())
+    return _narrow(input, dim, start, length)
+
+
+@overload("Tensor")
+def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
+    """Other sizes for the same memory, row by row; more memory, with whatever it holds, where that is too small.
+
+    >>> import wengert as torch
+    >>> torch.arange(6).resize_(2, 2)
+    tensor([[0, 1],
+            [2, 3]])
+    """
+    m = modes()
+    if m.inside is not None:
+        m.inside.check(self, "resize_")
+    if not m.inference and requires_grad(self):
+        raise RuntimeError("cannot resize variables that require grad")
+    if self._meta is not None and self._meta.tangents:
+        raise RuntimeError("cannot resize variables that has a forward grad")
+    shape = sizes_given("resize_", sizes, size)
+    if any(n < 0 for n in shape) or prod(shape) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if prod(shape) * self._data.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if 0 in shape and prod(max(n, 1) for n in shape[1:]) * self._data.itemsize >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
+    kind = format_name(memory_format)
+    if kind == "preserve_format":
+        raise RuntimeError("Unsupported memory formatPreserve")
+    strides = list(format_strides(shape, memory_format)) if kind else [prod(shape[i + 1 :]) for i in range(len(shape))]
+    if shape == self._data.shape and (kind is None or is_in_format(self._data, memory_format)):
+        return self
+    check_normal(self, m)
+    bump(self)
+    try:
+        self._data = self.detach().as_strided(shape, strides)._data
+    except RuntimeError:  # out of bounds
+        larger = fresh.empty(prod(shape), self._data.dtype)
+        old = self._data.reshape(-1)
+        larger[: old.size] = old
+        self._data = np.lib.stride_tricks.as_strided(larger, shape, [s * larger.itemsize for s in strides])
+    return self
+
+
+@overload("Tensor")
+def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> Any:
+    """``resize_`` to the sizes of another tensor."""
+    if format_name(memory_format) != "preserve_format":
+        return resize_(self, the_template.shape, memory_format=memory_format)
+    seen = seems(the_template._data)
+    return resize_(self, the_template.shape, memory_format=None if seen == "contiguous_format" else getattr(types, seen))
+
+
+@overload("Tensor")
+def broadcast_to(self: Any, *sizes: Any, size: Any = None) -> Any:
+    """The tensor in larger sizes, with the elements repeated without copying them: ``expand``."""
+    return self.expand(sizes_given("broadcast_to", sizes, size))
+
+
+@overload("Tensor")
+def resize(self: Any, *sizes: Any) -> Any:
+    """The same elements in other sizes: ``view``. Deprecated, with a warning."""
+    return _resized(self, "resize", shape_of(sizes))
+
+
+@overload("Tensor")
+def resize_as(self: Any, tensor: Any) -> Any:
+    """The same elements in the sizes of another tensor. Deprecated, with a warning."""
+    return _resized(self, "resize_as", tensor._data.shape)
+
+
+def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
+    import warnings
+
+    warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
+    if prod(shape) != self._data.size:
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but the given tensor has a size of "
+            f"{'x'.join(map(str, self._data.shape))} ({self._data.size} elements). autograd's resize can only change the shape of a given "
+            "tensor, while preserving the number of elements. "
+        )
+    return self.contiguous().view(shape)
+
+
+@overload("Tensor")
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Write ``fill_value`` where all indices are equal; ``wrap`` starts again below the square top of a tall matrix.
+
+    >>> import wengert as torch
+    >>> torch.zeros(2, 3).fill_diagonal_(1)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
+    inside = modes().inside
+    if inside is not None:
+        inside.check(self, "fill_diagonal_")
+    if isinstance(fill_value, Tensor) and not fill_value.ndim:
+        fill_value = fill_value.item()
+    if not isinstance(fill_value, (int, float, complex)):
+        raise TypeError(f"fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not {type(fill_value).__name__}")
+    shape, strides = self.shape, self.stride()
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    side, wrap = min(shape), bool(wrap)
+    start, step = self.storage_offset(), sum(strides)
+    self.as_strided((side,), (step,), start).fill_(fill_value)
+    if wrap and len(shape) == 2 and side:
+        for top in range(side + 1, shape[0], side + 1):
+            self.as_strided((min(side, shape[0] - top),), (step,), start + top * strides[0]).fill_(fill_value)
+    return self
+
+
+@overload("Tensor")
+def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any:
+    """``narrow`` in memory of its own."""
+    return as_one("NarrowCopyBackward0", (input,), lambda: input.narrow(dim, start, length).clone())
+
+
+@overload("Tensor")
+@by_example
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
+    """The first ``size`` places of what is not zero, a row each; rows of ``fill_value`` where there are fewer."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    found = input.nonzero()[:size]
+    answer = input.new_full((size, input.dim()), fill_value, dtype=found.dtype)
+    answer[: found.shape[0]] = found
+    return answer
+
+
+@overload("Tensor")
+def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **options: Any) -> Any:
+    """Unset numbers with these sizes and strides, in the type of this tensor."""
+    from .creation import empty_strided
+
+    return empty_strided(size, stride, dtype=self.dtype if dtype is None else dtype, **options)
+
+
+@overload("Tensor")
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the largest to the smallest step in memory.
+
+    ``ambiguity_check=True`` refuses a tensor whose dimensions could be told in another order too (a size of one, steps that are
+    equal); a list of memory formats does so only if it is in none or in several of these.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
+    if not isinstance(ambiguity_check, (bool, list, tuple)) or not all(isinstance(f, types.memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    steps = self.stride()
+    several = ambiguity_check is not False and (1 in self.shape or any(a == b for a, b in pairwise(steps)))
+    if several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    return tuple(sorted(range(len(steps)), key=lambda d: -steps[d]))
+
+
+_as_strided_scatter = function("as_strided_scatter")
+
+
+@overload("torch", "Tensor")
+def as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """A copy of ``input`` with ``src`` written where ``as_strided`` would look; refused for a gradient of what is not contiguous.
+
+    >>> import wengert as torch
+    >>> torch.as_strided_scatter(torch.zeros(4), torch.ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
+    if isinstance(input, Tensor) and requires_grad(input) and not input.is_contiguous():
+        raise RuntimeError(
+            "!self.requires_grad() || self.is_contiguous(): as_strided_scatter is currently only supported for contiguous inputs; "
+            "take input.contiguous() first"
+        )
+    return _as_strided_scatter(input, src, size, stride, storage_offset)

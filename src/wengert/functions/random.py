@@ -1,0 +1,487 @@
+"""Random tensors: PyTorch's functions over the random streams of floor 1."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import random as streams
+from ..arrays.errors import check_countable
+from ..arrays.layouts import blank, layout_like
+from ..arrays.random import in_memory_order
+from ..graph.modes import map_levels, modes
+from ..tensor.autograd_meta import requires_grad
+from ..tensor.errors import broadcast_message
+from ..tensor.functions import function, inplace_function
+from ..tensor.outs import check_memory
+from ..tensor.tensor import Tensor
+from ..tensor.types import CPU, META, on_cpu, placed, sizes_given
+from .creation import check_sizes, finish, np_dtype, out_type, refuse_recorded, unmade, write_out
+
+
+class Generator(streams.Generator):
+    """A stream of random numbers of its own; equal seeds give PyTorch's numbers.
+
+    >>> import wengert as torch
+    >>> g = torch.Generator().manual_seed(0)
+    >>> torch.rand(2, generator=g)
+    tensor([0.4963, 0.7682])
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        on_cpu(device)
+        return object.__new__(cls)
+
+    def __init__(self, device: Any = "cpu") -> None:
+        super().__init__()
+
+    @property
+    def device(self) -> Any:
+        return CPU
+
+    def get_state(self) -> Any:
+        """The state as a byte tensor, which PyTorch understands too."""
+        return Tensor._wrap(super().get_state())
+
+    def set_state(self, new_state: Any) -> Generator:
+        """Continue from a state."""
+        super().set_state(new_state._data if isinstance(new_state, Tensor) else new_state)
+        return self
+
+    def clone_state(self) -> Generator:
+        """Another generator at the same point of the same stream."""
+        return Generator().set_state(self.get_state())
+
+    def __reduce__(self) -> Any:
+        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
+
+    def __setstate__(self, state: tuple[int, int | None, Any]) -> None:
+        self.manual_seed(state[0])
+        self.set_state(state[2])
+
+
+default_generator = Generator()
+streams.Generator.seed(default_generator)
+
+
+def _stream(generator: Any) -> Any:
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    return generator
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Start the default stream anew from ``seed``."""
+    default_generator.manual_seed(int(seed))
+    return default_generator
+
+
+def seed() -> int:
+    """Start the default stream anew from the system's entropy; gives the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default stream started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the default stream, as a byte tensor."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue the default stream from ``new_state``."""
+    default_generator.set_state(new_state)
+
+
+# -- in mapped functions ----------------------------------------------------------------------------------------------
+
+
+def by_map(kind: str) -> Any:
+    """Makes a random function do what the maps around it want; ``kind``: see ``batching.random.randomly``."""
+
+    def decorate(f: Any) -> Any:
+        @functools.wraps(f)
+        def random(*args: Any, **kwargs: Any) -> Any:
+            if not map_levels.get():
+                return f(*args, **kwargs)
+            from ..transforms.vmap.random import randomly, refuse_out
+
+            refuse_out(kwargs.get("out"))
+            if kind == "never":
+                below = "_with_noise" if modes().inside is not None else ""
+                raise RuntimeError(f"vmap: we do not yet support aten::{f.__name__}{below}. Please file an issue")
+            return randomly(f, args, kwargs, kind)
+
+        return random
+
+    return decorate
+
+
+def _form(name: str, args: Any) -> str:
+    """PyTorch's overload of a filling."""
+    if name == "random_":
+        return ("", ".to", ".from")[len(args)]
+    if name == "bernoulli_":
+        return ".Tensor" if args and isinstance(args[0], Tensor) else ".float"
+    return ""
+
+
+def _filling(f: Any) -> Any:
+    """The same for a method that fills a tensor."""
+
+    @functools.wraps(f)
+    def random_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        inside = modes().inside
+        if inside is not None:
+            inside.check(self, f.__name__ + _form(f.__name__, (*args, *kwargs.values())))
+        if not map_levels.get():
+            return f(self, *args, **kwargs)
+        from ..transforms.vmap.random import randomly_inplace
+
+        return randomly_inplace(f, self, args, kwargs)
+
+    return random_
+
+
+# -- new tensors ------------------------------------------------------------------------------------------------------
+
+
+def _made(name: str, draw: Any, sizes: Any, size: Any, out: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    if not sizes and size is None:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    where = placed(device)
+    shape = sizes_given(name, sizes, size)
+    check_sizes(shape, name)
+    if map_levels.get():
+        from ..transforms.vmap.random import made, refuse_out
+
+        refuse_out(out)
+        return made(lambda s: finish(draw(s, np_dtype(dtype))), shape)
+    if where is not None:
+        return finish(unmade(shape, np_dtype(dtype)), requires_grad)
+    if out is not None:
+        refuse_recorded(out, name)  # before anything is drawn
+        return write_out(out, draw(shape, out_type(out, dtype, dt.default_float())), name)
+    return finish(draw(shape, np_dtype(dtype)), requires_grad)
+
+
+def rand(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+         requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Uniform numbers in [0, 1)."""
+    return _made("rand", lambda s, d: _stream(generator).uniform(s, d), sizes, size, out, dtype, device, requires_grad)
+
+
+def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+          requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Normal numbers with mean 0 and variance 1."""
+    return _made("randn", lambda s, d: _stream(generator).normal(s, d), sizes, size, out, dtype, device, requires_grad)
+
+
+def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, generator: Any = None, out: Any = None, dtype: Any = None,
+            layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Integers in [low, high): ``randint(high, size)`` or ``randint(low, high, size)``."""
+    row = list(args)
+    if len(row) + (size is not None) + (high is not None) < 2:
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"randint() received an invalid combination of arguments - got ({kinds}), but a size and an upper limit are needed")
+    if size is None:
+        size = row.pop()
+    if high is None:
+        high = row.pop()
+    if low is None:
+        low = row.pop() if row else 0
+    low, high = int(low), int(high)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    d = np_dtype(dtype, dt.I64 if out is None else out._data.dtype)
+    return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device, requires_grad)
+
+
+def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """The integers below ``n`` in a random order."""
+    check_countable(int(n))
+    if map_levels.get():
+        from ..transforms.vmap.random import made, refuse_out
+
+        refuse_out(out)
+        return made(lambda s: finish(_permutations(s, _stream(generator), np_dtype(dtype, dt.I64))), (int(n),))
+    if placed(device) is not None:
+        return finish(unmade((int(n),), np_dtype(dtype, dt.I64)), requires_grad)
+    found = _stream(generator).randperm(int(n), np_dtype(dtype, dt.I64))
+    if out is not None:
+        return write_out(out, found, "randperm")
+    return finish(found, requires_grad)
+
+
+def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarray:
+    """Permutations along the last dimension."""
+    found = np.empty(shape, d)
+    for at in np.ndindex(*shape[:-1]):
+        found[at] = stream.randperm(shape[-1], d)
+    return found
+
+
+def _like(draw: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool, memory_format: Any) -> Tensor:
+    """Fill in the order of the memory that ``empty_like`` would give: the input's if it is dense, else row-major."""
+    a, d = input._data, np_dtype(dtype, input._data.dtype)
+    strides = layout_like(a, memory_format)
+    if placed(device, input) is not None:
+        return finish(unmade(a.shape, d, strides), requires_grad)
+    if strides is None:
+        return finish(draw(a.shape, d, True), requires_grad)
+    found = in_memory_order(lambda s: draw(s, d, False), a.shape, strides)
+    out = blank(a.shape, d, strides)
+    out[...] = found
+    return finish(out, requires_grad)
+
+
+@by_map("shape")
+def rand_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+              memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+    """Uniform numbers in [0, 1) in the shape and type of ``input``."""
+    return _like(lambda s, d, _: _stream(generator).uniform(s, d), input, dtype, device, requires_grad, memory_format)
+
+
+@by_map("shape")
+def randn_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
+               memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+    """Normal numbers in the shape and type of ``input``."""
+    return _like(lambda s, d, whole: _stream(generator).normal(s, d, contiguous=whole), input, dtype, device, requires_grad, memory_format)
+
+
+@by_map("shape")
+def randint_like(input: Tensor, *args: Any, low: Any = None, high: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+                 requires_grad: bool = False, memory_format: Any = None, generator: Any = None) -> Tensor:  # fmt: skip
+    """Integers in [low, high) in the shape and type of ``input``."""
+    row = list(args)
+    if high is None:
+        high = row.pop()
+    if low is None:
+        low = row.pop() if row else 0
+    return _like(lambda s, d, _: _stream(generator).randint(int(low), int(high), s, d), input, dtype, device, requires_grad, memory_format)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """Normal numbers; ``mean`` and ``std`` are numbers (then ``size`` is needed) or tensors."""
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not tensors:
+        if size is None:
+            kinds = f"({type(mean).__name__}, {type(std).__name__})"
+            raise TypeError(f"normal() received an invalid combination of arguments - got {kinds}, but two numbers need a size")
+        if std < 0:
+            raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+        return _made("normal", lambda s, d: _stream(generator).normal(s, d, mean, std), (), size, out, dtype, device, requires_grad)
+    return _normal_of(mean, std, generator, out=out)
+
+
+@by_map("numbers")
+def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
+    """Normal numbers with a tensor for their mean, their spread, or both."""
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if any(t.is_meta for t in tensors):
+        return (mean + std).detach()
+    if isinstance(std, Tensor) and std._data.dtype.kind in "cW":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if isinstance(std, Tensor) and std._data.size and (std._data < 0).any():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    shapes = [t._data.shape for t in tensors]
+    message = broadcast_message(shapes)
+    if message is not None:
+        raise RuntimeError(message)
+    shape = np.broadcast_shapes(*shapes)
+    d = dt.result([t._data for t in tensors]) if out is None else out._data.dtype
+    noise = _stream(generator).normal(shape, d)
+    found = noise * (std._data if isinstance(std, Tensor) else std) + (mean._data if isinstance(mean, Tensor) else mean)
+    found = np.asarray(found).astype(d)
+    if out is not None:
+        return write_out(out, found, "normal")
+    if not any(t.requires_grad for t in tensors):
+        return finish(found)
+    if len(tensors) == 2:
+        return function("drawn_from_two")(*tensors, found, "NormalBackward3")
+    return function("drawn_from")(*tensors, found, f"NormalBackward{1 if isinstance(mean, Tensor) else 2}")
+
+
+@by_map("numbers")
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """One with probability ``input`` (or ``p``) for each element, else zero."""
+    s = _stream(generator)
+    a = input._data
+    if input.is_meta:
+        return _without_gradient(finish(a, False, META), input)
+    found = s.bernoulli_array(a) if p is None else s.bernoulli(a.shape, float(p), a.dtype)
+    if out is not None:
+        if out._vc is input._vc:
+            check_memory(SimpleNamespace(name="bernoulli"), out._data, [a])
+        return write_out(out, found, "bernoulli")
+    return _without_gradient(finish(np.asarray(found)), input)
+
+
+def _without_gradient(t: Tensor, source: Tensor, node: str = "BernoulliBackward0") -> Tensor:
+    """PyTorch lets random results that depend on ``source`` carry a (zero) gradient."""
+    return function("drawn_from")(source, t._data, node) if requires_grad(source) else t
+
+
+@by_map("rows")
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
+    if out is not None and out._data.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._data.dtype)}")
+    if input.is_meta:
+        return finish(unmade((*input.shape[:-1], int(num_samples)), dt.I64))
+    found = _stream(generator).multinomial(input._data, int(num_samples), replacement)
+    return finish(found) if out is None else write_out(out, found, "multinomial")
+
+
+@by_map("numbers")
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Poisson numbers with rates ``input``."""
+    found = finish(input._data, False, META) if input.is_meta else finish(_stream(generator).poisson(input._data))
+    return _without_gradient(found, input, "PoissonBackward0")
+
+
+@by_map("numbers")
+def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    return _with_derivative("drawn_gamma", finish(_stream(generator).standard_gamma(input._data)), input)
+
+
+@by_map("numbers")
+def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+    return _with_derivative("drawn_shares", finish(_stream(generator).dirichlet(input._data)), input)
+
+
+def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
+    """Random numbers that move with the parameters ``source``, as the operator ``name`` has it."""
+    if not requires_grad(source):
+        return numbers
+    from ..ops import pathwise  # noqa: F401  declares the operator; seldom needed
+
+    return function(name)(source, numbers._data)
+
+
+@by_map("numbers")
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Binomial numbers of ``count`` trials with probability ``prob``."""
+    return finish(_stream(generator).binomial(count._data, prob._data))
+
+
+# -- in place ---------------------------------------------------------------------------------------------------------
+
+
+def _filled(t: Tensor, draw: Any, node: str) -> Tensor:
+    """Check first, so that a refused write draws nothing; then fill in the order of memory. ``node``: PyTorch's name for it."""
+    from ..tensor.inplace import check_writable
+    m = modes()
+    check_writable(t, m.grad and requires_grad(t), m)
+    a = t._data
+    if t.is_meta:
+        return inplace_function("zero")(t)
+    return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides), node)
+
+
+@_filling
+def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **named: Any) -> Tensor:
+    """Fill with uniform numbers in [from, to)."""
+    low = named.pop("from", named.pop("a", from_))
+    high = named.pop("b", to)
+    a = self._data
+    return _filled(self, lambda s: _stream(generator).uniform(s, a.dtype, float(low), float(high), out=a), "UniformBackward0")
+
+
+@_filling
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    a = self._data
+    whole = a.flags.c_contiguous
+    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a), "NormalBackward0")
+
+
+@_filling
+def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+    """Fill with integers: over the type's range, below ``to``, or in [from, to)."""
+    low, high = (named.get("from"), named.get("to")) if not args else (None, args[0]) if len(args) == 1 else args[:2]
+    if high is not None and low is None:
+        low = 0
+    given = len(args) + sum(named.get(k) is not None for k in ("from", "to"))
+    return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high), f"RandomBackward{(2, 1, 0)[given]}")
+
+
+@_filling
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
+    s = _stream(generator)
+    if isinstance(p, Tensor) and not self.is_meta:
+        if self._data.dtype.kind == "c" and self._data.size:
+            raise NotImplementedError(f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._data.dtype)}\'')
+        probabilities = np.broadcast_to(p._data, self._data.shape)
+        found = s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype)
+        return inplace_function("assign")(self, found, "BernoulliBackward1")
+    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype), "BernoulliBackward2")
+
+
+@_filling
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with exponential numbers of rate ``lambd``."""
+    return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)), "ExponentialBackward0")
+
+
+@_filling
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with Cauchy numbers."""
+    return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)), "CauchyBackward0")
+
+
+@_filling
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Fill with log-normal numbers."""
+    return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)), "LogNormalBackward0")
+
+
+@_filling
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with geometric numbers: trials until the first success."""
+    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype), "GeometricBackward0")
+
+
+class fork_rng:
+    """Inside, draws and seeds leave no trace on the default stream."""
+
+    def __init__(self, devices: Any = None, enabled: bool = True, **_: Any) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        self.state = get_rng_state()
+
+    def __exit__(self, *exc: object) -> None:
+        if self.enabled:
+            set_rng_state(self.state)
+
+
+FUNCTIONS = {
+    f.__name__: f
+    for f in (
+        manual_seed, seed, initial_seed, get_rng_state, set_rng_state, rand, randn, randint, randperm, rand_like, randn_like, randint_like,
+        normal, bernoulli, multinomial, poisson, binomial, _standard_gamma, _sample_dirichlet,
+    )
+}  # fmt: skip
+METHODS = {
+    f.__name__: f
+    for f in (uniform_, normal_, random_, bernoulli_, exponential_, cauchy_, log_normal_, geometric_, bernoulli, multinomial)
+}

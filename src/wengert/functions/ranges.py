@@ -1,0 +1,206 @@
+"""Tensors that count: ranges, identity matrices, the places of triangles."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.errors import check_countable, refuse_overflow
+from ..tensor.functions import by_example
+from ..tensor.tensor import Tensor
+from ..tensor.types import placed
+from .creation import finish, np_dtype, out_type, write_out
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, (Tensor, np.generic)) else x
+
+
+def _numbers(name: str, **given: Any) -> list[Any]:
+    """The values of numbers or of tensors with one element, whose history (they would lose it) is refused."""
+    row = [x if isinstance(x, Tensor) and x.requires_grad else _number(x) for x in given.values()]
+    for i, (key, x) in enumerate(zip(given, row)):
+        if not isinstance(x, (int, float, complex)):
+            raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Number, not {type(x).__name__}")
+        if isinstance(x, complex):
+            refuse_overflow(x, dt.F64)
+    return row
+
+
+def _counted(name: str, d: np.dtype) -> None:
+    if d.kind in "bc" or d in dt.RARE_IN_USE:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
+
+
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+           requires_grad: bool = False, pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """The numbers from ``start`` (0 if only one is given) to before ``end`` in steps.
+
+    >>> import wengert as torch
+    >>> torch.arange(3)
+    tensor([0, 1, 2])
+    """
+    where = placed(device)
+    if start is None and end is not None:
+        start = 0
+    if end is None:
+        start, (end,) = 0, _numbers("arange", end=start)
+    else:
+        start, end, step = _numbers("arange", start=start, end=end, step=step)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    integral = builtins.all(isinstance(x, int) for x in (start, end, step))
+    d = out_type(out, dtype, dt.I64 if integral else dt.default_float())
+    _counted("arange", d)
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if d.kind in "iu" and int(step) == 0:
+        raise ValueError("step must be nonzero")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = -(-(end - start) // step) if integral else int(np.ceil((end - start) / step))
+    if count >= 2**60:
+        raise RuntimeError("invalid size, possible overflow?")
+    if d.kind in "iu" and builtins.any(not -(2**63) <= v < 2**63 for v in (start, step)):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    if d.kind in "iu" or integral:
+        a = (start + step * np.arange(count)).astype(d)
+    else:
+        a = (np.float64(start) + np.float64(step) * np.arange(count, dtype=np.float64)).astype(d)
+    return finish(a, requires_grad, where) if out is None else write_out(out, a, "arange")
+
+
+def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
+    """Deprecated: like ``arange``, the end included."""
+    import warnings
+
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
+        "Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    start, end, step = _numbers("range", start=start, end=end, step=step)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    out = options.get("out")
+    a = (start + step * np.arange(int(np.floor((end - start) / step)) + 1)).astype(out_type(out, options.get("dtype"), dt.default_float()))
+    return finish(a, options.get("requires_grad", False), placed(options.get("device"))) if out is None else write_out(out, a, "range")
+
+
+range_.__name__ = range_.__qualname__ = "range"
+
+
+@by_example
+def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """``steps`` numbers from ``start`` to ``end``, both included, evenly spaced."""
+    where = placed(device)
+    return _spaced("linspace", start, end, steps, out, dtype, requires_grad, None, where)
+
+
+@by_example
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
+             device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """``base`` to the powers ``linspace(start, end, steps)``."""
+    where = placed(device)
+    return _spaced("logspace", start, end, steps, out, dtype, requires_grad, base, where)
+
+
+def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
+    """The ends as numbers."""
+    if type(steps) is not int and not isinstance(steps, (np.integer, Tensor)):
+        kinds = ", ".join("Tensor" if isinstance(x, Tensor) else type(x).__name__ for x in (start, end, steps))
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({kinds}), but 'steps' must be int")
+    wide = [f"{which} with {x.ndim} dimension(s)" for which, x in (("start", start), ("end", end)) if isinstance(x, Tensor) and x.ndim]
+    if wide:
+        kinds = " and ".join(which for which, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
+        raise RuntimeError(f"{name} only supports 0-dimensional {kinds} tensors, but got {' and '.join(wide)}.")
+    return _number(start), _number(end)
+
+
+def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None,
+            where: Any) -> Tensor:  # fmt: skip
+    start, end = _ends(name, start, end, steps)
+    steps = int(steps)
+    check_countable(steps)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    natural = dt.default_complex() if isinstance(start, complex) or isinstance(end, complex) else dt.default_float()
+    d = out_type(out, dtype, natural)
+    if natural.kind == "c" and d.kind != "c":
+        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype {dt.scalar_name(d)}")
+    if d.kind == "b" or d in dt.RARE_IN_USE:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dt.scalar_name(d)}'")
+    wide = np.complex128 if d.kind == "c" else np.float64 if d.itemsize > 4 or d.kind in "iu" else np.float32
+    if d.kind in "iu" and base is None and steps > 1:
+        step: Any = (float(end) - float(start)) / (steps - 1)
+        i = np.arange(steps)
+        a = np.where(i < steps // 2, start + step * i, end - step * (steps - 1 - i))
+    elif steps > 1:  # from both ends towards the middle, so that both are exact and the rounding is symmetric
+        with np.errstate(invalid="ignore"):
+            step = np.asarray((wide(end) - wide(start)) / wide(steps - 1))
+            if dt.is_half(d) and base is None:  # in half precision the step is rounded too
+                step = step.astype(d).astype(wide)
+            i = np.arange(steps)
+            a = np.where(i < steps // 2, wide(start) + step * i.astype(wide), wide(end) - step * (steps - 1 - i).astype(wide))
+    else:
+        a = np.full(steps, start, wide)
+    if base is not None:
+        a = np.power(wide(base), a)
+    a = a.astype(d)
+    return finish(a, requires_grad, where) if out is None else write_out(out, a, "linspace" if base is None else "logspace")
+
+
+def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: bool = False) -> Tensor:  # fmt: skip
+    """The ``n`` by ``m`` matrix with ones on its diagonal."""
+    where = placed(device)
+    for i, (name, size) in enumerate((("n", n), ("m", m))):
+        if size is not None and not isinstance(size, (int, np.integer, Tensor)):
+            raise TypeError(f"eye(): argument '{name}' (position {i + 1}) must be int, not {type(size).__name__}")
+        if size is not None and size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    a = np.eye(n, m, dtype=out_type(out, dtype, dt.default_float()))
+    return finish(a, requires_grad, where) if out is None else write_out(out, a, "eye")
+
+
+def _triangle(function: str, row: int, col: int, offset: int, dtype: Any) -> np.dtype:
+    """The type of indices; sizes below zero and types that do not count are refused."""
+    for at, (name, size) in enumerate((("row", row), ("col", col), ("offset", offset))):
+        if not isinstance(size, (int, np.integer)):
+            raise TypeError(f"{function}(): argument '{name}' (position {at + 1}) must be int, not {type(size).__name__}")
+    for name, size in (("row", row), ("col", col)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{size}")
+    if not -(2**63) <= offset < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    check_countable(row, col)
+    d = np_dtype(dtype, dt.I64)
+    if d.kind != "i" or d.itemsize < 4:
+        raise NotImplementedError(f"\"{function}\" not implemented for '{dt.scalar_name(d)}'")
+    return d
+
+
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                 pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Indices ``(2, n)`` of the lower triangle of a ``row`` by ``col`` matrix."""
+    d = _triangle("tril_indices", row, col, offset, dtype)
+    return finish(np.stack(np.tril_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
+
+
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                 pin_memory: bool = False) -> Tensor:  # fmt: skip
+    """Indices ``(2, n)`` of the upper triangle of a ``row`` by ``col`` matrix."""
+    d = _triangle("triu_indices", row, col, offset, dtype)
+    return finish(np.stack(np.triu_indices(row, max(-row, min(offset, col)), col)).astype(d), False, placed(device))
+
+
+FUNCTIONS = (arange, range_, linspace, logspace, eye, tril_indices, triu_indices)

@@ -1,0 +1,129 @@
+"""Tensors in memory that several processes see: how it is made, and how such tensors pass between processes.
+
+The memory is a file that has no name any more, mapped by each process (``multiprocessing.heap.Arena``). Processes that
+are forked inherit the mapping; to others the file is handed when the tensor is pickled for them. Other tensors travel by
+value.
+"""
+
+from __future__ import annotations
+
+import gc
+from multiprocessing.heap import Arena
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import lazy
+from ..arrays.lazy import address, plain
+from ..tensor.parameter import Parameter
+from ..tensor.tensor import Tensor, wrap
+from .storage import SharedBlock, UntypedStorage, block_of, look_at, owner_of, window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def share(tensors: Iterable[Tensor]) -> None:
+    """Move the memory of tensors to where other processes see it, with all other tensors and storages that look at it.
+
+    Raises:
+        RuntimeError: a tensor is on the device without numbers.
+    """
+    tensors = [t for t in tensors if not t.is_shared()]
+    if any(t.is_meta for t in tensors):
+        raise RuntimeError("_share_filename_: only available on CPU")
+    sharers: dict[int, list[Tensor]] = {}
+    if tensors:
+        owners = {id(owner_of(lazy.window(t._data))) for t in tensors}
+        for found in gc.get_objects():
+            array = lazy.window(getattr(found, "_data", None)) if issubclass(type(found), Tensor) else None
+            if type(array) is np.ndarray and id(owner := owner_of(array)) in owners:
+                sharers.setdefault(id(owner), []).append(found)
+    for t in tensors:
+        if not t.is_shared():  # which an earlier one has not done with
+            _move(
+                window(t._data)[0], [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._data))), ()) if o is not t)]
+            )
+
+
+def share_storage(storage: UntypedStorage) -> None:
+    """The same for the memory of a storage."""
+    if not storage.is_shared():
+        owner = owner_of(storage.array)
+        found = [
+            t for t in gc.get_objects() if issubclass(type(t), Tensor) and type(getattr(t, "_data", None)) is np.ndarray
+        ]
+        _move(storage, [t for t in found if owner_of(t._data) is owner])
+
+
+def _move(storage: UntypedStorage, tensors: list[Tensor]) -> None:
+    memory = _block(storage.nbytes())
+    memory[: storage.nbytes()] = storage.bytes()
+    for t in tensors:
+        _, offset, strides = window(t._data)
+        here = _as(memory, t._data.dtype)
+        array = (
+            look_at(UntypedStorage(here), offset, t._data.shape, strides)
+            if t._data.size
+            else here[:0].reshape(t._data.shape)
+        )
+        old: Any = t._data
+        t._data = array if type(old) is np.ndarray else old.like(array)
+    moved = {id(t) for t in tensors}
+    for t in tensors:
+        view = None if t._meta is None else t._meta.view
+        if view is not None and id(view.base) in moved:
+            view.window = view.base._data
+    storage.array = _as(memory[: storage.nbytes()], storage.array.dtype)
+
+
+def _block(size: int) -> np.ndarray:
+    """So many bytes (one at least) of new shared memory."""
+    return np.asarray(SharedBlock(Arena(max(size, 1))))
+
+
+def _as(memory: np.ndarray, d: np.dtype) -> np.ndarray:
+    return memory[: memory.size // d.itemsize * d.itemsize].view(d)
+
+
+def rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> Tensor:
+    """The tensor that was sent by value."""
+    tensor = wrap(array)
+    return Parameter(tensor, requires_grad) if is_parameter else tensor._require(requires_grad)
+
+
+def rebuild_shared(
+    arena: Arena, offset: int, shape: Any, strides: Any, dtype: str, requires_grad: bool, is_parameter: bool
+) -> Tensor:
+    """The tensor that was sent as a place in shared memory."""
+    memory = _as(np.asarray(SharedBlock(arena)), dt.by_name(dtype).np)
+    array = look_at(UntypedStorage(memory), offset, shape, strides)
+    return rebuild(array, requires_grad, is_parameter)
+
+
+def reduce(tensor: Tensor) -> tuple[Any, ...]:
+    """What to send of a tensor to another process.
+
+    Raises:
+        RuntimeError: it has a history, which stays in this process.
+    """
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, "
+            "since autograd does not support crossing process boundaries.  "
+            "If you just want to transfer the data, call detach() on the tensor "
+            "before serializing (e.g., putting it on the queue)."
+        )
+    array, kind = tensor._data, (tensor.requires_grad, isinstance(tensor, Parameter))
+    block = block_of(array) if type(array) is np.ndarray and array.size else None
+    if block is None:
+        return rebuild, (plain(array), *kind)
+    _, _, strides = window(array)
+    offset = (address(array) - block.address) // array.itemsize
+    return rebuild_shared, (block.arena, offset, array.shape, strides, dt.of(array.dtype).name, *kind)
+
+
+for _kind in (Tensor, Parameter):
+    ForkingPickler.register(_kind, reduce)

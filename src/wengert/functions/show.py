@@ -1,0 +1,62 @@
+"""A tensor as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays.lazy import plain
+from ..graph.modes import modes
+from ..tensor.call import PLAIN
+from ..tensor.parameter import Parameter
+
+
+def show(t: Any, contents: str | None = None) -> str:
+    """``repr`` of a tensor, as PyTorch prints it; ``contents``: what to say in place of the numbers."""
+    if contents is not None:
+        return written(t, contents)
+    if modes().inside is not None:
+        from ..transforms.grad_scope import shown
+
+        return shown(t, written)
+    return written(t)
+
+
+def written(t: Any, contents: str | None = None) -> str:
+    """The text of an ordinary tensor, outside of transforms."""
+    text = _written(t, contents)
+    return f"Parameter({text})" if type(t) not in PLAIN and isinstance(t, Parameter) else text
+
+
+def _written(t: Any, contents: str | None) -> str:
+    from .printing import format_tensor
+
+    try:
+        node = t.grad_fn
+        name = None if node is None else node.name().rpartition("::")[2]
+    except RuntimeError:  # a view whose base was written to, made where that cannot be recorded
+        name = "Invalid"
+    kind = "tensor" if type(t) in PLAIN else type(t).__name__
+    if t.is_meta and contents is None:
+        said = t._data.dtype in (dt.default_float(), dt.default_complex(), dt.B1)
+        rest = ("" if said else f", dtype={t.dtype}") + (
+            f", grad_fn=<{name}>" if name is not None else ", requires_grad=True" if t.requires_grad else ""
+        )
+        return f"{kind}(..., device='meta', size={tuple(t.shape)}{rest})"
+    numbers = plain(t._data) if contents is None else np.broadcast_to(np.zeros((), t._data.dtype), t._data.shape)
+    return format_tensor(
+        numbers, dtype_name=t.dtype.name if t._data.dtype.type is np.void else None, default_dtype=dt.default_float(), grad_fn_name=name,
+        requires_grad=name is None and t.requires_grad, prefix=kind,
+        contents=contents, tangent=_tangent(t),
+    )  # fmt: skip
+
+
+def _tangent(t: Any) -> str | None:
+    """The innermost tangent that can be seen, as text."""
+    for level in reversed(modes().levels):
+        found = level.tangent(t) if hasattr(level, "tangent") else None
+        if found is not None:
+            return show(found)
+    return None

@@ -1,0 +1,645 @@
+"""A tensor's place on the tape: its edge, its leaf accumulator, its history as a view.
+
+Most tensors are plain results and carry only an edge. Leaves that require gradients, tensors with a ``.grad`` or hooks,
+and views have a ``Meta`` beside it.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from ..arrays.context import ContextVar
+from ..arrays.lazy import Lazy, address, marks, through
+from ..graph.modes import modes, set_modes
+from ..graph.node import HookDict, Node, NodeHooks, check_answer, leaf_sequence, next_sequence, registering
+from .namespaces import RAW, RECORDED, alone, sole, sole_sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..graph.node import Edge
+    from .geometry import Geometry
+    from .tensor import Tensor
+
+
+class _Unversioned:
+    """The version counter of inference tensors: they have none, so nothing that would need it can be recorded."""
+
+    __slots__ = ()
+
+    def __getitem__(self, i: int) -> int:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+            "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+            "`torch.no_grad()` instead of `torch.inference_mode()`."
+        )
+
+    def __setitem__(self, i: int, version: int) -> None:
+        pass
+
+
+INFERENCE_VERSION: Any = _Unversioned()
+
+
+class Released(list):  # type: ignore[type-arg]
+    """The version counter of an inference tensor that may be written to outside of inference mode.
+
+    Such is what was detached from one there, and a normal tensor that was given the data of one. Its views are inference tensors.
+    """
+
+    __slots__ = ()
+
+
+def new_version() -> list[Any]:
+    """The version counter of a new tensor. Where a function runs that is being differentiated, it tells by which derivative the tensor was made."""
+    m = modes()
+    if m.inference:
+        return INFERENCE_VERSION  # type: ignore[no-any-return]
+    return [0] if m.inside is None else [0, m.inside]
+
+
+def normal_version() -> list[Any]:
+    """The version counter of a new tensor that is no inference tensor, wherever it is made."""
+    inside = modes().inside
+    return [0] if inside is None else [0, inside]
+
+
+_weak = weakref.ref
+
+
+class Meta:
+    """What only some tensors have.
+
+    ``requires_grad``: of a leaf. ``grad_dtype``: of a leaf, the dtype that its gradient has; False: as its data; None:
+    any. ``accumulator``: weak reference to the AccumulateGrad node in use. ``hooks``: on a leaf; they outlive its
+    accumulators. ``retained``: whether the gradient of a non-leaf is kept. ``tangents``: of forward mode, by level.
+    """
+
+    __slots__ = ("__weakref__", "accumulator", "grad", "grad_dtype", "hooks", "post_hooks", "requires_grad", "retained", "tangents", "view")
+
+    requires_grad: bool
+    grad: Tensor | None
+    grad_dtype: Any
+    accumulator: Any
+    hooks: HookDict | None
+    post_hooks: HookDict | None
+    view: View | None
+    retained: bool
+    tangents: dict[Any, Any] | None
+
+    def __init__(self) -> None:
+        self.grad = self.accumulator = self.hooks = self.post_hooks = self.view = self.tangents = None
+        self.requires_grad = self.grad_dtype = self.retained = False
+
+
+META_DEFAULTS: dict[str, Any] = {name: getattr(Meta(), name) for name in Meta.__slots__[1:]}
+
+
+class View:
+    """How a view was made: the base, and the steps that lead from it to the view.
+
+    ``last``: the last step, ``(operator, arguments, the step before it or None)``. The views of a view share its steps, so that a
+    chain of views takes time and memory in proportion to its length.
+    """
+
+    __slots__ = ("base", "creation", "last", "version", "window")
+
+    def __init__(self, base: Tensor, last: tuple[Any, ...], version: int | None, creation: str | None) -> None:
+        self.base, self.last, self.version, self.creation = base, last, version, creation
+        self.window = base._data  # what the steps start from
+
+    @property
+    def steps(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The steps ``(operator, arguments)``, the first one first."""
+        found, step = [], self.last
+        while step is not None:
+            op, args, step = step
+            found.append((op, args))
+        found.reverse()
+        return found
+
+    def place(self, seen: np.ndarray) -> tuple[Any, ...] | None:
+        """Where ``seen``, the view's array, lies in the memory of the base, ``(shape, strides, offset)`` in bytes; None if only
+        the steps can tell (another type of element).
+        """
+        whole = self.base._data
+        if hasattr(whole, "plan") or hasattr(seen, "plan"):  # nested arrays
+            return None
+        if seen.dtype == whole.dtype and memory_owner(seen) is memory_owner(whole) and marks(seen) == marks(whole):
+            return seen.shape, seen.strides, address(seen) - address(whole)
+        if whole is not self.window and memory_owner(whole) is not memory_owner(self.window):
+            raise RuntimeError(
+                "the base of this view was given other memory (by .data = or the like), or other sizes in place, after the view was made, and "
+                "was then written to: where the view lies in it cannot be recorded. Take the view again, or use the out-of-place form."
+            )
+        return None
+
+    def replay_raw(self, array: np.ndarray) -> np.ndarray:
+        """The same view of another array."""
+        for op, args in self.steps:
+            array = View.step_raw(op, args, array)
+        return array
+
+    @staticmethod
+    def step_raw(op: Any, args: tuple[Any, ...], array: np.ndarray) -> np.ndarray:
+        """One step on an array."""
+        return _again(op.forward if op.lazy else partial(through, op.forward), op, array, args)
+
+    def replay(self, tensor: Tensor) -> Tensor:
+        """The same view of another tensor, recorded. Steps between such as change how elements are read are one ``as_strided`` (so in PyTorch)."""
+        from .functions import function
+
+        if modes().original_views or type(tensor) is not type(tensor)._plain_class:
+            for op, args in self.steps:
+                tensor = _again(function(op.name), op, tensor, args)
+            return tensor
+        seen = tensor._data
+        for op, args in self.steps:
+            after = View.step_raw(op, args, seen)
+            if hasattr(after, "plan") or hasattr(seen, "plan") or after.dtype != seen.dtype or marks(after) != marks(seen):
+                tensor = _again(function(op.name), op, _as_seen(tensor, seen), args)
+            seen = after
+        return _as_seen(tensor, seen)
+
+
+def _as_seen(tensor: Tensor, seen: np.ndarray) -> Tensor:
+    """``tensor`` through the window ``seen``, an array in the same memory."""
+    from ..functions.overloads_shape import as_strided
+
+    data, item = tensor._data, seen.itemsize
+    if hasattr(data, "plan") or hasattr(seen, "plan"):  # nested arrays: each step for itself
+        return tensor
+    shift = address(seen) - address(data)
+    if (data.shape, data.strides, shift) == (seen.shape, seen.strides, 0):
+        return tensor
+    offset = tensor.storage_offset() + shift // item
+    return as_strided(tensor, seen.shape, tuple(s // item for s in seen.strides), offset)
+
+
+def _again(call: Any, op: Any, source: Any, args: tuple[Any, ...]) -> Any:
+    """One step once more; the first argument of a step with many results says which of them is meant."""
+    many = op.outputs is ...
+    given, named = args[many:], {}
+    kwonly = getattr(op, "kwonly", 0)
+    if kwonly:
+        named = dict(zip(op.params[-kwonly:], given[len(op.params) - 1 - kwonly :]))
+        given = given[: len(op.params) - 1 - kwonly]
+    found = call(source, *given, **named)
+    return found[args[0]] if many else found
+
+
+def memory_owner(array: np.ndarray) -> Any:
+    """The array that owns (or first wrapped) the memory which ``array`` looks at."""
+    while True:
+        base = array.base
+        if base is None:
+            return array
+        if not isinstance(base, np.ndarray):
+            return base
+        array = base
+
+
+def meta_of(t: Tensor) -> Meta:
+    """The tensor's Meta, made if it has none."""
+    if t._meta is None:
+        with registering:
+            if t._meta is None:
+                t._meta = Meta()
+    return t._meta
+
+
+def requires_grad(t: Geometry) -> bool:
+    """Whether operations on ``t`` are recorded."""
+    if t._edge is not None:
+        return True
+    meta = t._meta
+    if meta is None:
+        return False
+    return meta.requires_grad or (meta.view is not None and requires_grad(meta.view.base))
+
+
+def edge_of(t: Tensor) -> Edge | None:
+    """Where the gradient of ``t`` goes: the node that made it, its accumulator if it is a leaf, None if nowhere."""
+    meta = t._meta
+    if meta is None:
+        return t._edge
+    if meta.view is not None:
+        refresh(t, meta.view)
+        if t._edge is not None:
+            return t._edge
+        if not meta.requires_grad:
+            return (_nowhere(t), 0) if requires_grad(meta.view.base) else None
+    elif not meta.requires_grad:
+        return t._edge
+    while True:
+        alive = meta.accumulator
+        node = None if alive is None else alive()
+        if node is not None:
+            return (node, 0)
+        node = AccumulateGrad()
+        node.variable, node.seq = t, leaf_sequence()
+        array = t._data
+        node.shape, node.dtype = array.shape, array.dtype
+        if meta.hooks is not None:
+            node.hooks = NodeHooks({0: meta.hooks})
+        if meta.grad_dtype is not False:
+            node.dtype = meta.grad_dtype
+        made = _weak(node)
+        # Another thread may have made one meanwhile; between this look and the next line none can come in: nothing is called.
+        if meta.accumulator is alive:
+            meta.accumulator = made
+            return (node, 0)
+
+
+class Nowhere(Node):
+    """Where the gradient of a view goes that requires one because its base does, but was not recorded: made under ``no_grad``, say."""
+
+    __slots__ = ()
+
+    def shown(self) -> Any:
+        """Users see that there is nothing."""
+        return None
+
+    def raw(self, g: Any) -> tuple[()]:
+        return ()
+
+    def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
+        return ()
+
+
+def _nowhere(t: Tensor) -> Node:
+    node = Nowhere()
+    node.edges, node.saved, node.hooks, node.seq = (), None, None, leaf_sequence()
+    node.shape, node.dtype = t._data.shape, t._data.dtype
+    return node
+
+
+class Lost(Node):
+    """The history of a view of which nobody can say any more where in its base it lies."""
+
+    __slots__ = ("reason",)
+
+    reason: str
+
+    def name(self) -> str:
+        return "AsStridedBackward0"
+
+    def raw(self, g: Any, needs: Any = None) -> Any:
+        raise RuntimeError(self.reason)
+
+    recorded = raw
+
+
+Lost.__name__ = "AsStridedBackward0"
+
+
+def _lost(t: Tensor, base: Tensor, reason: str) -> Node:
+    node = Lost()
+    node.edges, node.saved, node.hooks, node.seq = (edge_of(base),), None, None, next_sequence()
+    node.shape, node.dtype, node.reason = t._data.shape, t._data.dtype, reason
+    return node
+
+
+def all_inference(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether no normal tensor is among them: operators of inference tensors alone are not recorded, also outside."""
+    return all(t is None or t._vc is INFERENCE_VERSION for t in tensors)
+
+
+def edge_among(t: Tensor, tensors: tuple[Tensor | None, ...]) -> Edge | None:
+    """The edge of an inference tensor as one of the inputs of an operator."""
+    return None if all_inference(tensors) else edge_of(t)
+
+
+def refresh(t: Tensor, view: View) -> None:
+    """Bring a view's edge up to date after its base, or another view of it, was written to."""
+    now = t._vc[0]
+    if view.version == now or (t._edge is None and not requires_grad(view.base)):
+        return
+    if view.creation is not None:
+        raise RuntimeError(creation_error(view.creation, t, indirect=True))
+    old = t._edge
+    try:
+        place = None if modes().original_views else view.place(t._data)
+    except RuntimeError as error:  # only a gradient would have to know
+        t._edge = (_lost(t, view.base, str(error)), 0)
+        view.version = now
+        return
+    if place is None:
+        before = modes()
+        set_modes(before.with_(grad=True, inference=False))
+        try:
+            again = view.replay(view.base)
+        finally:
+            set_modes(before)
+        t._edge = again._edge if again is not view.base else _strided_edge(t, again, (again._data.shape, again._data.strides, 0))
+        if place is None and again._data.strides != t._data.strides and again._edge is not None:
+            from ..arrays.errors import warn
+
+            warn(
+                "a view whose elements are of another type than its base's was transposed (or otherwise reshaped) in place, and then it or its "
+                "base was written to. Its history is now made again from the way it was first taken, without the transposition (PyTorch's does "
+                "the same): its gradient arrives as if it had kept its old shape. Use the out-of-place form, x = x.transpose(...)."
+            )
+    else:
+        t._edge = _strided_edge(t, view.base, place)
+    view.version = now
+    if meta_of(t).retained:
+        move_retained(t, old)
+
+
+def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | None:
+    """An edge to ``base`` for its view ``t``, whatever steps once led to it."""
+    from ..arrays.places import geometry
+    from ..ops.operator import TABLE
+    from .record import record
+
+    source, item = geometry(base._data), base._data.itemsize
+    shape, strides, offset = place
+    steps = tuple(s // item for s in strides)
+    values = {"input": base._data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item, "source": source}
+    wanted = requires_grad(base)
+    node = record(TABLE["as_strided"], {"input": base if wanted else base.detach()._require()}, values, (t,), modes())  # type: ignore[arg-type]
+    if node is None:
+        return None
+    if not wanted:  # a view that required a gradient still does, though what was written has none
+        node.edges = (None,)
+    return node, 0
+
+
+def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
+    """PyTorch's text for a write to a view ``t`` that was made where it could not be recorded."""
+    what = "its base or another view of its base has been" if indirect else "is being"
+    name, number = ("", 0) if t._edge is None else (t._edge[0].operation(), t._edge[1])
+    where = {"no_grad": "no_grad", "inference": "inference"}.get(creation)
+    if where is not None:
+        head = f"Output {number} of {name} is a view of a view which was created in" if name else "A view was created in"
+        return (
+            f"{head} {where} mode and {what} modified inplace {'with grad mode enabled' if where == 'no_grad' else 'in normal mode'}. "
+            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+            f"and the inplace either both inside the {where if where == 'no_grad' else 'inference_mode'} block (if you don't want the "
+            "inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+        )
+    head = (
+        f"Output {number} of {name} is a view and {what} modified inplace."
+        if name
+        else f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled."
+    )
+    if creation == "multi":
+        return (
+            f"{head} This view is the output of a function that returns multiple views. Such functions do not allow the output views to be "
+            "modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    return (
+        f"{head} This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle "
+        "view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    )
+
+
+def retain(t: Tensor) -> None:
+    """Arrange that the gradient of a non-leaf is kept in its ``.grad``."""
+    meta = meta_of(t)
+    node, nr = t._edge  # type: ignore[misc]
+    meta.retained = True
+    me = weakref.ref(t)
+
+    def keep(g: Tensor) -> None:
+        tensor = me()
+        while tensor is not None:
+            meta = meta_of(tensor)
+            old = meta.grad
+            if old is not None:
+                new = old + g
+            else:
+                computed = modes().grad or type(g) is not type(g)._plain_class  # a tensor that dispatches knows itself how to be copied
+                new = g.clone() if computed else type(g)._wrap(g._data.copy())
+            with _leaf_lock:
+                if meta.grad is old:  # no other thread has added its own meanwhile
+                    meta.grad = new
+                    break
+
+    node._hooks().retain[nr] = keep
+
+
+def move_retained(t: Tensor, old: Edge | None) -> None:
+    """The gradient kept for ``t`` is that of its latest value, no longer the one that flows into ``old``."""
+    if old is not None and old[0].hooks is not None:
+        old[0].hooks.retain.pop(old[1], None)
+    retain(t)
+
+
+def tell(hooks: HookDict, leaf: Tensor) -> None:
+    """Run a leaf's hooks of after the accumulation, which may change its ``.grad`` but have nothing to answer."""
+    for hook in tuple(hooks.values()):
+        answer = hook(leaf)
+        if answer is not None and answer is not leaf:
+            check_answer(hook, answer, leaf)
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+
+_leaf_lock = threading.RLock()  # whoever comes in again is a finalizer, or the class of a gradient that dispatches
+
+
+class AccumulateGrad(Node):
+    """Where the tape ends: adds the gradient to a leaf's ``.grad``.
+
+    Its sequence number is that of the leaf's first use in the graph, so it is reached when the gradient is complete.
+    """
+
+    __slots__ = ("variable",)
+
+    variable: Tensor
+    edges = ()  # these three stand on the class: a node is made for every first use of a leaf
+    saved = None
+    hooks: NodeHooks | None = None
+    wants_undefined = True  # its hooks of after the accumulation are told of every gradient that comes, also where there is none
+
+    is_leaf = True
+
+    def _sequence_nr(self) -> int:
+        return 2**64 - 1  # as PyTorch's
+
+    def _hooks(self) -> NodeHooks:
+        hooks = super()._hooks()
+        hooks.pre.of_leaf()
+        hooks.post.of_leaf()
+        return hooks
+
+    def raw(self, g: Any) -> tuple[()]:
+        variable = self.variable
+        meta = variable._meta or meta_of(variable)
+        if g is None:
+            return self._told(meta)
+        if not meta.requires_grad and not requires_grad(variable):  # any more
+            return self._told(meta)
+        with _leaf_lock:
+            old = meta.grad
+            if old is None and type(g) is np.ndarray and g.strides == variable._data.strides and sole(g):  # kept as it is
+                new = object.__new__(variable._plain_class)
+                new._data, new._edge, new._meta, new._vc = g, None, None, new_version()
+                meta.grad = new
+            elif old is not None:
+                if old._vc is INFERENCE_VERSION:
+                    meta.grad = _into_inference(old, g)
+                elif type(old._data) is np.ndarray and (flags := old._data.flags).writeable:
+                    if not flags.forc:
+                        _refuse_overlap(old._data)
+                    _add_in_place(old._data, g)
+                    old._vc[0] += 1
+                    if old._data.strides != variable._data.strides:
+                        _advise(old._data, variable._data, "in place")
+                elif type(old._data) is Lazy:
+                    old._data[...] = old._data + g
+                    old._vc[0] += 1
+                elif old._dispatches:  # its class does it
+                    old.add_(RAW.wrap(g))
+                elif old.is_sparse and type(g) is not np.ndarray:
+                    old._data = old._data + g
+                    old._vc[0] += 1
+                else:
+                    meta.grad = RAW.wrap(old._data + g)
+            elif type(g) is np.ndarray:
+                if not sole(g) or (g.strides != variable._data.strides and not _laid_out_as(g, variable._data)):
+                    g = _copied(g, variable._data)
+                meta.grad = type(variable)._plain_class._wrap(g)
+            else:
+                meta.grad = RAW.wrap(g if sole_sparse(g) else g.copy())
+        if meta.post_hooks is not None:
+            tell(meta.post_hooks, variable)
+        return ()
+
+    def _told(self, meta: Meta) -> tuple[()]:
+        if meta.post_hooks is not None:
+            tell(meta.post_hooks, self.variable)
+        return ()
+
+    def recorded(self, g: Any, needs: Any = None) -> tuple[()]:
+        meta = meta_of(self.variable)
+        if g is None:
+            return self._told(meta)
+        if not meta.requires_grad and not requires_grad(self.variable):
+            return self._told(meta)
+        while True:
+            old = meta.grad
+            m = modes()
+            watched = bool(m.dispatch) or g._dispatches
+            plain = not (old is None or old.is_sparse or g.is_sparse)
+            if old is None:
+                new = g.detach() if watched and self._takes(g) else self._first(g)
+            elif not m.grad and (plain or ((watched or old._dispatches) and not old.is_sparse)):
+                new = old  # in place: also where the backward is recorded, or sees tangents, without a graph of it being asked for
+                old.add_(g)
+            else:
+                new = g + old if old.is_sparse and not g.is_sparse else old + g
+                if type(new._data) is np.ndarray and new._data.strides != self.variable._data.strides:
+                    _advise(new._data, self.variable._data, "recorded")
+            with _leaf_lock:
+                if meta.grad is old:
+                    meta.grad = new
+                    break
+        if meta.post_hooks is not None:
+            tell(meta.post_hooks, self.variable)
+        return ()
+
+    def _takes(self, g: Any) -> bool:
+        """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is laid out as the leaf."""
+        return not modes().grad and alone(g) and (g._data.strides == self.variable._data.strides or not _dense(self.variable._data))
+
+    def _first(self, g: Any) -> Any:
+        """A copy of the first gradient, laid out as the leaf is."""
+        array = self.variable._data
+        if type(g._data) is not np.ndarray or type(g) is not self.variable._plain_class or self.dtype is None or not _dense(array):
+            if type(g)._dispatches and not modes().grad and _dense(array):
+                return self._laid(g)  # their class lays it out
+            new = g.clone()
+            if new._data.strides != array.strides and type(new._data) is type(array) is np.ndarray and not _laid_out_as(new._data, array):
+                new._data = _copied(new._data, array)
+            return new
+        m = modes()
+        if m.dispatch and not m.grad:
+            return self._laid(g)
+        new = RECORDED.copy(RAW.wrap(array), g) if m.grad else g.detach()  # either is still the memory of g
+        new._data = _copied(new._data, array)
+        new._vc = new_version()
+        if m.grad:
+            new._vc[0] += 1  # it is written once
+        return new
+
+    def _laid(self, g: Any) -> Any:
+        array = self.variable._data
+        return g.new_empty_strided(array.shape, [s // array.itemsize for s in array.strides]).copy_(g)
+
+
+def _into_inference(old: Tensor, g: Any) -> Any:
+    """``old``, an inference tensor, with ``g`` added: in place, which only inference mode allows."""
+    from .inplace import check_normal
+
+    check_normal(old, modes())
+    return old.add_(RAW.wrap(g))
+
+
+def _refuse_overlap(a: np.ndarray) -> None:
+    from .inplace import OVERLAP, overlapping
+
+    if overlapping(a):
+        raise RuntimeError(OVERLAP)
+
+
+def _add_in_place(a: np.ndarray, g: Any) -> None:
+    try:
+        K.add(a, g, a)
+    except TypeError:  # the leaf takes gradients of any dtype, and this is another one
+        K.add(a, g.astype(a.dtype), a)
+    except ValueError:  # .data = has given the leaf another shape since
+        from .errors import broadcast_message
+
+        raise RuntimeError(broadcast_message([a.shape, g.shape])) from None
+
+
+layout_enforced: ContextVar[bool] = ContextVar("wengertlayout_enforced", default=True)
+
+
+def _dense(a: np.ndarray) -> bool:
+    """Whether the elements fill a piece of memory without gaps or overlaps, in whatever order of the dimensions."""
+    step = a.itemsize
+    for stride, n in sorted((s, n) for s, n in zip(a.strides, a.shape) if n != 1):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
+def _laid_out_as(g: np.ndarray, a: Any) -> bool:
+    """Whether ``g`` may be the gradient of a leaf ``a`` as it is: of the leaf's strides if that is dense, row by row if it is not."""
+    if g.size == 0 or not layout_enforced.get():
+        return True
+    if type(a) is np.ndarray and a.shape == g.shape and _dense(a):
+        item, mine = g.itemsize, a.itemsize
+        return all(n == 1 or s // item == t // mine for s, t, n in zip(g.strides, a.strides, g.shape))
+    return g.flags.c_contiguous
+
+
+def _advise(g: np.ndarray, a: Any, how: str) -> None:
+    """Say, once, that a gradient that was added to does not lie in memory as its leaf does."""
+    if type(a) is not np.ndarray or _laid_out_as(g, a):
+        return
+    from ..arrays.errors import warn_once
+
+    lines = [f"{name}.sizes() = {list(x.shape)}, strides() = {[s // x.itemsize for s in x.strides]}" for name, x in (("grad", g), ("param", a))]
+    text = "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance.\n" + "\n".join(lines)
+    warn_once(text, f"layout contract, {how}")
+
+
+def _copied(g: np.ndarray, a: Any) -> np.ndarray:
+    """A copy of ``g`` in the layout for the leaf ``a``."""
+    if type(a) is np.ndarray and not a.flags.c_contiguous and a.shape == g.shape and _dense(a):
+        new = np.empty_like(a, g.dtype)
+        new[...] = g
+        return new
+    return g.copy()

@@ -1,0 +1,165 @@
+"""A gradient that is one operator to PyTorch as one operator to us: its kernel runs, one node is left.
+
+Its own gradient comes from the rules that its declaration gives, or the expression is recorded when that gradient is asked
+for, and walked: who never asks pays nothing, and nothing but the arguments is remembered meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..graph.engine import walk_inside
+from ..graph.modes import RECORD, SILENT, modes, set_modes
+from ..graph.node import Node, next_sequence
+from ..ops.operator import Operator
+from . import call as call_module
+from .autograd_meta import edge_of, requires_grad
+from .call import PLAIN, general
+from .namespaces import RAW, RECORDED
+from .native_call import shortcut
+from .record import node_class, rename
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..graph.node import Edge
+    from ..ops.operator import Composite
+
+INCOMING = "grad_output"  # what PyTorch's nodes call the gradient that came in, ``g`` in a composite
+_THEIRS = {"g": INCOMING, "needs": "output_mask"}
+
+
+def operator_of(op: Composite) -> Operator:
+    """The composite ``op`` as an operator: its kernel is the forward."""
+    params = tuple(_THEIRS.get(p, p) for p in op.params)
+    whole = tuple(_THEIRS.get(p, p) for p in op.whole)
+    several = len(op.outputs) > 1
+    values = ", ".join(params)
+    made = f"tuple(zero if y is None else y for y in kernel({values}))" if several else f"kernel({values})"
+    lines = [f"def forward({values}): return {made}"]
+    rules: Any = op.grad
+    if rules == "replayed":
+        incoming = ", ".join(p if p != INCOMING else f"{INCOMING}, {INCOMING}_shape" for p in params)
+        row = f"missing(F, g, {INCOMING}, {INCOMING}_shape), {', '.join(params[1:])}"
+        lines.append(f"def rule(F, g, needs, {incoming}): return replay(F, g, needs, ({row},))")
+    scope: dict[str, Any] = {"kernel": op.raw, "zero": np.zeros(()), "missing": _missing}
+    places = tuple(params.index(p) for p in whole)
+    scope["replay"] = lambda F, g, needs, values: replay(op.define, places, F, g, needs, values)
+    exec(compile("\n".join(lines), f"<wengert gradient {op.name}>", "exec"), scope)
+    forward = scope["forward"]
+    forward.__module__ = op.define.__module__  # maps go by the family
+    forward.__annotations__.update({p: "Array | None" if p in op.optional else "Array" for p in whole})
+    forward.__defaults__ = tuple(op.defaults[p] for p in op.params if p in op.defaults)
+    options: dict[str, Any] = {
+        "name": op.name, "places": (), "wirtinger": True, "outputs": op.outputs or ("grad_input",), "undefined": several,
+        "node": op.node if isinstance(op.node, str) else None, "layout": op.layout, "pointwise": op.pointwise,
+    }  # fmt: skip
+    if rules == "replayed":
+        others = tuple(p for p in whole if p != INCOMING)
+        options |= {"wrt": whole, "keeps": {INCOMING: others} if others else {}}
+        rules = scope["rule"]
+    return Operator(forward, rules, options)
+
+
+def _missing(F: Any, g: Any, incoming: Any, shape: Any) -> Any:
+    """The incoming gradient; some numbers of that shape where only its own gradient is wanted, which does not depend on it."""
+    if incoming is not None:
+        return incoming
+    one = next(x for x in g if x is not None) if type(g) is list else g
+    return F.zeros(shape, F.dtype_of(one))
+
+
+class _Door(Node):
+    """Where a gradient leaves what was recorded anew."""
+
+    __slots__ = ()
+    edges = ()
+    saved = hooks = None
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.seq, self.shape, self.dtype = next_sequence(), array.shape, array.dtype
+
+
+def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, needs: Any, values: tuple[Any, ...]) -> list[Any]:
+    """The gradients of ``define(*values)`` in those of its arguments at ``places`` that are needed."""
+    row: list[Any] = list(values)
+    edges: list[Any] = []
+    for place, wanted in zip(places, needs):
+        value, edge = row[place], None  # type: Any, Any
+        if value is not None and F.raw:
+            array = np.asarray(value)
+            row[place] = value = RAW.wrap(array)
+            if wanted:
+                edge = value._edge = (_Door(array), 0)
+        elif value is not None and requires_grad(value):  # those that are not wanted too: what is wanted depends on them
+            edge = edge_of(value)
+        elif value is not None and wanted:  # a missing one
+            edge = value._edge = (_Door(value._data), 0)
+        edges.append(edge)
+    before = modes()
+    if before is not RECORD:
+        set_modes(RECORD if before is SILENT else before.with_(grad=True, inference=False))
+    try:
+        results = define(RECORDED, *row)
+    finally:
+        if before is not RECORD:
+            set_modes(before)
+    found: dict[Node, dict[int, Any]] = {}
+    for edge in edges:
+        if edge is not None:
+            found.setdefault(edge[0], {})[edge[1]] = None
+    roots = []
+    for t, x in zip(results, g) if type(results) is tuple else ((results, g),):
+        if t is not None and x is not None and requires_grad(t):  # it may be an argument itself
+            roots.append((cast("Edge", edge_of(t)), np.asarray(x) if F.raw else x))
+    walk_inside(roots, RAW if F.raw else RECORDED, None, found)
+    return [None if edge is None else found[edge[0]].pop(edge[1], None) for edge in edges]
+
+
+def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of the composite ``op`` that leaves one node; ``parts`` is the one that leaves nodes for its steps.
+
+    Complex numbers have the steps; so have mapped tensors, if there are no rules that tell what to do with each element.
+    """
+    one: Operator | None = None
+    quick: Any = None
+    count, naming = len(op.params), op.node if callable(op.node) else None
+    whole = tuple(i for i, p in enumerate(op.params) if p in op.whole)
+    needs = op.params.index("needs") if len(op.outputs) > 1 else None
+    alike = op.pointwise and op.grad != "replayed"
+
+    def call(*args: Any) -> Any:
+        nonlocal one, quick
+        if one is None:
+            one = operator_of(op)
+            quick = shortcut(one, _fast_class(one), {})
+        answer = NotImplemented
+        if quick is not None and len(args) == count:
+            answer = quick(*args)
+        if answer is NotImplemented:
+            m = modes()
+            if m.dispatch or m.observers or not all(_plain(args[i], alike) for i in whole):
+                return parts(*args)
+            answer = general(one, args)
+        if naming is not None and answer._edge is not None:
+            rename(answer._edge[0], naming(answer, *args))
+        return answer if needs is None else tuple(y if n else None for y, n in zip(answer, args[needs]))
+
+    call.__name__ = call.__qualname__ = op.name
+    call.__doc__ = op.doc or None
+    return call
+
+
+def _plain(value: Any, mapped: bool) -> bool:
+    if value is None:
+        return True
+    kind = type(value)
+    return (kind in PLAIN or (mapped and kind is call_module.Batched_)) and value._data.dtype.kind in "fV" and not value.is_meta
+
+
+def _fast_class(op: Operator) -> type:
+    from .specialise import fast, fast_node
+
+    return fast_node(op) if fast(op) else node_class(op)

@@ -1,0 +1,337 @@
+"""The two vocabularies that a gradient rule can speak: raw arrays, or recorded tensors.
+
+``RAW.name`` is the forward of operator ``name``; ``RECORDED.name`` is the recorded operator. Rules are written once
+against either. Beside the operators each has the handful of things that the engine needs.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import kernels as K
+from ..arrays.context import ContextVar
+from ..arrays.eight import real_of
+from ..arrays.ghost import META_DEVICE, Ghost
+from ..arrays.lazy import Lazy, plain
+from ..arrays.reduce import sum_to
+from ..arrays.stand_ins import Scattered
+from ..ops.operator import TABLE, Composite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _baseline() -> int:
+    def held(x: Any) -> int:
+        return sys.getrefcount(x)
+
+    d = {0: object()}
+    return held(d.pop(0))
+
+
+def _held_once() -> int:
+    row = [object()]
+    x = row[0]
+    return sys.getrefcount(x)
+
+
+def _baseline_local() -> int:
+    class Probe:
+        def method(self, x: Any) -> int:
+            return _through(x)
+
+    x = object()
+    return Probe().method(x)
+
+
+def _through(x: Any) -> int:
+    return sys.getrefcount(x)
+
+
+_POPPED, _LOCAL = _baseline(), _baseline_local()
+#: What ``sys.getrefcount`` says of a local variable's value that one other place holds: it, the name and the call's
+#: argument, of which some versions of Python do not count all.
+HELD_ONCE = _held_once()
+
+
+def sole(g: np.ndarray) -> bool:
+    """Whether the array's memory is seen only by the engine's step that is running (then it can be kept uncopied)."""
+    return g.base is None and sys.getrefcount(g) <= _LOCAL and g.flags.writeable
+
+
+def alone(g: Any) -> bool:
+    """Whether a gradient that is a tensor is held only by the engine's step, a method of it deep."""
+    return sys.getrefcount(g) <= _LOCAL + 1
+
+
+def sole_sparse(g: Any) -> bool:
+    """The same question about a sparse array: it is seen only by the engine's step, and so are its values."""
+    values = getattr(g, "values", None)
+    if type(values) is not np.ndarray or sys.getrefcount(g) > _LOCAL or sys.getrefcount(values) > HELD_ONCE:
+        return False
+    base = values.base  # the rows of a gradient in another shape, as a rule
+    if base is not None and (type(base) is not np.ndarray or base.base is not None or sys.getrefcount(base) > HELD_ONCE):
+        return False
+    return values.flags.c_contiguous and values.flags.writeable and g.indices.flags.c_contiguous
+
+
+class RawSpace:
+    """Arrays in, arrays out; nothing is recorded."""
+
+    raw, watches = True, False
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        op = TABLE.get(name)
+        if op is None:
+            raise AttributeError(f"no operator {name!r} in the table")
+        call: Callable[..., Any]
+        if isinstance(op, Composite):
+            define = op.define
+            call = op.raw if op.raw is not None else lambda *args, **kwargs: define(self, *args, **kwargs)
+        elif op.aux:
+            forward, shown = op.forward, len(op.outputs)
+            call = (
+                (lambda *args, **kwargs: forward(*args, **kwargs)[0])
+                if shown == 1
+                else (lambda *args, **kwargs: forward(*args, **kwargs)[:shown])
+            )
+        else:  # a kernel of the tensors alone is the shorter way
+            call = op.kernel if op.kernel is not None and op.params == op.tensors else op.forward
+        setattr(self, name, call)
+        return call
+
+    # what the engine needs
+    @staticmethod
+    def differs(g: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> bool:
+        return g.shape != shape or g.dtype is not dtype
+
+    @staticmethod
+    def conform(g: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        """Undo broadcasting and promotion."""
+        if g.shape != shape:
+            g = sum_to(g, shape)
+        if type(g) is not np.ndarray and isinstance(g, Scattered):
+            return g if g.dtype == dtype else g.with_values(RawSpace.conform(g.values, g.values.shape, dtype))
+        if g.dtype != dtype:
+            if g.dtype.kind in "cW" and dtype.kind not in "cW":
+                g = real_of(g)
+            return K.cast(np.asarray(g), dtype)
+        return np.asarray(g)
+
+    @staticmethod
+    def accumulate(a: Any, b: Any) -> Any:
+        """``a + b``, in ``a``'s memory when nobody else sees it. Called with ``a`` just taken out of a dictionary."""
+        if type(a) is np.ndarray and sys.getrefcount(a) <= _POPPED and a.base is None and a.flags.writeable:
+            return K.add(a, b, a)
+        return K.add(a, b) if type(a) is np.ndarray and type(b) is np.ndarray else a + b
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return a + b
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        return np.zeros(shape, dtype)
+
+    @staticmethod
+    def wrap(g: Any) -> Any:
+        from .tensor import Tensor
+
+        if type(g) is not np.ndarray:
+            if hasattr(type(g), "coo"):  # a sparse array by rows or columns
+                from ..layouts.compressed import CompressedTensor
+
+                return CompressedTensor._wrap(g)
+            if hasattr(g, "coalesce"):  # a sparse array
+                from ..layouts.sparse import SparseTensor
+
+                return SparseTensor._wrap(g)
+            if hasattr(g, "plan"):  # a nested array
+                return g.wrap()
+            g = g if type(g) is Lazy or type(g) is Ghost else np.asarray(g)
+        return Tensor._wrap(g)
+
+    @staticmethod
+    def unwrap(t: Any) -> np.ndarray:
+        return plain(t._data)
+
+    @staticmethod
+    def conj(x: Any) -> Any:
+        return np.conjugate(x)
+
+    @staticmethod
+    def dtype_of(x: Any) -> np.dtype:
+        return x.dtype
+
+    @staticmethod
+    def constant(array: Any) -> Any:
+        """An array as a value of this vocabulary."""
+        return array
+
+    @staticmethod
+    def named(x: Any, name: str, **facts: Any) -> Any:
+        return x
+
+    @staticmethod
+    def followed(x: Any) -> bool:
+        return False
+
+    @staticmethod
+    def is_complex(x: Any) -> bool:
+        return x.dtype.kind in "cW"
+
+    @staticmethod
+    def every(x: Any) -> bool:
+        """Whether all truth values of ``x`` hold: for checks of arguments."""
+        return bool(np.all(x))
+
+
+without_numbers: ContextVar[bool] = ContextVar("wengert_without_numbers", default=False)  # whether a walk is one of shapes
+within: ContextVar[bool] = ContextVar("wengert_within", default=False)  # whether operators are called by a composite, which has constants
+
+
+class _Calling(threading.local):
+    within = False  # whether a gradient rule or a composite calls operators: in PyTorch, code in C++, which tells numbers from tensors
+    inner = False  # whether one has called the operator that was asked for last
+
+
+calling = _Calling()
+
+
+class within_operators:
+    """Inside, operators are called as PyTorch's own code calls them."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before, calling.within = calling.within, True
+
+    def __exit__(self, *exc: object) -> None:
+        calling.within = self.before
+
+
+class RecordedSpace:
+    """Tensors in, tensors out; every step is an operation that can be differentiated again."""
+
+    raw, watches = False, False
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from .functions import function
+
+        call = function(name.removesuffix("_of_all"))
+        setattr(self, name, call)
+        return call
+
+    @staticmethod
+    def differs(g: Any, shape: tuple[int, ...], dtype: np.dtype) -> bool:
+        return g._data.shape != shape or g._data.dtype != dtype
+
+    def conform(self, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        if g._data.shape != shape:
+            g = self.sum_to(g, shape)
+        if g._data.dtype != dtype:
+            if g._data.dtype.kind in "cW" and dtype.kind not in "cW":
+                g = self.real(g)
+            g = self.cast(g, dtype)
+        return g
+
+    @staticmethod
+    def plus(a: Any, b: Any) -> Any:
+        return a + b
+
+    accumulate = plus
+
+    def sum_to(self, x: Any, shape: tuple[int, ...]) -> Any:
+        """The sum over what broadcasting has repeated; of everything for a single number. In PyTorch's two steps: the dimensions
+        that were put before are summed like the others, and then dropped.
+        """
+        from .functions import function
+
+        if not shape:
+            return self.sum_of_all(x)
+        ahead = x.ndim - len(shape)
+        if ahead <= 0:
+            return function("sum_to")(x, shape)
+        return function("view")(function("sum_to")(x, (1,) * ahead + tuple(shape)), shape)
+
+    def sum(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+        """The sum of everything, or over dimensions: two operators, as PyTorch has it."""
+        if dim is None and keepdim:
+            dim = tuple(range(x.ndim))
+        return self.sum_of_all(x, **more) if dim is None else self.sum_dim(x, dim, keepdim, **more)
+
+    def mean(self, x: Any, dim: Any = None, keepdim: bool = False, **more: Any) -> Any:
+        if dim is None and keepdim:
+            dim = tuple(range(x.ndim))
+        return self.mean_of_all(x, **more) if dim is None else self.mean_dim(x, dim, keepdim, **more)
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
+        if META_DEVICE and without_numbers.get():
+            return RAW.wrap(Ghost.of(shape, None, 0, dtype, "meta"))
+        return RAW.wrap(np.zeros(shape, dtype))
+
+    @staticmethod
+    def wrap(g: Any) -> Any:
+        return g
+
+    @staticmethod
+    def unwrap(t: Any) -> Any:
+        return t
+
+    @staticmethod
+    def dtype_of(x: Any) -> np.dtype:
+        return x._data.dtype
+
+    @staticmethod
+    def constant(array: Any) -> Any:
+        return RAW.wrap(np.asarray(array))
+
+    @staticmethod
+    def real(x: Any) -> Any:
+        from ..functions.overloads_complex import real
+
+        return real(x)
+
+    @staticmethod
+    def imag(x: Any) -> Any:
+        from ..functions.overloads_complex import imag
+
+        return imag(x)
+
+    @staticmethod
+    def named(x: Any, name: str, **facts: Any) -> Any:
+        """``x``, just made by an operator that PyTorch calls in another form, whose node is called ``name`` and shows ``facts``."""
+        from .record import called, told
+
+        return told(called(x, name), **facts) if facts else called(x, name)
+
+    @staticmethod
+    def followed(x: Any) -> bool:
+        """Whether somebody may ask for a derivative by ``x``: then what its gradient needs is better computed at once."""
+        from ..graph.modes import modes
+        from .autograd_meta import requires_grad
+
+        m = modes()
+        while hasattr(x, "level"):
+            x = x.value
+        return bool(m.levels) or (m.grad and requires_grad(x))
+
+    @staticmethod
+    def is_complex(x: Any) -> bool:
+        return x._data.dtype.kind in "cW"
+
+    @staticmethod
+    def every(x: Any) -> bool:
+        while hasattr(x, "level"):  # in a mapped function: of all examples
+            x = x.value
+        if type(x._data) is Ghost and x._data.device == "meta":  # there is nothing to check
+            return True
+        return bool(x.all() if x._opaque else x._data.all())
+
+
+RAW, RECORDED = RawSpace(), RecordedSpace()

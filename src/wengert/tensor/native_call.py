@@ -1,0 +1,130 @@
+"""The native short cut of an operator call (``native/tape.c``), made from the operator's declaration.
+
+It does what ``call.compute`` does in the everyday case: plain tensors of one real type, recorded or not, and no other mode
+in force. To everything else it answers ``NotImplemented``. Without the extension there is none: the generated Python of
+``specialise`` and the general path, which are its definition, do the work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..arrays import dtypes as dt
+from ..arrays import flags, kernels
+from ..arrays.layouts import in_order_of
+from ..graph.modes import RECORD, SILENT, modes
+from ..graph.node import leaf_row, next_sequence
+from . import call
+from .autograd_meta import META_DEFAULTS, AccumulateGrad, Meta, View, edge_of
+from .saved_tensor_hooks import UNVERSIONED
+
+if TYPE_CHECKING:
+    from ..ops.operator import Operator
+
+_native: Any = getattr(getattr(kernels, "_native", None), "_kernels", None)
+
+#: Whether there are short cuts.
+available: bool = hasattr(_native, "tape")
+
+# Operators that the extension has as functions of their tensors; they answer NotImplemented to what is not for them.
+_KERNELS = ("linear", "matmul")
+
+# Operators whose rules take a Python number for the first argument as well as for the second.
+_NUMBERS_FIRST = frozenset(("add", "div", "mul", "rsub", "sub"))
+
+_MOST = 16  # parameters that a short cut can have
+
+_told = False
+
+
+def _tell() -> None:
+    """Give the extension our classes, once."""
+    global _told
+    if _told:
+        return
+    current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
+    _native.tape(
+        call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, leaf_row, edge_of,
+        UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
+    )  # fmt: skip
+    _told = True
+
+
+def watch(current: Any) -> None:
+    """Have every node that a short cut makes told to ``current.made``, or to nobody."""
+    if available:
+        _native.tape_watch(None if current is None else current.made)
+
+
+def rebuilder() -> Any:
+    """``record.rebuilt`` in the extension; None without."""
+    if not available:
+        return None
+    _tell()
+    return _native.rebuilt
+
+
+def native(op: Operator) -> bool:
+    """Whether ``op`` has a short cut."""
+    return available and bool(op.tensors) and not op.lazy and len(op.params) <= _MOST and len(op.saved) + len(op.consts) <= _MOST
+
+
+def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | None = None) -> Any:
+    """A function of all the arguments of ``op``, in order; None where there is no native way.
+
+    ``node_class``: of the nodes that it makes. (As its attribute ``node`` it may be replaced; by anything but a class to
+    switch the short cut off.) ``without``: of those that it makes where that argument is no tensor.
+    """
+    if not native(op):
+        return None
+    _tell()
+    at = {p: i for i, p in enumerate(op.params)}
+    outputs: tuple[str, ...] = () if op.outputs is ... else op.outputs
+    floats = [p for p in op.tensors if p in op.wrt or (op.promote and p in op.promoted)] or op.tensors[:1]
+    every = (1 << len(op.wrt)) - 1
+
+    def source(name: str) -> tuple[bytes, int, int]:
+        users = sum(1 << i for i in op.users[name]) if name in op.users else every
+        if name in outputs:
+            return b"r", outputs.index(name), users
+        if name in op.aux:
+            return b"a", len(outputs) + op.aux.index(name), users
+        return (b"p", at[name], users) if name in at else (b"s", at[name[:-6]], users)
+
+    return _native.operation(
+        op,
+        op.forward,
+        getattr(_native, op.name) if op.name in _KERNELS else op.kernel,
+        op.params[-op.kwonly :] if op.kwonly else None,
+        node_class,
+        call.result_type(op) if len(outputs) > 1 else None,
+        tuple(op.defaults.get(p, call.UNSET) for p in op.params),
+        b"".join([_kind(op, p) for p in op.params]),
+        bytes(at[p] for p in floats),
+        bytes(at[p] for p in op.wrt),
+        bytes(op.differentiable),
+        tuple(map(source, op.saved)),
+        tuple(map(source, op.consts)),
+        len(outputs),
+        len(op.aux),
+        {"elementwise": b"e", "float": b"f"}.get(op.promote or "", b"n"),
+        b"v" if op.view is True else b"p" if op.view else {"rows": b"r", "elementwise": b"e"}.get(op.layout or "", b"n"),
+        _numbers(op),
+        tuple(without.get(p) for p in op.params) if without else None,
+    )
+
+
+def _numbers(op: Operator) -> int:
+    """Which parameters may be Python numbers, a bit for each; and one bit more if the rules take a number that comes first."""
+    if not op.scalars or len(op.tensors) != 2 or op.optional:
+        return 0
+    allowed = op.tensors if type(op.scalars) is str else op.scalars
+    return sum(1 << op.params.index(p) for p in allowed) | (op.name in _NUMBERS_FIRST) << _MOST
+
+
+def _kind(op: Operator, p: str) -> bytes:
+    if p in op.tensor_lists:
+        return b"l"
+    if p in op.tensors:
+        return b"o" if p in op.optional else b"t"
+    return b"d" if p == "dtype" else b"x"

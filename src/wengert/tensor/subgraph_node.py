@@ -1,0 +1,164 @@
+"""One node for all that a composite recorded, where PyTorch has one operator.
+
+The nodes of the parts stay as they are; the node of the whole holds them and walks them when its gradient is asked for. So
+its edges lead straight to the arguments, hooks see one step, and derivatives of every order are those of the parts.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from ..graph import anomaly
+from ..graph.engine import walk_inside
+from ..graph.node import Node, next_sequence
+from .autograd_meta import AccumulateGrad, edge_of, requires_grad
+from .namespaces import RAW, RECORDED
+from .record import rename
+from .version_check import freed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ..graph.node import Edge
+
+
+class Whole(Node):
+    """``roots``: where the gradient of each output enters the parts; ``parts``: the nodes inside; ``given``: the arguments of the
+    composite, by name: numbers and the like, and weak references to tensors.
+    """
+
+    __slots__ = ("forgets", "given", "parts", "roots", "shared")
+
+    roots: list[Edge]
+    parts: set[Node]
+    given: dict[str, Any]
+    forgets: bool | None  # whether a second backward is refused; None: if the parts refuse it
+    shared: bool  # whether a recorded gradient may lead into the parts: then they forget for themselves
+
+    def _walk(self, space: Any, g: Any, needs: Any) -> Any:
+        if self.gone():
+            freed(self)
+        found: dict[Node, dict[int, Any]] = {}
+        for edge, wanted in zip(self.edges, needs):
+            if wanted and edge is not None:
+                found.setdefault(edge[0], {})[edge[1]] = None
+        given = [g] if self.outputs == 1 else g
+        walk_inside([(edge, x) for edge, x in zip(self.roots, given) if x is not None], space, self.parts, found)
+        # where an edge is there twice, the first has all
+        return [found[e[0]].pop(e[1], None) if wanted and e is not None else None for e, wanted in zip(self.edges, needs)]
+
+    def raw(self, g: Any) -> Any:
+        return self._walk(RAW, g, [True] * len(self.edges))
+
+    def partial(self, g: Any, needs: Any) -> Any:
+        return self._walk(RAW, g, needs)
+
+    def recorded(self, g: Any, needs: Any = None) -> Any:
+        self.shared = True
+        return self._walk(RECORDED, g, [True] * len(self.edges) if needs is None else needs)
+
+    def gone(self) -> bool:
+        """Whether the parts, which nothing but a recorded gradient holds any more, were let go of."""
+        return not self.parts
+
+    def release(self) -> None:
+        if self.forgets is False:
+            return
+        if not self.shared and not self.forgets:
+            for part in self.parts:
+                part.release()
+        elif self.forgets or any(part.saved or isinstance(part, Whole) for part in self.parts):
+            self.parts, self.roots = set(), []
+
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_NAME``: what the parts remember of the arguments."""
+        if name.startswith("_saved_"):
+            from .saved_names import saved_by_parts
+
+            return saved_by_parts(self, name)
+        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        from .saved_names import PARTS
+
+        names = [f"_saved_{entry.partition('=')[0]}" for entry in PARTS.get(self.name(), "").split()]
+        return [*super().__dir__(), *(name for name in names if hasattr(self, name))]
+
+
+def enclose(
+    results: Any, name: str, arguments: Iterable[Any], since: int, given: dict[str, Any] | None = None, forgets: bool | None = None
+) -> None:  # fmt: skip
+    """Give ``results`` one node called ``name`` for what was recorded after the number ``since`` was taken.
+
+    ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by name. ``forgets``:
+    whether PyTorch's node saves something; None: if the parts do.
+    """
+    made = [t for t in (results if type(results) is tuple else (results,)) if t is not None]
+    outputs = [t for t in made if t._edge is not None and _is_part(t._edge[0], since)]
+    if not outputs:
+        return
+    arguments = list(arguments)
+    edges = [edge_of(t) if t is not None and requires_grad(t) else None for t in arguments]
+    first = outputs[0]._edge[0]
+    alike = forgets is None or (forgets and bool(first.saved))
+    if alike and len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
+        rename(first, name)
+        return
+    parts, doors = _inside([t._edge[0] for t in outputs], since)
+    edges += [door for door in doors if door not in edges]
+    node: Any = _classes.get(name)
+    if node is None:
+        node = _classes[name] = type(name, (Whole,), {"__slots__": (), "__module__": "torch.autograd.graph"})
+    node = node.__new__(node)
+    node.given = {k: v if not hasattr(v, "_edge") else weakref.ref(v) for k, v in (given or {}).items()}
+    node.shared, node.forgets = False, forgets
+    node.parts, node.roots, node.edges = parts, [t._edge for t in outputs], tuple(edges)
+    node.saved, node.hooks, node.seq = None, None, next_sequence()
+    kinds = [(t._data.shape, t._data.dtype) for t in outputs]
+    if any("keeps_tensors" in part.__dict__ for part in parts):
+        node.__dict__["keeps_tensors"] = True
+    if len(outputs) == 1:
+        node.shape, node.dtype = kinds[0]
+    else:
+        node.__dict__["outputs"] = len(outputs)
+        node.shape, node.dtype = zip(*kinds)
+    for nr, t in enumerate(outputs):
+        t._edge = (node, nr)
+    if anomaly.current is not None:
+        anomaly.current.made(node)
+
+
+def as_one(name: str, arguments: Iterable[Any], make: Callable[[], Any]) -> Any:
+    """What ``make()`` gives, with one node called ``name`` for all of it."""
+    since = next_sequence()
+    results = make()
+    enclose(results, name, arguments, since)
+    return results
+
+
+_classes: dict[str, type[Whole]] = {}
+
+
+def _is_part(node: Node, since: int) -> bool:
+    return node.seq < since and type(node) is not AccumulateGrad
+
+
+def _inside(roots: list[Node], since: int) -> tuple[set[Node], list[Edge]]:
+    """The nodes that were made after ``since``, and the edges that lead out of them."""
+    parts: set[Node] = set()
+    doors: list[Edge] = []
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node in parts:
+            continue
+        parts.add(node)
+        for edge in node.edges:
+            if edge is None:
+                continue
+            if _is_part(edge[0], since):
+                stack.append(edge[0])
+            elif edge not in doors:
+                doors.append(edge)
+    return parts, doors

@@ -1,0 +1,236 @@
+"""What tensors carry at one level of forward mode: tangents, those of views beside those of their bases.
+
+A tangent is kept with the tensor (``Meta.tangents``), by its level; a view that was made before its base got one finds it
+by being replayed on the base's. Writes go into the memory of the tangent that is there, so that views of it see them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays.lazy import address, marks, seen
+from ..functions.storage import window as look
+from ..graph.modes import modes, set_modes
+from ..graph.node import Node
+from ..tensor import call
+from ..tensor.autograd_meta import Meta, edge_of, meta_of
+from ..tensor.inplace import overlapping
+from ..tensor.namespaces import RAW, RECORDED
+
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
+
+
+class Tangents:
+    """The tangents of one level."""
+
+    __slots__ = ("__weakref__", "holders")
+
+    def __init__(self) -> None:
+        self.holders: list[weakref.ref[Meta]] = []
+
+    def close(self) -> None:
+        """Let go of every tangent of this level."""
+        for holder in self.holders:
+            meta = holder()
+            if meta is not None and meta.tangents is not None:
+                meta.tangents.pop(self, None)
+        self.holders.clear()
+
+    def tangent(self, t: Any) -> Tensor | None:
+        """The tangent that ``t`` carries at this level, or None."""
+        if type(t) is call.Batched_:  # the value carries it
+            found = self.tangent(t.value)
+            return None if found is None else batching().raised(found, [t.level])
+        meta = getattr(t, "_meta", None)
+        if meta is None:
+            return None
+        if meta.tangents is not None and self in meta.tangents:
+            return meta.tangents[self]
+        view = meta.view
+        if view is None:
+            return None
+        base = self.tangent(view.base)  # which got one after the view was made
+        if base is None:
+            return None
+        found = base if _same_window(t, view.base) else _outside(self, view.replay, base)
+        self.attach(t, found)
+        return found
+
+    def attach(self, t: Tensor, tangent: Tensor | None) -> None:
+        """Make ``t`` carry ``tangent``; None: none, whatever its base carries."""
+        meta = meta_of(t)
+        if meta.tangents is None:
+            meta.tangents = {}
+        meta.tangents[self] = tangent
+        self.holders.append(weakref.ref(meta))
+
+    def forget(self, t: Tensor) -> None:
+        """Let ``t`` carry nothing at this level."""
+        if self.tangent(t) is not None:
+            self.attach(t, None)
+
+    def dual(self, t: Any, tangent: Tensor, repeated: bool = False) -> Tensor:
+        """A view of ``t`` that carries ``tangent``, laid out as ``t`` is: a view of the one will be a view of the other.
+
+        ``repeated``: ``t`` is the same for every example of a map, and its tangent may be laid out as it likes.
+        """
+        if type(t) is call.Batched_:
+            b = batching()
+            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._data)), t.level)
+        if t.is_nested:
+            raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
+        result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
+        if not modes().inference:
+            if repeated:
+                alike = True
+            elif type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
+                alike = tangent.stride() == t.stride()
+            else:
+                alike = _alike(t._data, tangent._data)
+            self.attach(result, tangent if alike else _laid_out_as(t, tangent))
+        return result
+
+    def primal(self, t: Any) -> Tensor:
+        """The tensor without its tangent at this level: the same memory and history."""
+        if type(t) is call.Batched_:
+            return batching().wrapped(self.primal(t.value), t.level)
+        found = call.again(t)
+        found._vc, found._edge = t._vc, edge_of(t)
+        others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
+        if others:
+            meta_of(found).tangents = others
+        return found
+
+    def shown(self, t: Any) -> Tensor:
+        """The tensor without its tangent as the user gets it: a view, for which the tangent of its base does not count."""
+        if type(t) is call.Batched_ or type(t) in call.DISPATCHING:
+            return self.primal(t)
+        found = _outside(self, RECORDED.view, t, t.shape)
+        if found._edge is not None:
+            _as_identity(found._edge[0])
+        if self.tangent(found) is not None:
+            self.attach(found, None)
+        return found
+
+    def overwrite(self, t: Tensor, new: Tensor | None) -> None:
+        """The tangent of ``t`` after an in-place write: in the memory of the one it had, which views of it see."""
+        old = self.tangent(t)
+        if new is None:
+            if old is not None:
+                _unchecked(old.zero_)
+            return
+        if type(new) is call.Batched_ and type(t) is not call.Batched_:
+            old = self._varying(t, new)
+        if old is None:
+            view = t._meta.view if t._meta is not None else None
+            if view is None or (t._meta.tangents is not None and self in t._meta.tangents):  # type: ignore[union-attr]
+                self.attach(t, new)
+                return
+            whole = zeros(view.base)
+            self.attach(view.base, whole)
+            old = self.tangent(t)
+        _unchecked(old.copy_, new)  # type: ignore[union-attr]
+
+    def _varying(self, t: Tensor, new: Any) -> Tensor | None:
+        """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can be written there."""
+        b = batching()
+        levels = b.decomposed(new)[1]
+        view = t._meta.view if t._meta is not None else None
+        root = t if view is None else view.base
+        own = self.tangent(t)
+        if own is not None and all(x in b.decomposed(own)[1] for x in levels):
+            return own
+        whole = self.tangent(root)
+        if whole is None:
+            whole = zeros(root)
+        if any(x not in b.decomposed(whole)[1] for x in levels):
+            self.attach(root, b.raised(b.lowered(whole, levels).clone(), levels))
+            if view is not None and t._meta is not None and t._meta.tangents is not None:
+                t._meta.tangents.pop(self, None)
+        return self.tangent(t)
+
+
+_identities: dict[type, type] = {}
+
+
+def _as_identity(node: Any) -> None:
+    """Give the node of a dual tensor's primal the name that PyTorch has for it."""
+    kind = type(node)
+    if kind not in _identities:
+        body = {"__slots__": (), "__module__": "builtins", "shown": Node.shown, "name": lambda self: "torch::autograd::Identity"}
+        _identities[kind] = type("CppFunction", (kind,), body)
+    node.__class__ = _identities[kind]
+
+
+def batching() -> Any:
+    """What is known about batched tensors, loaded only where there are some."""
+    from . import vmap as batching
+
+    return batching
+
+
+def zeros(t: Any) -> Any:
+    """A tangent of zeros for ``t``."""
+    if type(t) in call.DISPATCHING:
+        from ..functions.creation import zeros_like
+
+        return zeros_like(t)
+    return RAW.wrap(np.zeros_like(t._data))
+
+
+def _outside(level: Tangents, f: Any, *args: Any) -> Any:
+    """``f(*args)`` where only the levels outside ``level`` are seen."""
+    m = modes()
+    set_modes(m.outside(level) if level in m.levels else m)
+    try:
+        return f(*args)
+    finally:
+        set_modes(m)
+
+
+def _unchecked(write: Any, *args: Any) -> None:
+    """A write to a tangent, which is allowed wherever that to its tensor is."""
+    m = modes()
+    set_modes(m.with_(inside=None))
+    try:
+        write(*args)
+    finally:
+        set_modes(m)
+
+
+def _same_window(t: Tensor, base: Tensor) -> bool:
+    """Whether a view shows all of its base as it is: then they share the tangent too."""
+    a, b = t._data, base._data
+    return a.shape == b.shape and a.dtype == b.dtype and address(a) == address(b) and a.strides == b.strides and marks(a) == marks(b)
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one shape look at memory of one size in the same way: then every view of ``a`` is one of ``b``."""
+    if marks(a) != marks(b):
+        return False
+    if not a.size or (a.base is None and b.base is None and a.flags.c_contiguous and b.flags.c_contiguous):
+        return True
+    (one, offset, steps), (other, start, strides) = look(a), look(b)
+    same = offset == start and all(s == t for s, t, n in zip(steps, strides, a.shape) if n != 1)
+    return same and one.nbytes() // a.itemsize == other.nbytes() // b.itemsize
+
+
+def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent in memory of its own that is laid out as that of ``t``."""
+    if type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
+        order = sorted(range(t.dim()), key=t.stride, reverse=True)
+        return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
+    storage, offset, strides = look(t._data)
+    whole = RAW.wrap(np.zeros(storage.nbytes() // t._data.itemsize, tangent._data.dtype))
+    part = whole.as_strided(t._data.shape, strides, offset)
+    if any(marks(t._data)):
+        seen_so = RAW.wrap(seen(part._data, *marks(t._data)))
+        seen_so._vc = part._vc
+        part = seen_so
+    found = RAW.wrap(part._data)  # no view
+    found.copy_(tangent)
+    return found

@@ -1,0 +1,468 @@
+"""Forward mode: tensors that carry a tangent, and how every operator carries it on.
+
+A tangent belongs to a *level*, and is seen only while its level is among ``Modes.levels`` (outermost first). An
+operator that meets a tangent of some level runs with that level and those inside it out of sight, and so does the
+computation of the result's tangent: what outer levels carry is carried through both, and levels nest to any depth.
+
+Nothing is declared for most operators. Where the gradient rule is ``g ↦ Jᵀg``, which is linear in ``g``, its own
+transpose is ``t ↦ Jt``: the rule is recorded for a gradient that does not matter, and differentiated once more (the
+double transposition of Radul, Paszke et al., "You Only Linearize Once", 2022). Two properties of declarations make it
+cheaper: a *pointwise* operator has a diagonal Jacobian, so the rule itself gives ``Jt``; a *linear* one is applied to
+the tangent, which also makes the tangent of a view a view of the tangent. Where PyTorch's forward mode is another map than
+the transpose (at kinks, or for tangents of factorised matrices that are not symmetric), the declaration says so: ``push``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..graph.modes import Modes, modes, set_modes
+from ..tensor import call
+from ..tensor.autograd_meta import meta_of, normal_version, requires_grad
+from ..tensor.inplace import inplace
+from ..tensor.namespaces import RAW, RECORDED
+from ..tensor.rewriting import CopySlices
+from ..tensor.structseq import rebuilt
+from .dual_level import Tangents, batching, zeros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..ops.operator import Operator
+    from ..tensor.record import OpNode
+    from ..tensor.tensor import Tensor
+
+
+class Level(Tangents):
+    """One forward differentiation in progress; ``transform``: one of ``func``, whose results are tensors of their own, no views."""
+
+    __slots__ = ("transform",)
+
+    def __init__(self, transform: bool = False) -> None:
+        super().__init__()
+        self.transform = transform
+
+    def __enter__(self) -> Level:
+        m = modes()
+        set_modes(m.with_(levels=(*m.levels, self)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        m = modes()
+        set_modes(m.with_(levels=tuple(x for x in m.levels if x is not self)))
+        self.close()
+
+    def concerns(self, args: Iterable[Any]) -> bool:
+        """Whether some argument carries a tangent of this level."""
+        return any(
+            any(self.tangent(x) is not None for x in v) if type(v) is list or type(v) is tuple else self.tangent(v) is not None for v in args
+        )
+
+    def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
+        """The operator called on ``args``; this level is out of sight already."""
+        if out is not None:
+            from ..tensor.inplace import refuse_recorded
+
+            m = modes()
+            refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), call.convert(op, args)[0], m)
+            set_modes(m.with_(grad=False))
+            try:
+                call.compute(op, args, None, modes())  # what is wrong with the arguments themselves is said first
+            finally:
+                set_modes(m)
+            raise NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
+        tensors = _wrt(op, args)
+        tangents = [self.tangent(x) for x in tensors]
+        if all(t is None for t in tangents):
+            return _computed(op, args, modes())
+        if op.view or op.linear:
+            answer = _computed(op, args, modes())
+            node = _node_of(op, answer) if op.saved else None
+            if node is not None:
+                self._remember(node, op, args, answer)
+            self._hand_on(op, answer, self._applied(op, args))
+            return answer
+        if op.push is not None and not _of_own_types(tensors, tangents):
+            return self._pushed(op, args, tensors, tangents)
+        answer, node = self._with_node(op, args, tensors, tangents)
+        if node is not None:
+            own = _node_of(op, answer)  # what a backward of the answer will find
+            nodes = (node,) if own is None or own is node else (node, own)
+            for n in nodes:
+                self._remember(n, op, args, answer)
+            rule = self._pointwise if _diagonal(op, tensors, answer) else self._transposed
+            m = modes()
+            recording = m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))
+            set_modes(m.with_(grad=recording))
+            try:
+                row = rule(op, node, tensors, tangents, answer)
+            except RuntimeError as error:  # NotImplementedError is one
+                raise _unsupported(op, str(error)) or error from None
+            finally:
+                set_modes(m)
+            self._hand_on(op, answer, [_apart(t, tangents) for t in row])
+            for n in nodes:
+                self._remember(n, op, (), answer)
+        return answer
+
+    def _pushed(self, op: Operator, args: tuple[Any, ...], tensors: list[Any], tangents: list[Any]) -> Any:
+        """An operator that says itself how tangents go through it."""
+        m = modes()
+        answer = _computed(op, args, m)
+        node = _node_of(op, answer) if op.saved else None
+        if node is not None:
+            self._remember(node, op, args, answer)
+        rule, names = op.push
+        values = dict(zip(op.params, args)) | dict(zip(op.outputs, answer if isinstance(answer, tuple) else (answer,)))
+        if op.pointwise:
+            shape = answer._data.shape
+            tangents = [t if t is None or t._data.shape == shape else RECORDED.expand(t, shape) for t in tangents]
+        set_modes(m.with_(grad=m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))))
+        try:
+            found = rule(RECORDED, tangents[0] if len(tangents) == 1 else tangents, *[values[n] for n in names])
+        finally:
+            set_modes(m)
+        row = found if isinstance(found, tuple) else (found,)
+        outputs = _differentiable(op, answer)
+        self._hand_on(op, answer, [_apart(RECORDED.conform(t, o._data.shape, o._data.dtype), tangents) for o, t in zip(outputs, row)])
+        if node is not None:
+            self._remember(node, op, (), answer)
+        return answer
+
+    def write(self, op: Operator, args: tuple[Any, ...]) -> Any:
+        """The in-place form: the tangent is computed from the value as it was, then follows the write."""
+        target = args[0]
+        before = RECORDED.clone(target)
+        tangent = self.tangent(target)
+        if tangent is not None:  # which is about to be overwritten
+            self.attach(before, RECORDED.clone(tangent) if modes().grad else tangent)
+        new = self.tangent(self.run(op, (before, *args[1:]), None))
+        former = _history(target)
+        done = inplace(op, args)
+        edge = _history(target)
+        if edge is not None and edge is not former:
+            node: Any = edge[0].fn if type(edge[0]) is CopySlices else edge[0]
+            self._remember(node, op, (before, *args[1:]), None)
+            if new is not None and op.outputs[0] in op.saved:
+                self._remember(node, op, (), self._carrying(target, new))
+        if new is not None and new._data.shape != target._data.shape:
+            new = RECORDED.conform(new, target._data.shape, new._data.dtype)
+        self.overwrite(target, new)
+        return done
+
+    def _carrying(self, t: Tensor, tangent: Tensor) -> Tensor:
+        """``t`` by another name, with this tangent."""
+        found = call.again(t)
+        self.attach(found, tangent)
+        return found
+
+    def custom(self, run: Any, cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+        """A custom Function: its ``jvp`` gives the tangents, before the context saves anything."""
+        answer, ctx, _ = run(cls, separate, args, self._user_pushed)
+        ctx.forget_marks()
+        return answer
+
+    def _user_pushed(self, ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], shown: tuple[Any, ...]) -> None:
+        """Give the outputs the tangents that the user's ``jvp`` has for them; ``shown``: what ``forward`` returned."""
+        tangents = [self.tangent(x) for x in args]
+        given = [self._zeros_for(x) if t is None and ctx.materialize_grads else t for x, t in zip(args, tangents)]
+        versions = [None if t is None else t._version for t in tangents]
+        found = ctx.apply_jvp(*given)
+        row = found if isinstance(found, tuple) else (found,)
+        if len(row) != len(outputs):
+            raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got {len(row)})")
+        dirty, plain = ({id(x) for x in marked or ()} for marked in (ctx.dirty_tensors, ctx.non_differentiable))
+        for i, (o, raw, t) in enumerate(zip(outputs, shown, row)):
+            if t is None:
+                continue
+            if not hasattr(t, "_data"):
+                raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+            if not hasattr(o, "_data"):  # whatever was said of it
+                continue
+            if id(raw) in plain or o._data.dtype.kind not in "fcVW":
+                raise RuntimeError(
+                    f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a differentiable Tensor."
+                    "You should return None at that position instead."
+                )
+            if id(raw) in dirty:
+                _check_written(raw, t, args, tangents, versions)
+            elif o._is_view() and not self.transform:
+                _check_view(o, t, args, tangents)
+            if t._data.shape != o._data.shape:
+                raise RuntimeError(
+                    f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is"
+                    f" of size {list(o._data.shape)} while the given forward gradient is of size {list(t._data.shape)}."
+                )
+            self.attach(o, t)
+
+    @staticmethod
+    def _zeros_for(x: Any) -> Tensor | None:
+        """The tangent, for ``jvp``, of an argument that carries none; None for what cannot carry any."""
+        return zeros(x) if hasattr(x, "_data") and x._data.dtype.kind in "fcVW" else None
+
+    def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
+        """A linear operator's tangent: the operator of the tangents."""
+        places = [i for i, p in enumerate(op.params) if p in op.wrt]
+        if op.linear == "each":  # linear in each argument while the others stand still
+            total = None
+            for i in places:
+                tangent = self.tangent(args[i])
+                if tangent is not None:
+                    part = call.general(op, (*args[:i], tangent, *args[i + 1 :]))
+                    total = part if total is None else total + part
+            return total
+        row = list(args)
+        for i in places:
+            row[i] = [self._or_zeros(x) for x in args[i]] if type(args[i]) in (list, tuple) else self._or_zeros(args[i])
+        if op.name == "clone" and type(row[0]) is call.Batched_:
+            row[1] = None  # a format of images is not one of a map of images
+        return call.general(op, tuple(row))
+
+    def _or_zeros(self, x: Any) -> Any:
+        if x is None:
+            return None
+        tangent = self.tangent(x)
+        return zeros(x) if tangent is None else tangent
+
+    def _with_node(self, op: Operator, args: Any, tensors: list[Any], tangents: list[Any]) -> tuple[Any, OpNode | None]:
+        """The answer, and a node that remembers what the rule needs for every argument with a tangent."""
+        m = modes()
+        recording = m.grad and any(x is not None and requires_grad(x) for x in tensors)
+        if recording and all(t is None or requires_grad(x) for x, t in zip(tensors, tangents)):
+            answer = _computed(op, args, m)
+            return answer, _node_of(op, answer)
+        if recording:
+            answer = _computed(op, args, m)
+        stand_ins = {
+            id(x): _stand_in(x, t is not None)
+            for x, t in zip(tensors, tangents)
+            if x is not None and not (recording and (t is None or requires_grad(x)))  # these are part of the graph that the tangent is recorded in
+        }
+        shadows = tuple(
+            [stand_ins.get(id(x), x) for x in v] if p in op.tensor_lists else stand_ins.get(id(v), v) for p, v in zip(op.params, args)
+        )
+        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
+        try:
+            second = _computed(op, shadows, modes())
+        finally:
+            set_modes(m)
+        node = _node_of(op, second)
+        if node is not None and recording:
+            leaves = {id(x) for x in stand_ins.values()}
+            node.edges = tuple(None if e is not None and id(getattr(e[0], "variable", None)) in leaves else e for e in node.edges)
+        if not recording:
+            answer = _unrecorded(second, m)
+        return answer, node
+
+    def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Tensor) -> list[Any]:
+        """A diagonal Jacobian is its own transpose: the gradient rule, told about no conjugates."""
+        values = node._values(RECORDED, conjugate=False)
+        shape, dtype = answer._data.shape, answer._data.dtype
+        total = None
+        own = op.name == "copy" or _of_own_types(tensors, tangents)
+        if own and len(tensors) == 1:
+            tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
+        for i, t in enumerate(tangents):
+            if t is None:
+                continue
+            if not own and t._data.dtype != dtype and not (dtype.kind != "c" and t._data.dtype.kind == "c"):
+                t = RECORDED.cast(t, dtype)
+            if t._data.shape != shape:
+                t = RECORDED.expand(t, shape)
+            if op.joint is not None:
+                rule, names = op.joint
+                needs = [j == i for j in range(len(tensors))]
+                part = rule(RECORDED, t, *[needs if n == "needs" else values[n] for n in names])[i]
+            else:
+                rule, names = op.rules[i]
+                part = rule(RECORDED, t, *[values[n] for n in names])
+            if part is not None:
+                total = part if total is None else total + part
+        if total is None:
+            return [None]
+        if total._data.shape != shape:
+            total = RECORDED.expand(total, shape)
+        if op.name == "copy":
+            return [total]
+        if own:
+            others = [x._data for x, t in zip(tensors, tangents) if x is not None and t is None]
+            if op.name in ("mul", "div") and None in tangents and total._data.dtype.kind != "c":
+                others = [answer._data]  # PyTorch's formula adds the product with a tangent of zeros, also that of a number
+            wide = dt.result([total._data, *others])
+            return [total if wide is None or total._data.dtype == wide else RECORDED.cast(total, wide)]
+        return [RECORDED.conform(total, shape, dtype)]
+
+    def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Any) -> list[Any]:
+        """The transpose of the gradient rule, by differentiating it in the direction of the gradient."""
+        from ..tensor.backward import grad
+
+        m = modes()
+        outputs = _differentiable(op, answer)
+        set_modes(m.with_(grad=True, inference=False, packing=None, no_packing=None))
+        try:
+            own = _of_own_types(tensors, tangents)
+            if own:
+                tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
+            types = [t._data.dtype for t in tangents if t is not None] if own else []
+            seeds = [RAW.wrap(np.ones(o._data.shape, np.result_type(o._data.dtype, *types)))._require() for o in outputs]
+            found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
+            pairs = []
+            for x, t, g in zip(tensors, tangents, found):
+                if t is not None and g is not None and requires_grad(g):
+                    d = g._data.dtype if own else x._data.dtype
+                    fitted = RECORDED.conform(g, x._data.shape, d)
+                    pairs.append((fitted, t if t._data.dtype == d else RECORDED.cast(t, d)))
+        finally:
+            set_modes(m)
+        if not pairs:
+            return [zeros(o) for o in outputs]
+        rows = grad([g for g, _ in pairs], seeds, [t for _, t in pairs], create_graph=m.grad, materialize_grads=True)
+        return list(rows)
+
+    def _hand_on(self, op: Operator, answer: Any, tangents: Any) -> None:
+        outputs = _differentiable(op, answer)
+        row = _differentiable(op, tangents) if not isinstance(tangents, list) else tangents
+        for o, t in zip(outputs, row):
+            if t is not None:
+                self.attach(o, t)
+
+    def _remember(self, node: OpNode, op: Operator, args: tuple[Any, ...], answer: Any) -> None:
+        """What the node saved has its tangents with it: a later backward may be differentiated forward."""
+        shown = () if op.outputs is ... else op.outputs
+        given = zip(op.params, args) if args else zip(shown, answer if len(shown) > 1 else (answer,))
+        for name, value in given:
+            if name in op.saved:
+                for j, x in enumerate(value if type(value) in (list, tuple) else (value,)):
+                    t = self.tangent(x)
+                    if t is not None:
+                        node.__dict__.setdefault("tangents", {}).setdefault((name, j), {})[self] = t
+
+
+def _history(t: Tensor) -> Any:
+    """The edge that a write to ``t`` replaces: its own, or that of its base."""
+    view = t._meta.view if t._meta is not None else None
+    return t._edge if view is None else view.base._edge
+
+
+def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
+    """The tensors that the operator is differentiated by, in the order of a node's edges; None for numbers and what is missing."""
+    row: list[Any] = []
+    for p in op.wrt:
+        v = args[op.params.index(p)]
+        row.extend(v) if type(v) in (list, tuple) else row.append(v)
+    return [x if hasattr(x, "_data") else None for x in row]
+
+
+def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
+    if not op.pointwise or op.aux or len(op.differentiable) != 1 or len(op.outputs) != 1:
+        return False
+    return not op.wirtinger or all(x is None or x._data.dtype.kind != "c" for x in (*tensors, answer))
+
+
+def _apart(t: Any, tangents: list[Any]) -> Any:
+    """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of ``x + 1``)."""
+    return t if t is None or all(x is None or x._vc is not t._vc for x in tangents) else RECORDED.clone(t)
+
+
+def _differentiable(op: Operator, answer: Any) -> list[Any]:
+    """The outputs that carry gradients, as ``compute`` counts them."""
+    if op.outputs is ...:
+        return list(answer)
+    rows = answer if isinstance(answer, tuple) else (answer,)
+    return [rows[i] for i in op.differentiable if rows[i]._data.dtype.kind in "fcVW"]
+
+
+def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], versions: list[int | None]) -> None:
+    """A custom Function that writes to an argument ``x`` writes to its tangent too, and returns it."""
+    at = next((i for i, a in enumerate(args) if a is x), None)
+    if at is None or given[at] is None:
+        return
+    if t._version == versions[at]:
+        raise RuntimeError(
+            "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace,"
+            " then the jvp function must modify the corresponding gradient inplace."
+        )
+    if t is not given[at]:
+        raise RuntimeError(
+            "An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an input inplace,"
+            " then the jvp function must modify the gradient inplace and return it as-is."
+        )
+
+
+def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None:
+    """Where the result of a custom Function is a view of an argument, its tangent is one of the argument's tangent."""
+    root = o._meta.view.base
+    source = next((g for x, g in zip(args, given) if hasattr(x, "_data") and (x if not x._is_view() else x._meta.view.base) is root), None)
+    if source is None:
+        return
+    if not t._is_view():
+        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+    if source._is_view() and t._meta.view.base is not source._meta.view.base:
+        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input.")
+    if not source._is_view() and t._meta.view.base is not source:
+        raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the given grad input.")
+
+
+def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
+    """What PyTorch says in forward mode where its backward says ``complaint``; None if that is about something else."""
+    refused = "derivative for aten::"
+    if complaint.startswith(refused):
+        name = complaint[len(refused) - 6 :].split()[0]
+        return NotImplementedError(f"Trying to use forward AD with {name} that does not support it.")
+    if complaint.startswith(("the derivative for ", "derivative for ")):
+        name = complaint.split("'")[1].split(":")[0] if "'" in complaint else op.name
+        return NotImplementedError(f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.")
+    return None
+
+
+def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
+    """Whether some tangent is of another type than its tensor: then the types of tangents are promoted by themselves."""
+    return any(t is not None and t._data.dtype != x._data.dtype for x, t in zip(tensors, tangents))
+
+
+def _real(t: Any, x: Any) -> Any:
+    """The part of a tangent that moves ``x``: the real one of what is real."""
+    return RECORDED.real(t) if t is not None and t._data.dtype.kind == "c" and x._data.dtype.kind != "c" else t
+
+
+def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
+    """The operator on ``args`` in the state ``m``, which is in force: by its short cut, if it has one and they are for that."""
+    if not m.levels:
+        quick = call.SHORTCUTS.get(op.name)
+        answer = NotImplemented if quick is None else quick(*args)
+        if answer is not NotImplemented:
+            return answer
+    return call.compute(op, args, None, m)
+
+
+def _node_of(op: Operator, answer: Any) -> Any:
+    for o in _differentiable(op, answer):
+        if o._edge is not None:
+            return o._edge[0]
+    return None
+
+
+def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
+    """The same memory and the same tangents, as a leaf of a graph of its own."""
+    t = call.again(x)
+    if not isinstance(t._vc, list):  # an inference tensor
+        t._vc = normal_version()
+    if x._meta is not None and x._meta.tangents:
+        meta_of(t).tangents = dict(x._meta.tangents)
+    return t._require() if differentiated else t
+
+
+def _unrecorded(answer: Any, m: Modes) -> Any:
+    """Answers without the graph that led to them; so are their tangents."""
+    if isinstance(answer, tuple):
+        rows = [_unrecorded(x, m) for x in answer]
+        return rebuilt(answer, rows)
+    if type(answer) is call.Batched_:
+        return batching().wrapped(_unrecorded(answer.value, m), answer.level)
+    t = call.again(answer) if type(answer) in call.DISPATCHING else call.fresh(answer._data, m)
+    if answer._meta is not None and answer._meta.tangents:
+        meta_of(t).tangents = {level: _unrecorded(x, m) for level, x in answer._meta.tangents.items()}
+    return t

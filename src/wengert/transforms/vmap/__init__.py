@@ -1,0 +1,15 @@
+"""Vectorised mapping: tensors with a hidden batch dimension, and how each operator treats it.
+
+Loaded when somebody first maps a function; see ``batched`` for the tensors and ``dispatch`` for the operators.
+"""
+
+from __future__ import annotations
+
+from ...tensor import call
+from . import dispatch
+from .batched import Batched, Level, decomposed, expanded, lowered, mapped_over, plain, raised, without, wrapped
+
+__all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "without", "wrapped"]
+
+call.Batched_, call.mapping = Batched, dispatch
+call.KNOWN.add(Batched)
