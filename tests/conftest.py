@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background: tests that press Ctrl-C would hang
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if REQUIRED and not HAS_TORCH:
         raise pytest.UsageError("WENGERT_REQUIRE_PARITY=1, but torch is not installed: pip install torch==2.13.0")
 
