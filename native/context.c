@@ -193,12 +193,13 @@ static PyObject *scope_exit(PyObject *object, PyObject *const *args, Py_ssize_t 
     Scope *self = (Scope *)object;
     PyObject *now, *inside, *back;
     int raised = 0;
+    const int entered = self->inside != NULL;
     if (PyContextVar_Get(scope_variable, NULL, &now) < 0) return NULL;
-    if (self->inside) {
+    if (entered) {
         inside = Py_NewRef(self->inside);
         back = Py_NewRef(self->back);
         scope_pop(self);
-    } else { /* of something that acts when it is made */
+    } else { /* of something that acts when it is made, or was left before its block ended */
         PyObject *result;
         if (scope_states(object, now, &inside, &back, &result) < 0) {
             Py_DECREF(now);
@@ -208,7 +209,7 @@ static PyObject *scope_exit(PyObject *object, PyObject *const *args, Py_ssize_t 
     }
     if (_PyType_Lookup(Py_TYPE(object), name_put)) {
         Py_XDECREF(finish(object, name_put, back, NULL, &raised));
-    } else if (now == inside || now == back) {
+    } else if (entered && (now == inside || now == back)) {
         raised = scope_set(back) < 0;
     } else { /* switched inside */
         PyObject *state = finish(object, name_return, now, back, &raised), *type, *value, *traceback;

@@ -76,7 +76,7 @@ def _push_saved_tensors_default_hooks(pack_hook: Any, unpack_hook: Any) -> None:
 
 def _pop_saved_tensors_default_hooks() -> None:
     """Back to the hooks that were in force before the last were pushed."""
-    saved_tensors_hooks.__exit__(None)  # type: ignore[arg-type]
+    change(packing=getattr(modes().packing, "outer", None))
 
 
 def _top_saved_tensors_default_hooks(ignore_is_tracing: bool) -> Any:

@@ -112,13 +112,14 @@ def scopes_in(variable: contextvars.ContextVar[Any]) -> Any:
 
         def __exit__(self, *exc: object) -> None:
             now, entries = get(), self.__dict__.get("_entries")
+            entered = bool(entries)
             if entries:
                 inside, back = entries.pop()
-            else:  # of something that acts when it is made
+            else:  # of something that acts when it is made, or was left before its block ended
                 states: Any = self._states(now)  # type: ignore[attr-defined]
                 inside, back, _ = states if type(states) is tuple else (states, now, None)
             try:
-                if self._put is None and now is not inside and now is not back:
+                if self._put is None and not (entered and (now is inside or now is back)):
                     back = self._return(now, back)
                 (self._put or put)(back)
             except BaseException:

@@ -258,7 +258,8 @@ def overridable(f: Callable[..., Any], form: Callable[..., Any] | None = None) -
             owners = owners_of((*args, *kwargs.values()))
             return ask(call, owners, args, kwargs) if owners and not skipped() else f(*args, **kwargs)
         except Exception as error:
-            better = told(f.__name__, f, args, kwargs, error)
+            own = form is not None and isinstance(error, TypeError)  # PyTorch has these in Python, whose complaint is theirs
+            better = None if own else told(f.__name__, f, args, kwargs, error)
             if better is None:
                 raise
             raise better from error
