@@ -1,9 +1,11 @@
-"""Floor 3: the table of operators, a file per family."""
+"""The table of operators, a file per family."""
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FAMILIES = (
     "views", "matmul", "addmm", "pointwise", "compare", "trig", "activation", "pairs", "rounding", "complexes", "reduce",
@@ -13,16 +15,17 @@ FAMILIES = (
 )
 
 
-def __getattr__(name: str) -> Any:
-    """``torch.ops.aten``: operators by the names that dispatch modes see."""
-    if name in ("aten", "prim"):
-        from ..dispatch import torch_dispatch as dispatch
+#: Who knows the namespaces of ``torch.ops`` (``aten``, those of users): registered by the package ``dispatch``.
+resolvers: list[Callable[[str], Any]] = []
 
-        return getattr(dispatch, name)
-    made = sys.modules.get(f"{__name__.rpartition('.')[0]}.tensor.dispatch")
-    if made is not None and name in made.NAMESPACES:  # the user's own, of torch.library
-        found = globals()[name] = made.NAMESPACES[name]  # where ``del torch.ops.name`` finds it
-        return found
+
+def __getattr__(name: str) -> Any:
+    """``torch.ops.NAME``: operators by the names that dispatch modes see."""
+    for resolve in () if name.startswith("__") else resolvers:
+        found = resolve(name)
+        if found is not None:
+            globals()[name] = found  # where ``del torch.ops.name`` finds it
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
