@@ -15,7 +15,8 @@ from .dispatch.decompositions import LOWER
 from .dispatch.torch_dispatch import _NAMES as NAMES
 from .dispatch.torch_dispatch import as_called, named
 from .dispatch.watched import watch_forever
-from .graph.modes import modes, set_modes
+from .graph.interceptors import Call, Interceptor
+from .graph.modes import KERNELS, modes, set_modes
 from .ops.operator import TABLE
 from .tensor.specialise import put_around
 
@@ -33,30 +34,29 @@ def _found(name: str, keys: tuple[str, ...]) -> Callable[..., Any] | None:
     return next((row[key][-1] for key in keys if row.get(key)), None)
 
 
-class _Kernels:
-    """The watcher: an observer above the tape, and the outermost dispatch mode below it."""
+class _Kernels(Interceptor):
+    """The watcher: an interceptor above the tape, and the outermost dispatch mode below it."""
 
+    order = KERNELS
     hidden = True  # from those who ask which modes are active
 
-    def around(self, call: Any) -> Any:
+    def concerns(self, call: Call) -> bool:
+        return call.kind == "operator" and call.out is None
+
+    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """A call of an operator, above the tape."""
-
-        def seen(op: Any, args: Any, out: Any, m: Any) -> Any:
-            kernel = None
-            if out is None:
-                kernel = _found(_name(named(op, args)), _ABOVE + (_BELOW if op.name in LOWER else ()))
-            if kernel is None:
-                return call(op, args, out, m)
-            row, kwargs = as_called(op, args)
-            set_modes(m.with_(observers=tuple(o for o in m.observers if o is not self)))
-            _inside.depth += 1
-            try:
-                return kernel(*row, **kwargs)
-            finally:
-                _inside.depth -= 1
-                set_modes(m)
-
-        return seen
+        op, args, m = call.op, call.args, modes()
+        kernel = _found(_name(named(op, args)), _ABOVE + (_BELOW if op.name in LOWER else ()))
+        if kernel is None:
+            return below(call)
+        row, kwargs = as_called(op, args)
+        set_modes(m.with_(watchers=tuple(w for w in m.watchers if w is not self)))
+        _inside.depth += 1
+        try:
+            return kernel(*row, **kwargs)
+        finally:
+            _inside.depth -= 1
+            set_modes(m)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kernel = _found(_name(func), _BELOW)
@@ -79,9 +79,9 @@ def _watched(path: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         m = modes()
-        if _inside.depth or _WATCHER in m.observers:
+        if _inside.depth or _WATCHER in m.watchers:
             return path(*args)
-        set_modes(m.with_(observers=(*m.observers, _WATCHER), dispatch=(_WATCHER, *m.dispatch)))
+        set_modes(m.with_(watchers=(*m.watchers, _WATCHER), dispatch=(_WATCHER, *m.dispatch)))
         try:
             return path(*args)
         finally:
@@ -113,7 +113,7 @@ def register(name: str, key: str, kernel: Callable[..., Any]) -> None:
     if not _KERNELS:
         watch_forever()
         m = modes()
-        set_modes(m.with_(observers=(*m.observers, _WATCHER), dispatch=(_WATCHER, *m.dispatch)))
+        set_modes(m.with_(watchers=(*m.watchers, _WATCHER), dispatch=(_WATCHER, *m.dispatch)))
     _KERNELS.setdefault(name, {}).setdefault(key, []).append(kernel)
     for ours in _ours(name):
         put_around(ours, _watched)
@@ -130,4 +130,4 @@ def remove(name: str, key: str, kernel: Callable[..., Any]) -> None:
             put_around(ours, None)
     if not _KERNELS:
         m = modes()
-        set_modes(m.with_(observers=tuple(o for o in m.observers if o is not _WATCHER), dispatch=tuple(d for d in m.dispatch if d is not _WATCHER)))
+        set_modes(m.with_(watchers=tuple(w for w in m.watchers if w is not _WATCHER), dispatch=tuple(d for d in m.dispatch if d is not _WATCHER)))

@@ -13,7 +13,7 @@ from .autograd.function import Function
 from .dispatch import torch_dispatch as dispatch
 from .functions.copying import memory_of
 from .graph.modes import modes, no_grad, set_modes
-from .tensor import Tensor, call
+from .tensor import Tensor, classes
 from .tensor.autograd_meta import requires_grad
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class CustomOperator:
         if self.autocast and is_autocast_enabled("cpu"):
             return self._below_autocast(args, keyword_only)
         flat, shape = _flatten(args)
-        if self.mapped is not None and call.mapping is not None and call.mapping.holds_batched(args):
+        if self.mapped is not None and classes.mapping is not None and classes.mapping.holds_batched(args):
             from .autograd._function_mapped import mapped
 
             return mapped(self.mapped, True, args)

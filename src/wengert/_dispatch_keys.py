@@ -69,7 +69,7 @@ class DispatchKeySet:
 
 def keys_of(tensor: Any) -> DispatchKeySet:
     """The keys that PyTorch would give a tensor."""
-    from .tensor.call import DISPATCHING
+    from .tensor.classes import DISPATCHING
 
     where = "Meta" if tensor.is_meta else "SparseCPU" if tensor.is_sparse else "CPU"
     names = [where, "AutogradMeta" if where == "Meta" else "AutogradCPU", "AutocastCPU", "ADInplaceOrView"]

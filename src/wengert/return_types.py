@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .ops.operator import TABLE
-from .tensor.call import fields_of, return_type
+from .tensor.results import fields_of, return_type
 from .tensor.structseq import FIELDS
 
 _OURS = frozenset((  # operators that stand for others of PyTorch's, or whose results are plain tuples there

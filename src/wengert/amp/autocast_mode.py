@@ -9,7 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import Scope, change, decorate, modes
+from ..graph.interceptors import Interceptor
+from ..graph.modes import CASTS, Scope, change, decorate, modes
 from ..tensor import Tensor
 from ..tensor.types import device as _device
 from .autocast_settings import (
@@ -28,6 +29,8 @@ from .autocast_settings import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..graph.interceptors import Call
 
 # PyTorch's lists for the CPU, by the names that these operators have in our table.
 LOWER = frozenset((
@@ -100,38 +103,32 @@ class autocast(Scope):
         return decorate(lambda: self, func)
 
 
-class _Caster:
-    """The observer of an autocast region."""
+class _Caster(Interceptor):
+    """The interceptor of an autocast region."""
+
+    order = CASTS
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
 
-    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The operator call with its arguments cast."""
+    def concerns(self, call: Call) -> bool:
+        return call.kind in ("operator", "composite") and call.out is None  # where results go says what they are
 
-        def cast_first(op: Any, args: Any, out: Any, m: Any) -> Any:
-            dtype = self._wanted(op.name) if out is None else None  # where results go says what they are
-            return call(op, args if dtype is None else tuple(self._cast(v, dtype, m) for v in args), out, m)
-
-        return cast_first
-
-    def composite(self, name: str, define: Callable[..., Any]) -> Callable[..., Any]:
-        """The same for an operator made of others, which then run in the precision of the whole."""
-        dtype = self._wanted(name)
+    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """The call with its arguments cast; an operator made of others runs in the precision of the whole."""
+        dtype = self._wanted(call.op.name)
         if dtype is None:
-            return define
-
-        def cast_first(space: Any, *args: Any, **kwargs: Any) -> Any:
-            m = modes()
-            args = tuple(self._cast(v, dtype, m) for v in args)
-            kwargs = {k: self._cast(v, dtype, m) for k, v in kwargs.items()}
-            before = change(observers=tuple(o for o in m.observers if o is not self))
-            try:
-                return define(space, *args, **kwargs)
-            finally:
-                change(observers=before.observers)
-
-        return cast_first
+            return below(call)
+        m = modes()
+        call.args = tuple(self._cast(v, dtype, m) for v in call.args)
+        if call.kind == "operator":
+            return below(call)
+        call.kwargs = {k: self._cast(v, dtype, m) for k, v in call.kwargs.items()}
+        change(watchers=tuple(w for w in m.watchers if w is not self))
+        try:
+            return below(call)
+        finally:
+            change(watchers=m.watchers)
 
     def _wanted(self, name: str) -> Any:
         """The dtype that an operator computes in, None if it takes what comes."""

@@ -1,6 +1,6 @@
 """What is set for autocast in this thread or task: which devices, which precisions, the cache of casts, how deep regions nest.
 
-Whether it is on for the CPU stands among the observers (see ``graph.modes``), where operators look.
+Whether it is on for the CPU stands among the interceptors (see ``graph.modes``), where operators look.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def caster() -> _Caster | None:
     """The observer of the region in force on the CPU."""
     from .autocast_mode import _Caster
 
-    return next((o for o in modes().observers if isinstance(o, _Caster)), None)
+    return next((o for o in modes().watchers if isinstance(o, _Caster)), None)
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -79,8 +79,8 @@ def switch(enabled: bool) -> None:
     """Switch autocast on or off for the CPU, with what is set at the time."""
     from .autocast_mode import _Caster
 
-    others = tuple(o for o in modes().observers if not isinstance(o, _Caster))
-    change(observers=(*others, _Caster(get_autocast_dtype("cpu"))) if enabled else others)
+    others = tuple(o for o in modes().watchers if not isinstance(o, _Caster))
+    change(watchers=(*others, _Caster(get_autocast_dtype("cpu"))) if enabled else others)
 
 
 def get_autocast_dtype(device_type: str) -> Any:

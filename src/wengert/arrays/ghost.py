@@ -20,10 +20,12 @@ import numpy as np
 from .stand_ins import Window
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
 
 META_DEVICE: list[bool] = []  # whether some tensor was ever made on the device "meta": only then anybody asks
+when_first_meta: list[Callable[[], None]] = []  # called before the first is made
 
 
 class Ghost(Window):
@@ -45,6 +47,8 @@ class Ghost(Window):
         self.asks: frozenset[str] = frozenset()  # which questions about the geometry are its class's to answer
         if device == "meta" and not META_DEVICE:
             META_DEVICE.append(True)
+            for prepare in when_first_meta:
+                prepare()
 
     base = property(lambda self: self.window.base if self.device == "meta" else None)
 

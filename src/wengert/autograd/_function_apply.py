@@ -7,13 +7,14 @@ import warnings
 from typing import Any
 
 from ..graph import anomaly
+from ..graph.interceptors import Call, answer
 from ..graph.modes import map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
 from ..ops.operator import TABLE
-from ..tensor import call as operators
+from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, edge_of, requires_grad
-from ..tensor.call import attach_view, concerned, within
 from ..tensor.inplace import check_writable
+from ..tensor.results import attach_view
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
 from ._function_names import INSIDE, NAMES, enter, two_faced
@@ -26,7 +27,7 @@ NO_SETUP = (
 )
 
 
-def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -> Any:
+def apply(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     """Run ``cls.forward`` on ``args`` and record it. ``separate``: the context goes to ``setup_context`` alone."""
     m = modes()
     if not separate and transforms.get()[0] and not cls.__module__.startswith(_OURS):
@@ -35,20 +36,17 @@ def apply(cls: Any, separate: bool, args: tuple[Any, ...], seen: bool = False) -
         from ._function_mapped import check_rule
 
         check_rule(cls)
-    if operators.mapping is not None and operators.mapping.holds_batched(args):
+    if classes.mapping is not None and classes.mapping.holds_batched(args):
         from ._function_mapped import mapped
 
         return mapped(cls, separate, args)
-    if m.observers and not seen:  # those who watch custom operations have a method ``custom(call)``
-        call: Any = apply
-        for observer in m.observers:
-            if hasattr(observer, "custom"):
-                call = observer.custom(call)
-        return call(cls, separate, args, True)
-    if m.levels:
-        level = concerned(m, args)
-        if level is not None:
-            return within(m, level, level.custom, run, cls, separate, args)
+    if m.watchers or m.more:
+        how = {"run": lambda cls, args, push: run(cls, separate, args, push)}
+        return answer(Call("apply", cls, args, lambda call: _plain(cls, separate, call.args), kwargs=how), m.interceptors)
+    return _plain(cls, separate, args)
+
+
+def _plain(cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
     found, node, _ = run(cls, separate, args)
     node.forget_marks()
     return found
@@ -97,9 +95,9 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tu
         _refuse_marks(node)
     several = isinstance(output, tuple)
     outputs = output if several else (output,)
-    if live and operators.DISPATCHING and any(type(a) in operators.DISPATCHING for a in args):
+    if live and classes.DISPATCHING and any(type(a) in classes.DISPATCHING for a in args):
         node.__dict__["keeps_tensors"] = True
-        operators.RECORDING_TENSORS[:] = [True]
+        classes.RECORDING_TENSORS[:] = [True]
     if live:
         node._places, node._count, node.seq = places, len(args), next_sequence()
         if anomaly.current is not None:
@@ -318,7 +316,7 @@ def positional(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any], with
     if not with_context:
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        if bound.kwargs and map_levels.get() and operators.mapping.holds_batched(args):
+        if bound.kwargs and map_levels.get() and classes.mapping.holds_batched(args):
             return Named(bound.args, bound.kwargs)
         if bound.kwargs:
             raise TypeError(f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'")

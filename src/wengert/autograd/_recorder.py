@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import memory
 from ..graph.engine import below
+from ..graph.interceptors import Interceptor
 from ..graph.modes import RECORD, SILENT, Modes, change, modes, set_modes
 from ..graph.node import NodeHooks
 from ..tensor import Tensor
-from ..tensor.call import PLAIN, compute
+from ..tensor.classes import PLAIN
 from ..tensor.functions import function, inplace_function
-from ..tensor.inplace import write
 from ..tensor.record import OpNode
 from ._recorder_names import ACCUMULATIONS, STEPS, event_name, inner, named, product_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..graph.interceptors import Call
     from ..graph.node import Node
 
 _COUNTED = ("aten::mm", "aten::addmm", "aten::bmm")  # PyTorch counts their arithmetic, not that of what is around them
@@ -62,7 +63,7 @@ class Event:
         self.name, self.scope, self.parent, self.thread = name, scope, parent, _thread.number
 
 
-class Recorder:
+class Recorder(Interceptor):
     """One profile while it is taken."""
 
     def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, flops: bool = False) -> None:
@@ -84,7 +85,7 @@ class Recorder:
         self.start = perf_counter_ns()
         self.on = True
         self._rest = self._allocated()
-        change(observers=(*modes().observers, self))
+        change(watchers=(*modes().watchers, self))
         watch_creation()
 
     def end_recording(self) -> None:
@@ -97,9 +98,9 @@ class Recorder:
             self._between(allocated)
         self.end = perf_counter_ns()
         self._without = (None, None)  # the modes refer to this recorder
-        observers = modes().observers
-        if self in observers:
-            change(observers=tuple(o for o in observers if o is not self))
+        watchers = modes().watchers
+        if self in watchers:
+            change(watchers=tuple(w for w in watchers if w is not self))
         unwatch_creation()
 
     def _allocated(self) -> int:
@@ -177,107 +178,65 @@ class Recorder:
 
     # -- operators ----------------------------------------------------------------------------------------------------
 
-    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """An operator's call, recorded."""
+    def concerns(self, call: Call) -> bool:
+        return self.on and self.collecting
 
-        def recorded(op: Any, args: Any, out: Any, m: Any) -> Any:
-            if not (self.on and self.collecting):
-                return call(op, args, out, m)
-            name = event_name(op)
-            if name is None:
-                return call(op, args, out, m)
-            bare = self._bare(m, args) if out is None and call is compute else None
-            event = self.begin(name, FUNCTION, args)
-            if name == "aten::matmul":
-                event.steps = ([product_name(*(len(v._data.shape) for v in args[:2]))], 0)
+    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """A call, recorded."""
+        if call.kind in ("operator", "inplace"):
+            return self._operator(call, below)
+        if call.kind == "apply":
+            event = self.begin(call.op.__name__, FUNCTION, call.args)
             try:
-                if bare is None:
-                    answer = call(op, args, out, m)
-                else:
-                    run = direct(op, "call")
-                    set_modes(bare)
-                    try:
-                        answer = run(args)
-                    finally:
-                        set_modes(m)
-                self._made(event, args, answer)
+                answer = below(call)
+                self._made(event, call.args, answer)
                 return answer
             finally:
                 self.finish(event)
-
-        return recorded
-
-    def inplace(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The call of an operator's in-place form, recorded."""
-
-        def recorded(op: Any, args: Any, m: Any) -> Any:
-            if not (self.on and self.collecting):
-                return call(op, args, m)
-            bare = self._bare(m, args) if call is write else None
-            event = self.begin((event_name(op) or f"aten::{op.name}").rstrip("_") + "_", FUNCTION, args)
-            try:
-                if bare is None:
-                    answer = call(op, args, m)
-                else:
-                    run = direct(op, "inplace")
-                    set_modes(bare)
-                    try:
-                        answer = run(args)
-                    finally:
-                        set_modes(m)
-                self._made(event, (), answer)
-                return answer
-            finally:
-                self.finish(event)
-
-        return recorded
-
-    def custom(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """The call of a custom ``Function``, recorded."""
-
-        def recorded(cls: Any, separate: bool, args: Any, seen: bool) -> Any:
-            if not (self.on and self.collecting):
-                return call(cls, separate, args, seen)
-            event = self.begin(cls.__name__, FUNCTION, args)
-            try:
-                answer = call(cls, separate, args, seen)
-                self._made(event, args, answer)
-                return answer
-            finally:
-                self.finish(event)
-
-        return recorded
-
-    def composite(self, name: str, define: Callable[..., Any]) -> Callable[..., Any]:
-        """The call of an operator that is made of others, recorded around theirs."""
-        shown = named(name)
-        return define if shown is None else self.function(shown, define, 1)
-
-    def function(self, name: str, call: Callable[..., Any], skip: int = 0) -> Callable[..., Any]:
-        """``call`` recorded as an operator; its first ``skip`` arguments are none of the user's."""
-        seen = named(name.removeprefix("aten::"))
+        seen = named(call.name)
         if seen is None:
-            return call
+            return below(call)
+        event = self.begin(seen, FUNCTION, (*call.args, *call.kwargs.values()))
+        try:
+            answer = below(call)
+            if self.flops:
+                event.flops = flops(seen, call.args, answer)
+            return answer
+        finally:
+            self.finish(event)
 
-        def recorded(*args: Any, **kwargs: Any) -> Any:
-            if not (self.on and self.collecting):
-                return call(*args, **kwargs)
-            event = self.begin(seen, FUNCTION, (*args[skip:], *kwargs.values()))
-            try:
-                answer = call(*args, **kwargs)
-                if self.flops:
-                    event.flops = flops(name, args[skip:], answer)
-                return answer
-            finally:
-                self.finish(event)
-
-        return recorded
+    def _operator(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """The call of an operator, or of its in-place form, recorded."""
+        op, args, m = call.op, call.args, modes()
+        name = event_name(op)
+        if call.kind == "inplace":
+            name = (name or f"aten::{op.name}").rstrip("_") + "_"
+        elif name is None:
+            return below(call)
+        bare = self._bare(m, args) if call.out is None else None
+        event = self.begin(name, FUNCTION, args)
+        if name == "aten::matmul":
+            event.steps = ([product_name(*(len(v._data.shape) for v in args[:2]))], 0)
+        try:
+            if bare is None:
+                answer = below(call)
+            else:
+                run = direct(op, "inplace" if call.kind == "inplace" else "call")
+                set_modes(bare)
+                try:
+                    answer = run(args)
+                finally:
+                    set_modes(m)
+            self._made(event, () if call.kind == "inplace" else args, answer)
+            return answer
+        finally:
+            self.finish(event)
 
     def _bare(self, m: Modes, args: Any) -> Modes | None:
         """The modes without this recorder, if the operator can then take its everyday, fast path: times should be its own."""
         known = self._without
         if known[0] is not m:
-            bare = m.with_(observers=()) if m.observers == (self,) else m
+            bare = m.with_(watchers=()) if m.watchers == (self,) else m
             known = self._without = (m, bare if bare is RECORD or bare is SILENT else None)
         plain = known[1]
         if plain is not None:
@@ -298,7 +257,7 @@ class Recorder:
 
     # -- the backward -------------------------------------------------------------------------------------------------
 
-    def watch(self, walk: Callable[..., None], roots: Any, space: Any, *rest: Any) -> None:
+    def walk(self, walk: Callable[..., None], roots: Any, space: Any, *rest: Any) -> None:
         """Run ``walk`` with every node's work recorded: PyTorch's two events for each, one in the other."""
         if not (self.on and self.collecting):
             walk(roots, space, *rest)

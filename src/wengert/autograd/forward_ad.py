@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..arrays.context import ContextVar
 from ..graph.modes import _Mode, modes, set_modes
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.tensor import Tensor
 from ..transforms.forward_mode import Level
 from ._function_names import INSIDE
@@ -128,7 +128,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def refuse_mapped(name: str, *tensors: Any) -> None:
     """Refuse tensors of a mapped function, unless a derivative is further in: ``torch.func.jvp`` is what maps take."""
-    if call.Batched_ is not None and any(type(t) is call.Batched_ and t._innermost() and not t.level.directions for t in tensors):
+    if classes.Batched_ is not None and any(type(t) is classes.Batched_ and t._innermost() and not t.level.directions for t in tensors):
         raise RuntimeError(f"Batching rule not implemented for aten::{name}; the fallback path doesn't work on out= or view ops.")
 
 

@@ -381,7 +381,7 @@ class record_function(ContextDecorator):
         return type(self)(self.name, self.args)
 
     def __enter__(self) -> record_function:
-        observers = modes().observers
+        observers = modes().watchers
         self.record = _enter(observers, self.name) if observers else ()
         return self
 
@@ -422,7 +422,7 @@ def _exit(record: Any) -> None:
 
 
 def _record_function_with_args_enter(name: str, *args: Any) -> Any:
-    return _enter(modes().observers, name, args)
+    return _enter(modes().watchers, name, args)
 
 
 _record_function_with_args_exit = _exit
@@ -450,7 +450,7 @@ ops.profiler = SimpleNamespace(  # type: ignore[attr-defined]
 
 def _is_profiler_enabled() -> bool:
     """Whether a profiler watches this thread or task."""
-    return any(type(o) is Recorder and o.on for o in modes().observers)
+    return any(type(o) is Recorder and o.on for o in modes().watchers)
 
 
 # -- other profilers' markers -------------------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from .. import ops
 
 
 def _namespace(name: str) -> Any:
-    """The namespace ``torch.ops.NAME``, or None."""
     from . import torch_dispatch
 
-    return getattr(torch_dispatch, name) if name in ("aten", "prim") else torch_dispatch.NAMESPACES.get(name)
+    return getattr(torch_dispatch, name)
 
 
-ops.resolvers.append(_namespace)
+ops.LATER.update(aten=_namespace, prim=_namespace)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..tensor import call as general_path
+from ..tensor import classes
 from ..tensor.types import CPU, Size, shape_of
 from .torch_dispatch import ask, aten, dispatching
 
@@ -37,7 +37,7 @@ def _by_kind(overloads: dict[tuple[bool, ...], str], count: int) -> Any:
     """By which of the first arguments are tensors."""
 
     def named(args: Any, kwargs: Any) -> Any:
-        return overloads.get(tuple(isinstance(v, general_path.Tensor_) for v in args[:count]), "default"), args, kwargs
+        return overloads.get(tuple(isinstance(v, classes.Tensor_) for v in args[:count]), "default"), args, kwargs
 
     return named
 
@@ -56,7 +56,7 @@ def _random_integers(args: Any, kwargs: Any) -> Any:
 
 
 def _normal(args: Any, kwargs: Any) -> Any:
-    mean, std = (isinstance(v, general_path.Tensor_) for v in (*args, 1.0)[:2])
+    mean, std = (isinstance(v, classes.Tensor_) for v in (*args, 1.0)[:2])
     return f"{'Tensor' if mean else 'float'}_{'Tensor' if std else 'float'}", args, kwargs
 
 
@@ -72,7 +72,7 @@ _NAMED: dict[str, tuple[str, Any]] = {
     "empty": ("empty", _sized("memory_format")), "arange": ("arange", _counted("default", "start", "start_step")),
     "eye": ("eye", _counted("default", "m")), "randint": ("randint", _random_integers), "normal": ("normal", _normal),
     "bernoulli_": ("bernoulli_", lambda args, kwargs: (
-        "Tensor" if isinstance((*args, 0.5)[1], general_path.Tensor_) else "float", args if len(args) > 1 or kwargs else (*args, 0.5), kwargs)),
+        "Tensor" if isinstance((*args, 0.5)[1], classes.Tensor_) else "float", args if len(args) > 1 or kwargs else (*args, 0.5), kwargs)),
     "new_empty_strided": ("new_empty_strided", _new_strided),
     "random_": ("random_", _counted("default", "to", "from")), "item": ("_local_scalar_dense", _as_given("default")),
 }  # fmt: skip
@@ -111,7 +111,7 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
     elif name.endswith("_like"):
         kwargs = {"pin_memory": False} | kwargs
     answer = ask(getattr(getattr(aten, theirs), overload), call, False, args, kwargs, m)
-    if not (answer is None or name == "item" or isinstance(answer, general_path.Tensor_)):
+    if not (answer is None or name == "item" or isinstance(answer, classes.Tensor_)):
         raise RuntimeError(f"Unable to cast {answer!s} to Tensor: a __torch_dispatch__ gave a {type(answer).__name__}")
     return answer._require() if wanted else answer
 

@@ -6,8 +6,9 @@ import inspect
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import modes, set_modes
-from ..tensor.call import KNOWN
+from ..graph.interceptors import Call, Interceptor
+from ..graph.modes import FUNCTION_MODES, add_field, modes, set_modes
+from ..tensor.classes import KNOWN
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor, members
 from . import watched
@@ -46,6 +47,24 @@ def asked(op: Operator, args: Any, kwargs: dict[str, Any], m: Modes, inplace: bo
     if getattr(public, "reflected", False):
         given = given[1::-1]
     return ask_mode(func, given, {**more, **kwargs}, m)
+
+
+class FunctionModes(Interceptor):
+    """The function modes in force: the innermost is asked about every call."""
+
+    order = FUNCTION_MODES
+
+    def intercept(self, call: Call, below: Any) -> Any:
+        m = modes()
+        if call.kind in ("operator", "inplace"):
+            kwargs = {} if call.out is None else {"out": call.out}
+            return asked(call.op, call.args, kwargs, m, call.kind == "inplace", call.public)
+        if call.public is None:
+            return below(call)
+        return ask_mode(call.public, call.args, call.kwargs if call.out is None else {**call.kwargs, "out": call.out}, m)
+
+
+add_field("functions", FunctionModes())
 
 
 # operators that a public function of several parts calls with the arguments that it was given itself

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.ghost import Ghost
+from ..arrays.ghost import Ghost, when_first_meta
 from ..arrays.layouts import kept_strides, result_strides
 from ..arrays.lazy import Lazy
-from ..tensor import call
-from ..tensor.namespaces import RECORDED, within, within_operators, without_numbers
+from ..graph.interceptors import Interceptor
+from ..graph.modes import DEVICES, install
+from ..tensor import arguments, classes
+from ..tensor.namespaces import within, within_operators, without_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..graph.interceptors import Call
     from ..ops.operator import Operator
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
@@ -42,22 +45,47 @@ def ghost(a: Any, device: str = "meta") -> Any:
     return Ghost.of(a.shape, kept_strides(getattr(a, "window", a)), 0, a.dtype, device)
 
 
-def whole_without(define: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """A composite whose constants meet tensors of every device."""
-    token = within.set(True)
-    try:
-        with within_operators():
-            answer = define(RECORDED, *args, **kwargs)
-    finally:
-        within.reset(token)
-    return all_without(answer) if any(isinstance(v, call.Tensor_) and v.is_meta for v in args) else answer
-
-
 def all_without(answer: Any) -> Any:
     """What a composite made of tensors without numbers: no result has any (one that depends on nothing but shapes had)."""
     if type(answer) in (tuple, list):
         return type(answer)(map(all_without, answer))
-    return answer.to("meta") if type(answer) is call.Tensor_ and type(answer._data) is np.ndarray else answer
+    return answer.to("meta") if type(answer) is classes.Tensor_ and type(answer._data) is np.ndarray else answer
+
+
+class MetaDevice(Interceptor):
+    """Tensors of the device ``meta``: a forward is one of shapes."""
+
+    order = DEVICES
+
+    def concerns(self, call: Call) -> bool:
+        return call.kind in ("operator", "inplace", "composite") and any(map(_without_numbers, (*call.args, *call.kwargs.values())))
+
+    def intercept(self, call: Call, below: Any) -> Any:
+        if call.kind != "composite":
+            check_devices(call.op, dict(zip(call.op.params, call.args)))
+            call.forward = forward
+            return below(call)
+        token = within.set(True)  # its constants meet tensors of every device
+        try:
+            with within_operators():
+                return all_without(below(call))
+        finally:
+            within.reset(token)
+
+
+def _without_numbers(v: Any) -> bool:
+    if type(v) is list or type(v) is tuple:
+        return any(map(_without_numbers, v))
+    return stands_in(getattr(v, "_data", None))
+
+
+when_first_meta.append(lambda: install(MetaDevice()))
+
+
+def forward_of(op: Operator, raw: dict[str, Any]) -> Any:
+    """The forward of ``op`` on converted arguments, ghosts or not."""
+    ghosts = any(stands_in(x) for v in raw.values() for x in (v if type(v) is list else (v,)))
+    return forward(op, raw) if ghosts else arguments.forward(op, raw)
 
 
 def stands_in(v: Any) -> bool:
@@ -117,11 +145,11 @@ def _run(op: Operator, opened: dict[str, Any]) -> Any:
     """The operator on zeros; where those will not do (an inverse), on identity matrices."""
     with np.errstate(all="ignore"):
         try:
-            return call.forward(op, opened)
+            return arguments.forward(op, opened)
         except Exception:
             matrices = {p: _identity(v) if isinstance(v, np.ndarray) and v.ndim > 1 and v.dtype.kind in "fc" else v for p, v in opened.items()}
             try:
-                return call.forward(op, matrices)
+                return arguments.forward(op, matrices)
             except Exception:
                 pass
             raise
@@ -138,7 +166,7 @@ def _elementwise(op: Operator, raw: dict[str, Any]) -> Any:
     arrays = [v for p in op.tensors for v in (raw[p] if type(raw[p]) is list else (raw[p],)) if hasattr(v, "shape")]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     with np.errstate(all="ignore"):
-        sample = call.forward(op, {p: _single(v) if p in op.tensors else _opened(v) for p, v in raw.items()})
+        sample = arguments.forward(op, {p: _single(v) if p in op.tensors else _opened(v) for p, v in raw.items()})
     made = tuple(
         v if not isinstance(v, (np.ndarray, np.generic)) else Ghost.of(shape, result_strides(shape, arrays), 0, v.dtype, "meta")
         for v in (sample if type(sample) is tuple else (sample,))
@@ -156,7 +184,7 @@ def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
     """Refuse tensors with numbers beside those without, where elements meet (but for single numbers)."""
     if (not op.pointwise and op.name not in ("cat", "stack")) or without_numbers.get() or within.get():
         return
-    row = [t for v in inputs.values() for t in (v if type(v) is list else (v,)) if t is not None]
+    row = [t for v in inputs.values() for t in (v if type(v) in (list, tuple) else (v,)) if isinstance(t, classes.Tensor_)]
     if op.name == "copy" or not any(stands_in(t._data) for t in row):
         return
     for t in row:

@@ -15,8 +15,8 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..functions.conversion import METHODS
 from ..functions.copying import copy_attributes, same_class
-from ..graph.modes import modes, set_modes
-from ..tensor import call
+from ..graph.modes import install, modes, set_modes
+from ..tensor import classes
 from ..tensor.autograd_meta import meta_of
 from ..tensor.parameter import Parameter
 from ..tensor.record import PACKED, record, unchanged
@@ -25,7 +25,7 @@ from ..tensor.saved_tensor_hooks import call_pack_hook, changed
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, contiguous_format
 from ..tensor.version_check import Packed
-from .torch_dispatch import ask, aten, check_result, dispatching, prim
+from .torch_dispatch import DISPATCHER, ask, aten, check_result, dispatching, prim
 from .torch_function import Overriding, disabled
 from .watched import watch_forever
 
@@ -48,7 +48,7 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
             asks: tuple[Any, bool, bool] = (None, False, False), keys: Any = None) -> Tensor:  # fmt: skip
     """See ``Tensor._make_wrapper_subclass``."""
     check_class(cls)
-    if cls not in call.DISPATCHING:
+    if cls not in classes.DISPATCHING:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     wanted = questions(*asks)
     kind = dt.default_float() if dtype is None else dtype.np
@@ -68,7 +68,8 @@ def prepare(cls: Any) -> None:
     """Note a new class of tensors that dispatch; what Tensor does by itself, it shall ask for."""
     if cls.__torch_dispatch__ is _off:
         return
-    call.DISPATCHING.add(cls)
+    classes.DISPATCHING.add(cls)
+    install(DISPATCHER)
     cls._dispatches = True
     watch_forever()
     if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and getattr(cls.__torch_function__, "__func__", None) is _ASKING:
@@ -263,7 +264,7 @@ def record_tensors(
             t = aux.get(name)
             if isinstance(t, Tensor) and node.saved[3 * i] is not None:
                 node.saved = changed(node.saved, 3 * i, (Packed(t, unchanged), [0], 0))
-        call.RECORDING_TENSORS[:] = [True]
+        classes.RECORDING_TENSORS[:] = [True]
         node.__dict__["keeps_tensors"] = True
         if m.packing is None:
             for i, name in enumerate(op.saved):

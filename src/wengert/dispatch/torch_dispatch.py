@@ -15,17 +15,21 @@ import numpy as np
 
 from ..arrays.context import ContextVar
 from ..arrays.ghost import Ghost
-from ..graph.modes import change, modes, set_modes
+from ..graph.interceptors import Interceptor
+from ..graph.modes import DISPATCH, add_field, change, modes, set_modes
+from ..ops import NAMESPACES
 from ..ops.operator import TABLE, Operator
 from ..tensor import call as general_path
+from ..tensor import classes, outs
 from ..tensor import inplace as writes
-from ..tensor.call import convert
+from ..tensor.arguments import convert
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import RAW, calling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ..graph.interceptors import Call
     from ..graph.modes import Modes
 
 
@@ -163,7 +167,6 @@ class _Prim(_Aten):
 
 
 aten, prim = _Aten(), _Prim()
-NAMESPACES: dict[str, Any] = {}  # what stands beside it in torch.ops: operators that users define
 
 
 def _packet(name: str) -> Any:
@@ -179,11 +182,11 @@ def _overload(name: str, overload: str) -> Any:
 
 def _other(tensor: str, scalar: str) -> Callable[[Any], str]:
     """The overload of an operator of two: by whether the second is a tensor."""
-    return lambda args: tensor if isinstance(args[1], general_path.Tensor_) else scalar
+    return lambda args: tensor if isinstance(args[1], classes.Tensor_) else scalar
 
 
 def _power(args: Any) -> str:
-    base, exponent = (isinstance(v, general_path.Tensor_) for v in args[:2])
+    base, exponent = (isinstance(v, classes.Tensor_) for v in args[:2])
     return "Tensor_Tensor" if base and exponent else "Tensor_Scalar" if base else "Scalar"
 
 
@@ -194,7 +197,7 @@ _NAMES: dict[str, tuple[str, Any]] = {
         "eq", "ne", "lt", "le", "gt", "ge", "rsub", "bitwise_and", "bitwise_or", "bitwise_xor", "fmod", "remainder", "fill",
     )},
     **{n: (n, lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims") for n in ("any", "all")},
-    "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], general_path.Tensor_) else "Scalar"), "lerp": ("lerp", "Scalar"),
+    "masked_fill": ("masked_fill", lambda args: "Tensor" if isinstance(args[2], classes.Tensor_) else "Scalar"), "lerp": ("lerp", "Scalar"),
     "squeeze": ("squeeze", lambda args: "default" if args[1] is None else "dim" if isinstance(args[1], int) else "dims"),
     "transform_real": ("_fft_r2c", "default"), "transform": ("_fft_c2c", "default"), "transform_to_real": ("_fft_c2r", "default"),
     "linalg_inv": ("linalg_inv_ex", "default"), "linalg_solve": ("_linalg_solve_ex", "default"), "linalg_svd": ("_linalg_svd", "default"),
@@ -240,10 +243,10 @@ _OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))  # a number from Python is
 def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverload:
     """PyTorch's operator for this call of ours."""
     name, overload = _NAMES.get(op.name, (op.name, "default"))
-    if calling.within and op.name in _OF_NUMBERS and not isinstance(args[1], general_path.Tensor_):
+    if calling.within and op.name in _OF_NUMBERS and not isinstance(args[1], classes.Tensor_):
         overload = "Scalar"
     if inplace and op.name == "pow":
-        overload = "Tensor" if isinstance(args[1], general_path.Tensor_) else "Scalar"
+        overload = "Tensor" if isinstance(args[1], classes.Tensor_) else "Scalar"
     made: OpOverload = getattr(getattr(aten, name + "_" if inplace else name), overload if type(overload) is str else overload(args))
     return made
 
@@ -251,12 +254,12 @@ def named(op: Operator, args: tuple[Any, ...], inplace: bool = False) -> OpOverl
 def _implementation(name: str) -> Callable[..., Any]:
     """What calling PyTorch's operator ``name`` does here."""
     if name == "detach":
-        return general_path.Tensor_.detach
+        return classes.Tensor_.detach
     from . import aten as only
 
     if name in only.__all__:
         return getattr(only, name)  # type: ignore[no-any-return]
-    method = getattr(general_path.Tensor_, name, None)
+    method = getattr(classes.Tensor_, name, None)
     if callable(method):
         return method
     if name.endswith("_") and not name.startswith("_") and isinstance(TABLE.get(name[:-1]), Operator):
@@ -286,6 +289,27 @@ def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class Dispatcher(Interceptor):
+    """The dispatch modes in force, and tensors whose class has a ``__torch_dispatch__``: they run each forward, below the tape."""
+
+    order = DISPATCH
+
+    def concerns(self, call: Call) -> bool:
+        if call.kind not in ("operator", "inplace", "composite"):
+            return False
+        given = call.args if call.out is None else (*call.args, call.out)
+        return bool(modes().dispatch or dispatching(given) or (call.kind == "composite" and classes.DISPATCHING))
+
+    def intercept(self, call: Call, below: Any) -> Any:
+        from .below_tape import RUN
+
+        return RUN[call.kind](call, below)
+
+
+DISPATCHER = Dispatcher()
+add_field("dispatch", DISPATCHER)
+
+
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
@@ -313,7 +337,7 @@ def check_result(answer: Any, several: bool) -> None:
     """Refuse what is no result of an operator with one tensor, or several, as its result."""
     if several and not isinstance(answer, (tuple, list)):
         raise RuntimeError(f"Object of type '{type(answer).__name__}' is not an instance of 'sequence'")
-    if not several and not isinstance(answer, general_path.Tensor_):
+    if not several and not isinstance(answer, classes.Tensor_):
         raise RuntimeError(f"Unable to cast {answer!s} to Tensor: a __torch_dispatch__ gave a {type(answer).__name__}")
 
 
@@ -322,15 +346,15 @@ def dispatched_into(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> 
     from .decompositions import LOWER
 
     if op.name in LOWER:  # whose parts are asked; the last would write
-        out.copy_(general_path.compute(op, args, None, m))
+        out.copy_(general_path.compute(op, args))
         return out
     func = named(op, args)
     overload = _OUT.get((func._opname, func._overloadname)) or _OUT.get(func._overloadname) or f"{func._overloadname}_out"
     row, kwargs = as_called(op, args)
     ask(getattr(func.overloadpacket, overload), op, False, row, {**kwargs, "out": out}, m)
     for t in out if isinstance(out, (tuple, list)) else (out,):
-        if type(t) in general_path.DISPATCHING:
-            writes.bump(t)
+        if type(t) in classes.DISPATCHING:
+            outs.bump(t)
     return out
 
 
@@ -365,9 +389,9 @@ def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
     kind = None
     row = []
     for x in (a, b):
-        if not isinstance(x, general_path.Tensor_):
+        if not isinstance(x, classes.Tensor_):
             if kind is None:
-                found = dt.result([v._data if isinstance(v, general_path.Tensor_) else v for v in (a, b)])
+                found = dt.result([v._data if isinstance(v, classes.Tensor_) else v for v in (a, b)])
                 kind = dt.of(dt.default_float() if found is None else found)
             x = scalar_tensor(x, dtype=kind)
         row.append(x)
@@ -398,7 +422,7 @@ def ask(
 
     ``called``: its name in messages.
     """
-    classes = dispatching((*args, *kwargs.values())) if general_path.DISPATCHING else ()
+    own = dispatching((*args, *kwargs.values())) if classes.DISPATCHING else ()
     calls, within = _asked.calls, calling.within
     calls.append((func, op, inplace))
     calling.within, calling.inner = False, within
@@ -409,10 +433,10 @@ def ask(
         answer = NotImplemented
     else:
         set_modes(_below_tape(m, ()))
-    handlers += classes
+    handlers += own
     try:
         for handler in handlers:
-            answer = handler.__torch_dispatch__(func, classes, args, kwargs)
+            answer = handler.__torch_dispatch__(func, own, args, kwargs)
             if answer is not NotImplemented:
                 return answer
             set_modes(_below_tape(m, m.dispatch))  # a mode that declines sees what the classes do
@@ -429,13 +453,13 @@ def ask(
 
 def dispatching(args: Any) -> tuple[Any, ...]:
     """The classes among the arguments that dispatch, subclasses before their bases, otherwise in order."""
-    if not general_path.DISPATCHING or _off.get():
+    if not classes.DISPATCHING or _off.get():
         return ()
     found: list[Any] = []
     for v in args:
         for x in v if type(v) in (list, tuple) else (v,):
             kind: Any = type(x)
-            if kind in general_path.DISPATCHING and kind not in found:
+            if kind in classes.DISPATCHING and kind not in found:
                 found.insert(next((i for i, k in enumerate(found) if issubclass(kind, k)), len(found)), kind)
     return tuple(found)
 
@@ -493,7 +517,7 @@ _asked = _Asked()  # what modes have been asked to run in this thread, and are s
 
 
 def _below_tape(m: Modes, dispatch: tuple[Any, ...]) -> Modes:
-    return m.with_(below=True, packing=None, functions=(), observers=(), dispatch=dispatch)
+    return m.with_(below=True, packing=None, functions=(), watchers=(), dispatch=dispatch)
 
 
 _BY_KEYWORD = {"cast": "dtype", "div_rounded": "rounding_mode"}  # the last argument, which is one by place here
@@ -531,7 +555,9 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
         values, _ = dispatched(op, row, m)
     else:
         _, raw = convert(op, row)
-        values = general_path.forward(op, raw)
+        from .meta_device import forward_of
+
+        values = forward_of(op, raw)
     return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic, Ghost)) else v for v in values)
 
 
@@ -540,7 +566,7 @@ SAVES_INPUT = frozenset(("erfinv", "relu6"))  # of which PyTorch keeps the argum
 
 def detached(t: Any, m: Modes) -> Any:
     """``t.detach()``, seen by the modes."""
-    found = ask(aten.detach.default, general_path.Tensor_.detach, False, (t,), {}, m)
+    found = ask(aten.detach.default, classes.Tensor_.detach, False, (t,), {}, m)
     if found is not None:
         check_result(found, False)
     return found
@@ -554,4 +580,4 @@ def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
 
 
 def _array(v: Any) -> Any:
-    return v._data if isinstance(v, general_path.Tensor_) else v
+    return v._data if isinstance(v, classes.Tensor_) else v

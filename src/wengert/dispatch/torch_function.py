@@ -11,10 +11,13 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import change, modes, set_modes
-from ..tensor import call as _call
+import numpy as np
+
+from ..graph.interceptors import Call, Interceptor
+from ..graph.modes import SUBCLASSES, add_field, change, install, modes, set_modes
+from ..tensor import classes
 from ..tensor.argument_errors import told
-from ..tensor.call import KNOWN, PLAIN
+from ..tensor.classes import KNOWN, PLAIN
 from ..tensor.parameter import Parameter
 from ..tensor.structseq import rebuilt
 from ..tensor.tensor import Tensor, members
@@ -50,6 +53,43 @@ def ask(func: Any, owners: list[Any], args: Any, kwargs: Any, by_hand: bool = Fa
         if answer is not NotImplemented:
             return answer
     raise declined(func, types, None, by_hand)
+
+
+class Subclasses(Interceptor):
+    """The classes of arguments that take a call into their own hands."""
+
+    order = SUBCLASSES
+
+    def concerns(self, call: Call) -> bool:
+        if call.kind == "operator":
+            return any(map(_may_override, call.args))
+        if call.kind == "inplace":
+            return any(isinstance(v, Tensor) and type(v) not in PLAIN and type(v) is not classes.Batched_ for v in call.args)
+        return call.public is not None and any(type(v) not in KNOWN for v in (*call.args, *call.kwargs.values(), call.out))
+
+    def intercept(self, call: Call, below: Any) -> Any:
+        if call.kind in ("operator", "inplace"):
+            answer = dispatch(call.name, call.args, {} if call.out is None else {"out": call.out}, call.public)
+            return below(call) if answer is NotImplemented else answer
+        kwargs = call.kwargs if call.out is None else {**call.kwargs, "out": call.out}
+        owners = owners_of((*call.args, *kwargs.values()))
+        return ask(call.public, owners, call.args, kwargs) if owners else below(call)
+
+
+_SIMPLE = frozenset((int, float, bool, type(None), str, np.ndarray))
+
+
+def _may_override(v: Any) -> bool:
+    kind: Any = type(v)
+    if kind in PLAIN or kind in _SIMPLE or kind is classes.Batched_:
+        return False
+    if kind is list or kind is tuple:
+        return any(type(x) not in PLAIN and type(x) not in _SIMPLE for x in v)
+    return hasattr(kind, "__torch_function__")
+
+
+install(Subclasses())
+add_field("bare", default=False)  # whether subclasses of Tensor are taken for plain ones
 
 
 # Functions of nn.functional that PyTorch has in C++; and those of torch that it has in Python.
@@ -384,7 +424,7 @@ def prepare(cls: Any) -> None:
     cls.__bases__ = tuple(bases)
 
 
-_call.prepare = prepare
+classes.prepare = prepare
 Parameter.__torch_function__ = disabled  # type: ignore[method-assign,assignment]
 
 

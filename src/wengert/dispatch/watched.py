@@ -15,9 +15,9 @@ from typing import Any
 from ..arrays.random import generator
 from ..functions import conversion, creation, random, ranges
 from ..functions.overloads import METHODS
+from ..graph.interceptors import Call, answer
 from ..graph.modes import modes
-from ..tensor import call as general_path
-from ..tensor import record
+from ..tensor import classes, record
 from ..tensor.tensor import Tensor
 
 _lock = threading.Lock()
@@ -76,21 +76,20 @@ def _asking(event: str, original: Any, public: Any) -> Any:
         if shown and not by_itself and not m.bare and args and isinstance(args[0], Tensor):
             from .function_modes import by_class
 
-            answer = by_class(public, args, kwargs)
-            if answer is not NotImplemented:
-                return answer
-        if m.dispatch or general_path.DISPATCHING:
+            found = by_class(public, args, kwargs)
+            if found is not NotImplemented:
+                return found
+        if m.dispatch or classes.DISPATCHING:
             from .factories import dispatched
 
-            answer = dispatched(name, call, args, kwargs, m)
-            if answer is not NotImplemented:
-                return answer
+            found = dispatched(name, call, args, kwargs, m)
+            if found is not NotImplemented:
+                return found
         kwargs.pop("pin_memory", None)
-        seen = original
-        for observer in m.observers:
-            if hasattr(observer, "function"):
-                seen = observer.function(event.strip(), seen)
-        return seen(*args, **kwargs)
+        if not m.watchers:
+            return original(*args, **kwargs)
+        done = Call("function", original, args, lambda call: original(*call.args, **call.kwargs), kwargs=kwargs)
+        return answer(done, tuple(i for i in m.interceptors if i in m.watchers))
 
     return call
 

@@ -13,11 +13,12 @@ from ..arrays.lazy import window as plain_window
 from ..dispatch.meta_device import NO_DATA
 from ..dispatch.torch_dispatch import dispatching
 from ..graph.modes import modes
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.functions import function, inplace_function
-from ..tensor.inplace import bump, check_writable
+from ..tensor.inplace import check_writable
 from ..tensor.namespaces import RECORDED
+from ..tensor.outs import bump
 from ..tensor.record import called, undifferentiable
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
@@ -141,7 +142,7 @@ class LegacyType:
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor with its elements in order in memory: itself if they are."""
     kind = memory_format or contiguous_format
-    if type(self) is call.Batched_:  # where the method is called by way of this class
+    if type(self) is classes.Batched_:  # where the method is called by way of this class
         return self.contiguous(kind)
     if is_in_format(self._data, kind):
         return self
@@ -226,8 +227,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if m.inside is not None:
         m.inside.check(self, "set_")
     given = source if isinstance(source, Tensor) else None
-    if call.mapping is not None and call.mapping.holds_batched((self, given)):
-        call.mapping.refuse_write(self, call.mapping.innermost((self, given)), "aten::set_")
+    if classes.mapping is not None and classes.mapping.holds_batched((self, given)):
+        classes.mapping.refuse_write(self, classes.mapping.innermost((self, given)), "aten::set_")
         return self  # of each example in turn, says PyTorch, which the batch does not see
     if any(t is not None and t._meta is not None and t._meta.tangents for t in (self, given)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")

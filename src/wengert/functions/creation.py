@@ -16,10 +16,10 @@ from ..arrays.errors import check_countable, refuse_overflow, warn, warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.layouts import blank, format_name, format_strides, layout_like, strides_for
 from ..graph.modes import modes, no_grad
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.autograd_meta import INFERENCE_VERSION, meta_of
 from ..tensor.autograd_meta import requires_grad as is_recorded
-from ..tensor.inplace import OVERLAP, bump, overlapping
+from ..tensor.outs import OVERLAP, bump, overlapping
 from ..tensor.tensor import Tensor
 from ..tensor.types import on_cpu, placed, shape_of, sizes_given, strided
 from .data import array_of
@@ -372,7 +372,7 @@ def _by_example(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def made(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         found = f(input, *args, **kwargs)
-        if type(input) is call.Batched_:
+        if type(input) is classes.Batched_:
             from ..transforms.vmap import decomposed, lowered, raised
 
             levels = decomposed(input)[1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.eight import converted
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.tensor import Tensor
 
 
@@ -141,7 +141,7 @@ def _text_among(data: Any, first: Any) -> Exception:
 
 def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
-        if type(data) is call.Batched_:
+        if type(data) is classes.Batched_:
             data.item()  # refused
         return data._data if data._data.ndim else data._data[()]
     return [_plain(x) for x in data] if isinstance(data, (list, tuple)) else data

@@ -16,11 +16,12 @@ from ..arrays.errors import bad_index, refuse_overflow
 from ..dispatch.torch_function import ask, owners_of
 from ..graph.modes import RECORD, SILENT, modes
 from ..ops.views import BYTES
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
-from ..tensor.inplace import OVERLAP, check_history, overlapping
+from ..tensor.inplace import check_history
+from ..tensor.outs import OVERLAP, overlapping
 from ..tensor.tensor import Tensor
 
 _NO_MASK = (
@@ -64,7 +65,7 @@ def _owners(self: Tensor, *values: Any) -> list[Any]:
     """Those among a tensor, its keys and what is written to it that override operators."""
     parts = [x for v in values for x in (v if type(v) is tuple else (v,))]
     row = [self, *(x for v in parts for x in (v if type(v) is list and len(v) < 32 else (v,)))]
-    return owners_of(row) if any(hasattr(type(x), "__torch_function__") and type(x) not in call.PLAIN for x in row) else []
+    return owners_of(row) if any(hasattr(type(x), "__torch_function__") and type(x) not in classes.PLAIN for x in row) else []
 
 
 def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
@@ -117,7 +118,7 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
 
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other case."""
-    if type(self) not in call.PLAIN or type(self._vc) is not list or self._edge is not None:
+    if type(self) not in classes.PLAIN or type(self._vc) is not list or self._edge is not None:
         return False
     m = modes()
     a = self._data
@@ -133,7 +134,7 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         refuse_overflow(value, a.dtype)
         a[found[0]] = value
     else:
-        if type(value) not in call.PLAIN or 0 in a.strides or (value._edge is not None or value._meta is not None):
+        if type(value) not in classes.PLAIN or 0 in a.strides or (value._edge is not None or value._meta is not None):
             return False
         given, target = value._data, a[found[0]]
         if type(given) is not np.ndarray or given.dtype is not a.dtype or given.shape != target.shape:
@@ -149,7 +150,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if _write_plainly(self, key, value):
         return
-    if type(key) is call.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
+    if type(key) is classes.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
         inplace_function("copy")(self, function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
         return
     owners = _owners(self, key, value)
@@ -187,7 +188,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         inside = modes().inside
         if inside is not None:
             inside.check(target, "fill_.Tensor" if target._data.ndim else "copy_")
-        if type(target) is not call.Batched_ and overlapping(target._data):  # unlike fill_
+        if type(target) is not classes.Batched_ and overlapping(target._data):  # unlike fill_
             raise RuntimeError(OVERLAP)
         inplace_function("fill")(target, filler)
 
@@ -368,16 +369,16 @@ def _tidy(k: Any) -> Any:
     if isinstance(k, Tensor):
         d = k._data.dtype
         if d.kind in "iu":
-            if k._data.ndim == 0 and d.char == "B" and type(k) is not call.Batched_:
+            if k._data.ndim == 0 and d.char == "B" and type(k) is not classes.Batched_:
                 return bool(k.item() if k._opaque else k._data)
             if k._data.ndim == 0:
-                return k if type(k) is call.Batched_ else int(k.item() if k._opaque else k._data)
+                return k if type(k) is classes.Batched_ else int(k.item() if k._opaque else k._data)
             if d.char == "B":
                 warn(BYTES)
                 return k.to(dt.bool_) if k._opaque else Tensor._wrap(k._data.astype(bool))
             return k
         if d.kind == "b":
-            if type(k) is call.Batched_:
+            if type(k) is classes.Batched_:
                 raise RuntimeError(_NO_MASK)
             return bool(k if k._opaque else k._data) if k._data.ndim == 0 else k
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")

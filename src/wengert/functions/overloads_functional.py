@@ -9,7 +9,7 @@ import numpy as np
 
 from ..graph.modes import map_levels, modes
 from ..ops.refusals import unsupported
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
@@ -194,7 +194,7 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
     _class_target(input, target)
     if weight is not None:
         refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
-    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in (target, weight)) or type(input) is call.Batched_:
+    if any(x is not None and (type(x) is classes.Batched_ or x._opaque) for x in (target, weight)) or type(input) is classes.Batched_:
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     if op != "nll" and _taken_apart():  # hooks see PyTorch's two steps
         return _class_loss("nll", function("log_softmax")(input, 1 if input.ndim > 1 else 0), target, weight, reduction, ignore_index)
@@ -210,7 +210,7 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
 
 def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     """The same in a mapped function, or where classes or weights dispatch: out of operators that know what they do."""
-    if type(weight) is call.Batched_:
+    if type(weight) is classes.Batched_:
         weight = weight.detach()  # weights of classes have no gradient
     dim = 1 if input.ndim > 1 else 0
     log_p = input if op == "nll" else function("log_softmax")(input, dim)
@@ -249,7 +249,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     from ..ops.loss import checked, legacy
 
     reduction = checked(legacy(size_average, reduce, reduction))
-    if weight is None and label_smoothing == 0.0 and type(input) in call.PLAIN and type(target) in call.PLAIN:
+    if weight is None and label_smoothing == 0.0 and type(input) in classes.PLAIN and type(target) in classes.PLAIN:
         x, labels = input._data, target._data
         if labels.ndim == 1 and x.ndim == 2 and not _taken_apart() and len(x) == len(labels) and labels.dtype.char == "l" and x.dtype.kind == "f":
             return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
@@ -323,7 +323,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
     given = (input, running_mean, running_var, weight, bias)
-    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in given):
+    if any(x is not None and (type(x) is classes.Batched_ or x._opaque) for x in given):
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
         mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (running_mean._data, running_var._data))
@@ -344,7 +344,7 @@ def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: 
     shape = (1, -1, *[1] * (input.ndim - 2))
     if training:
         running = [r for r in (running_mean, running_var) if r is not None]
-        if type(input) is call.Batched_ and any(type(r) is not call.Batched_ for r in running):
+        if type(input) is classes.Batched_ and any(type(r) is not classes.Batched_ for r in running):
             raise RuntimeError(
                 "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, were not "
                 "batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be False.If you are using a "
@@ -378,7 +378,7 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
     n, c = input.shape[:2]
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
-    looked_at = [None if r is None or r._opaque or type(r) is call.Batched_ else r._data for r in (running_mean, running_var)]
+    looked_at = [None if r is None or r._opaque or type(r) is classes.Batched_ else r._data for r in (running_mean, running_var)]
     means = [
         None if r is None else r.repeat(n) if a is None else type(input)._wrap(np.tile(a, n))
         for r, a in zip((running_mean, running_var), looked_at)
@@ -433,7 +433,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
 
 def _below(t: Any) -> Any:
     """The tensor of the whole batch, where a mapped function sees one example."""
-    while type(t) is call.Batched_:
+    while type(t) is classes.Batched_:
         t = t.value
     return t
 
@@ -443,8 +443,8 @@ def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> 
     inside = modes().inside
     if inside is not None:
         inside.check(weight, "embedding_renorm_")
-    if type(weight) is call.Batched_:
-        call.mapping.each_example(_renormalise, (weight, input, max_norm, norm_type), {})
+    if type(weight) is classes.Batched_:
+        classes.mapping.each_example(_renormalise, (weight, input, max_norm, norm_type), {})
         return weight
     w = weight._data
     for i in np.unique(_below(input)._data):

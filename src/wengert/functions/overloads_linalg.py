@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..tensor.call import return_type
 from ..tensor.functions import function
+from ..tensor.results import return_type
 from ..tensor.subgraph_node import as_one
 from ..tensor.tensor import wrap
 from .overloads import overload

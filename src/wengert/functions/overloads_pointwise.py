@@ -10,7 +10,7 @@ from ..arrays import dtypes as dt
 from ..arrays.errors import warn_once
 from ..dispatch.meta_device import no_numbers
 from ..graph.modes import modes
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.functions import dunder, function, inplace_function
 from ..tensor.tensor import Tensor, wrap
 from .overloads import FUNCTIONS, METHODS, overload
@@ -116,7 +116,7 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
     (tensor([1]),)
     """
     if input is None and other is None and isinstance(condition, Tensor):
-        if type(condition) is call.Batched_:
+        if type(condition) is classes.Batched_:
             return function("nonzero")(condition)  # refused
         return tuple(wrap(i) for i in np.atleast_1d(condition._data).nonzero())
     if isinstance(condition, Tensor) and condition._data.dtype.name == "uint8":
@@ -136,7 +136,7 @@ def real(input: Any) -> Any:
 @overload("torch", "Tensor")
 def conj_physical(input: Any, *, out: Any = None) -> Any:
     """The complex conjugate, as a new tensor; of a real tensor the tensor itself."""
-    if out is None and isinstance(input, Tensor) and type(input) is not call.Batched_ and input._data.dtype.kind != "c":
+    if out is None and isinstance(input, Tensor) and type(input) is not classes.Batched_ and input._data.dtype.kind != "c":
         return input
     return function("conj_physical")(input) if out is None else function("conj_physical")(input, out=out)
 
@@ -149,7 +149,7 @@ def _where_method(self: Any, condition: Any, other: Any) -> Any:
 @overload("torch", "Tensor")
 def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close (see ``isclose``), as a Python truth value."""
-    if call.Batched_ in (type(input), type(other)):
+    if classes.Batched_ in (type(input), type(other)):
         raise RuntimeError(
             "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
             "feature."
@@ -170,9 +170,9 @@ def _tensors(name: str, **given: Any) -> None:
 def equal(input: Any, other: Any) -> bool:
     """Whether both tensors have the same shape and the same elements, as a Python truth value."""
     _tensors("equal", input=input, other=other)
-    if call.Batched_ in (type(input), type(other)):
+    if classes.Batched_ in (type(input), type(other)):
         raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
-    if call.DISPATCHING or modes().dispatch:
+    if classes.DISPATCHING or modes().dispatch:
         from ..dispatch.torch_dispatch import ask, aten, dispatching
 
         if modes().dispatch or dispatching((input, other)):
@@ -196,7 +196,7 @@ def _is_any_true(input: Any) -> Tensor:
 
 def _whole(input: Any, name: str) -> Any:
     """The tensor of all examples below one of truth values."""
-    while type(input) is call.Batched_:
+    while type(input) is classes.Batched_:
         input = input.value
     if input._data.dtype != bool:
         raise RuntimeError(f"{name}: expected a tensor of type Bool, not {dt.scalar_name(input._data.dtype)}")

@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.layouts import kept_strides
 from ..graph.modes import modes, no_grad
 from ..ops.operator import TABLE
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
 from ..tensor.record import called
@@ -31,7 +31,7 @@ def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
         from ..arrays.dtypes import scalar_name
 
         raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(a.dtype)}")
-    follows = tuple(shape) == a.shape and like.__class__ is not call.Batched_ and not a.flags.c_contiguous
+    follows = tuple(shape) == a.shape and like.__class__ is not classes.Batched_ and not a.flags.c_contiguous
     if like.is_meta:  # nothing is drawn
         return np.ones((1,) * len(shape), np.bool_)
     return default_generator.dropout_mask(tuple(shape), 1.0 - p, kept_strides(a) if follows else None)
@@ -54,7 +54,7 @@ def _nothing(input: Any, inplace: bool) -> Any:
 @by_map("mask")
 def _dropped(input: Any, p: float, inplace: bool) -> Any:
     m = modes()
-    if m.dispatch and not (m.levels or input.is_meta) and type(input) in call.PLAIN:  # in the steps that PyTorch takes
+    if m.dispatch and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:  # in the steps that PyTorch takes
         from ..dispatch.torch_dispatch import ask, aten
 
         with no_grad():
@@ -67,7 +67,7 @@ def _dropped(input: Any, p: float, inplace: bool) -> Any:
 def _scaled(input: Any, mask: np.ndarray, scale: float, inplace: bool = False) -> Any:
     """``input * mask * scale`` in one step, whose node keeps the bits; saved-tensor hooks see numbers in their place."""
     m = modes()
-    if m.packing is not None and not (m.levels or input.is_meta) and type(input) in call.PLAIN:
+    if m.packing is not None and not (m.levels or input.is_meta) and type(input) in classes.PLAIN:
         with no_grad():
             noise = function("masked_scale")(input.new_ones(mask.shape), mask, scale)
         return inplace_function("mul")(input, noise) if inplace else function("mul")(input, noise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as dt
-from ..tensor.call import UNSET
+from ..tensor.classes import UNSET
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
 from .overloads import overload

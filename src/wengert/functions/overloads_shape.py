@@ -8,7 +8,7 @@ from ..arrays.errors import warn_once
 from ..arrays.places import geometry
 from ..graph.modes import modes
 from ..ops.arrange import common_shape
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.functions import by_example, function, inplace_function
 from ..tensor.record import told, undifferentiable
@@ -214,7 +214,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     source = geometry(input._data)
     if storage_offset is not None:
         return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
-    start = 0 if type(input) is call.Batched_ else source[2]  # in a map: from where each example begins
+    start = 0 if type(input) is classes.Batched_ else source[2]  # in a map: from where each example begins
     return told(function("as_strided")(input, tuple(size), tuple(stride), start, source), storage_offset=None)
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..ops.operator import TABLE
-from ..tensor.call import named
 from ..tensor.functions import function
+from ..tensor.results import named
 from ..tensor.tensor import Tensor
 from .overloads import overload
 

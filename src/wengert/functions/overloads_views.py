@@ -11,11 +11,11 @@ import numpy as np
 from ..arrays import fresh
 from ..arrays.layouts import format_name, format_strides, is_in_format, seems
 from ..graph.modes import modes
-from ..tensor import call as operators
-from ..tensor import types
+from ..tensor import classes, types
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import by_example, function
-from ..tensor.inplace import bump, check_normal, check_writable
+from ..tensor.inplace import check_writable
+from ..tensor.outs import bump, check_normal
 from ..tensor.record import rename
 from ..tensor.subgraph_node import as_one
 from ..tensor.tensor import Tensor
@@ -42,7 +42,7 @@ def _in_place(name: str) -> Any:
         m = modes()
         if m.inside is not None:
             m.inside.check(self, name + "_")
-        if operators.mapping is not None and operators.mapping.holds_batched((self,)):
+        if classes.mapping is not None and classes.mapping.holds_batched((self,)):
             seen = op(self, *args, **kwargs)
             bump(self)
             self.value, self._data, self.given = seen.value, seen._data, None

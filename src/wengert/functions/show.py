@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.lazy import plain
 from ..graph.modes import modes
-from ..tensor.call import PLAIN
+from ..tensor.classes import PLAIN
 from ..tensor.parameter import Parameter
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.flags import IGNORED, quieten, restore
 from . import anomaly as anomaly_mode
+from .interceptors import Interceptor
 from .modes import modes
 from .node import leaf_hooks
 
@@ -129,16 +130,13 @@ def run(
     _current.walk = walk
     watch = anomaly_mode.current
     before = None if watch is None else watch.enter()
-    observers = modes().observers
+    interceptors = modes().interceptors
     ended = None if listener is None else listener(roots)
     if leaf_hooks and any(hooks() for hooks in tuple(leaf_hooks.values())):
         walk.awaited = leaf_uses(roots, needed, captures)
     flags = quieten(IGNORED)
     try:
-        if not observers:
-            _run(roots, space, retain, needed, captures, watch)
-        else:
-            _observed(observers)(roots, space, retain, needed, captures, watch)
+        _intercepted(interceptors)(roots, space, retain, needed, captures, watch)
     except Exception:
         if watch is not None:
             watch.failed()
@@ -164,12 +162,12 @@ def _finish(walk: Walk, callbacks: list[Callable[[], Any]]) -> None:
         _current.walk = outer
 
 
-def _observed(observers: tuple[Any, ...]) -> Any:
-    """The walk as those observers run it that have a method ``watch(walk, *its arguments)``."""
+def _intercepted(interceptors: tuple[Interceptor, ...]) -> Any:
+    """The walk as the interceptors run it that have a way of their own."""
     walk: Any = _run
-    for observer in observers:
-        if hasattr(observer, "watch"):
-            walk = partial(observer.watch, walk)
+    for interceptor in reversed(interceptors):
+        if type(interceptor).walk is not Interceptor.walk:
+            walk = partial(interceptor.walk, walk)
     return walk
 
 

@@ -14,7 +14,27 @@ from ..arrays.context import ContextVar, scopes_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .interceptors import Interceptor
+
     F = TypeVar("F", bound=Callable[..., Any])
+
+
+# The order of asking. What is further out sees a call before it is changed by what is further in.
+FUNCTION_MODES, SCOPES, SUBCLASSES, PROFILERS, CASTS, KERNELS, MAPS, LEVELS, DEVICES, DISPATCH = range(0, 100, 10)
+
+INSTALLED: list[Interceptor] = []  # those that are asked in every thread, from the first tensor of their kind on
+STACKS: dict[str, Interceptor] = {}  # the fields of Modes that an interceptor stands for: it is asked while they are not empty
+
+
+def install(interceptor: Interceptor) -> None:
+    """Have ``interceptor`` asked from now on, in all threads."""
+    if interceptor not in INSTALLED:
+        INSTALLED.append(interceptor)
+
+
+def ordered(watchers: tuple[Any, ...], stacks: list[Interceptor]) -> tuple[Interceptor, ...]:
+    """The interceptors in the order of asking; of those that stand alike, the last that was entered first."""
+    return tuple(sorted(dict.fromkeys((*reversed(watchers), *stacks, *INSTALLED)), key=lambda i: i.order))
 
 
 class Modes:
@@ -23,35 +43,37 @@ class Modes:
     ``grad``: operations are recorded. ``inference``: results are inference tensors, and nothing is recorded; ``willing``:
     but for that (or for ``below``), operations would be. ``packing``: the innermost
     saved-tensor hooks, a ``(pack, unpack)`` pair, or None. ``no_packing``: why such hooks are refused, or None.
-    ``functions``: function modes, asked before anybody else. ``observers``: called around every operation (profilers,
-    autocast). ``dispatch``: dispatch modes, called around every forward below the tape.
-    ``levels``: the transformations in force, outermost first (forward-mode differentiation); each sees the operators
-    that concern it, the innermost first. ``original_views``: views whose base was written to are recorded by the steps
-    that made them, not by where they lie in memory. ``bare``: subclasses of Tensor are taken for plain ones.
+    ``watchers``: the interceptors that were entered as contexts (see ``interceptors``).
+    ``original_views``: views whose base was written to are recorded by the steps
+    that made them, not by where they lie in memory.
     ``mutation``: None, or an object that is told before a tensor is written to (``before_write(tensor)``). ``below``: this is code below
-    the tape, the handler of a dispatch mode or of a tensor that dispatches: nothing is recorded, whatever grad mode it asks for.
+    the tape, a handler that runs an operator: nothing is recorded, whatever grad mode it asks for.
     ``inside``: None, or the innermost derivative of ``torch.func`` whose function is running: tensors made meanwhile carry it with
     their version, for only they may be written to. ``quick``: nothing but this distinguishes the state from an everyday one.
+
+    Packages that extend the engine add fields of their own: see ``add_field``.
     """
 
     __slots__ = (
-        "bare", "below", "beside", "dispatch", "functions", "grad", "inference", "inside", "levels", "mutation", "no_packing", "observers",
-        "original_views", "packing", "quick", "willing",
+        "__dict__", "_asked", "below", "beside", "grad", "inference", "inside", "more", "mutation", "no_packing", "original_views", "packing",
+        "quick", "watchers", "willing",
     )  # fmt: skip
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # what ``add_field`` adds
 
     def __init__(self) -> None:
         self.grad, self.inference, self.willing = True, False, False
         self.packing: tuple[Callable[..., Any], Callable[..., Any]] | None = None
         self.no_packing: str | None = None
-        self.observers: tuple[Any, ...] = ()
-        self.functions: tuple[Any, ...] = ()
-        self.dispatch: tuple[Any, ...] = ()
-        self.levels: tuple[Any, ...] = ()
-        self.original_views = False
-        self.bare = self.below = self.quick = False
+        self.watchers: tuple[Interceptor, ...] = ()
+        self.original_views = self.below = self.quick = False
         self.mutation: Any = None
         self.inside: Any = None
         self.beside: dict[Any, Modes] = {}  # the states that were asked for and only switch something on or off
+        self.more: dict[str, Any] = {}  # the fields of ``add_field`` that are not what they are by default
+        self._asked: tuple[int, tuple[Interceptor, ...]] = (-1, ())
 
     def with_(self, **changes: Any) -> Modes:
         """The state that differs from this one in ``changes``."""
@@ -68,24 +90,34 @@ class Modes:
             found = self.beside.setdefault(key, self._changed(changes))
         return found
 
-    def outside(self, level: Any) -> Modes:
-        """The state in which only the ``levels`` outside of ``level`` are in force."""
-        count = self.levels.index(level)
-        found = self.beside.get(count)
-        if found is None:
-            found = self.beside.setdefault(count, self._changed({"levels": self.levels[:count]}))
+    @property
+    def interceptors(self) -> tuple[Interceptor, ...]:
+        """Who is asked about calls, from the outside in."""
+        known, found = self._asked
+        if known != len(INSTALLED):
+            found = ordered(self.watchers, [STACKS[name] for name, value in self.more.items() if value and name in STACKS])
+            self._asked = (len(INSTALLED), found)
         return found
+
+    @property
+    def from_levels(self) -> tuple[Interceptor, ...]:
+        """Those among them that are asked from the levels of forward differentiation on."""
+        return tuple(i for i in self.interceptors if i.order >= LEVELS)
 
     def _changed(self, changes: dict[str, Any]) -> Modes:
         new = Modes.__new__(Modes)
+        new.__dict__.update(self.__dict__)
         for name in _FIELDS:
-            setattr(new, name, changes[name] if name in changes else getattr(self, name))
-        new.beside = {}
+            setattr(new, name, getattr(self, name))
+        for name, value in changes.items():
+            setattr(new, name, value)
+        new.beside, new._asked, new.quick = {}, (-1, ()), False
+        new.more = {name: getattr(new, name) for name in _MORE if getattr(new, name) != getattr(Modes, name)}
         if new.inference or new.below or self.willing:
             wanted, may = changes.get("grad", self.asked), not (new.inference or new.below)
             new.grad, new.willing = wanted and may, wanted and not may
-        further = new.packing or new.no_packing or new.functions or new.observers or new.dispatch or new.levels
-        plain = not (further or new.original_views or new.bare or new.mutation or new.below)
+        further = new.packing or new.no_packing or new.watchers or new.more
+        plain = not (further or new.original_views or new.mutation or new.below)
         new.quick = plain and new.inside is not None and not (new.inference or new.willing)
         if plain and new.inside is None:  # interned, so that the hot path can test identity
             return INFERENCE if new.inference and not new.willing else new if new.inference else _PLAIN[new.grad]
@@ -97,7 +129,18 @@ class Modes:
         return self.grad or self.willing
 
 
-_FIELDS = tuple(name for name in Modes.__slots__ if name != "beside")
+_FIELDS = tuple(name for name in Modes.__slots__ if name != "__dict__")
+_MORE: list[str] = []
+
+
+def add_field(name: str, interceptor: Interceptor | None = None, default: Any = ()) -> None:
+    """Have modes keep ``name`` too, for a package that extends the engine; while it is not empty, ``interceptor`` is asked about calls."""
+    setattr(Modes, name, default)
+    _MORE.append(name)
+    if interceptor is not None:
+        STACKS[name] = interceptor
+
+
 RECORD = Modes()
 SILENT, INFERENCE = Modes(), Modes()
 SILENT.grad = INFERENCE.grad = False

@@ -17,12 +17,13 @@ from ..graph.node import next_sequence
 from ..ops import nested as declared
 from ..ops.operator import TABLE, Composite, Operator
 from ..tensor import Tensor
+from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
-from ..tensor.call import attach_view, convert, positional
 from ..tensor.functions import FUNCTIONS, function, inplace_function
 from ..tensor.inplace import check_cast
 from ..tensor.namespaces import RAW, RECORDED
 from ..tensor.record import record, rename
+from ..tensor.results import attach_view
 from ..tensor.rewriting import CopySlices
 from ..tensor.subgraph_node import enclose
 from ..tensor.tensor import wrap

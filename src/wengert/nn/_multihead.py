@@ -11,7 +11,7 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import shown
 from ..functions import PLACES
 from ..graph.node import next_sequence
-from ..tensor import Tensor, call
+from ..tensor import Tensor, classes
 from ..tensor.functions import function
 from ..tensor.subgraph_node import enclose
 
@@ -185,9 +185,9 @@ def embedding_bag(
 ) -> Tensor:  # fmt: skip
     """Sums, means or maxima of bags of rows of ``weight``: ``(bags, d)``."""
     looked_at = (input, offsets, weight) if mode == "max" else (input, offsets)  # whose numbers say what is done
-    if any(type(x) is call.Batched_ for x in looked_at):
+    if any(type(x) is classes.Batched_ for x in looked_at):
         given = (input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
-        return call.mapping.each_example(embedding_bag, given, {})  # type: ignore[no-any-return]
+        return classes.mapping.each_example(embedding_bag, given, {})  # type: ignore[no-any-return]
     if not weight.is_floating_point() and input.is_floating_point():
         import warnings
 
@@ -302,19 +302,19 @@ def ctc_loss(
 
     Shapes: ``log_probs (T, N, C)`` or ``(T, C)``; ``targets (N, S)`` or all targets in one row.
     """
-    if call.mapping is not None and call.mapping.holds_batched((log_probs, targets, input_lengths, target_lengths)):
+    if classes.mapping is not None and classes.mapping.holds_batched((log_probs, targets, input_lengths, target_lengths)):
         given = (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
-        return call.mapping.each_example(ctc_loss, given, {})  # type: ignore[no-any-return]
+        return classes.mapping.each_example(ctc_loss, given, {})  # type: ignore[no-any-return]
     single = log_probs.dim() == 2
     if not log_probs.is_floating_point():
         raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{dt.scalar_name(log_probs._data.dtype)}'")
     if single:
         log_probs = log_probs.unsqueeze(1)
     since = next_sequence()
-    steps, batch, classes = log_probs.shape
+    steps, batch, labels = log_probs.shape
     lengths = np.atleast_1d(np.asarray(input_lengths.tolist() if isinstance(input_lengths, Tensor) else input_lengths))
     sizes = np.atleast_1d(np.asarray(target_lengths.tolist() if isinstance(target_lengths, Tensor) else target_lengths))
-    if not 0 <= blank < classes:
+    if not 0 <= blank < labels:
         raise RuntimeError("blank must be in label range")
     if len(lengths) != batch:
         raise RuntimeError(f"input_lengths must be of size batch_size ({batch})")

@@ -15,17 +15,16 @@ FAMILIES = (
 )
 
 
-#: Who knows the namespaces of ``torch.ops`` (``aten``, those of users): registered by the package ``dispatch``.
-resolvers: list[Callable[[str], Any]] = []
+#: The namespaces of ``torch.ops`` beside the families here: those of users, and what makes ``aten`` and ``prim`` when they are asked for.
+NAMESPACES: dict[str, Any] = {}
+LATER: dict[str, Callable[[str], Any]] = {}
 
 
 def __getattr__(name: str) -> Any:
     """``torch.ops.NAME``: operators by the names that dispatch modes see."""
-    for resolve in () if name.startswith("__") else resolvers:
-        found = resolve(name)
-        if found is not None:
-            globals()[name] = found  # where ``del torch.ops.name`` finds it
-            return found
+    if name in NAMESPACES or name in LATER:
+        found = globals()[name] = NAMESPACES[name] if name in NAMESPACES else LATER[name](name)  # where ``del torch.ops.name`` finds it
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -17,7 +17,7 @@ from wengert.functions.creation import tensor
 from wengert.graph import enable_grad, set_grad_enabled
 from wengert.graph.modes import modes
 from wengert.tensor import Tensor, wrap
-from wengert.tensor.call import DISPATCHING
+from wengert.tensor.classes import DISPATCHING
 
 from .optimizer import Optimizer
 

@@ -47,7 +47,7 @@ required = _RequiredParameter()
 
 def _labelled(name: str, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``call(*args, **kwargs)``, under a label if somebody watches."""
-    if not modes().observers:
+    if not modes().watchers:
         return call(*args, **kwargs)
     from wengert.autograd.profiler import record_function
 
@@ -163,7 +163,7 @@ class Optimizer:
             self = args[0]
             hooks = self._optimizer_step_pre_hooks or _global_optimizer_pre_hooks or self._optimizer_step_post_hooks or _global_optimizer_post_hooks
             m = modes()
-            if not hooks and m.mutation is None and not m.observers:
+            if not hooks and m.mutation is None and not m.watchers:
                 return func(*args, **kwargs)
             for pre_hooks in (_global_optimizer_pre_hooks, self._optimizer_step_pre_hooks):
                 for hook in tuple(pre_hooks.values()) if pre_hooks else ():
@@ -197,7 +197,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros where ``set_to_none`` is False."""
-        if modes().observers:
+        if modes().watchers:
             _labelled(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad", self._forget_gradients, set_to_none)
         else:
             self._forget_gradients(set_to_none)

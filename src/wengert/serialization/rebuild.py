@@ -16,7 +16,7 @@ from ..functions.copying import own_slots
 from ..functions.storage import UntypedStorage, look_at, window
 from ..functions.typed_storage import TypedStorage
 from ..tensor import types
-from ..tensor.call import DISPATCHING
+from ..tensor.classes import DISPATCHING
 from ..tensor.parameter import Parameter
 from ..tensor.tensor import Tensor, wrap
 from ..transforms.grad_scope import refuse_storage

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..ops.operator import TABLE, Operator
-from . import call as _call
+from . import classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -103,7 +103,7 @@ def told(
         found = _found(about[0], given)
         return _must_be(name, found, about[0], about[1]) if found is not None else None
     text = str(error)
-    if isinstance(error, AttributeError) and not isinstance(error.obj, _call.Tensor_):
+    if isinstance(error, AttributeError) and not isinstance(error.obj, classes.Tensor_):
         found = _found(error.obj, given)
         kind = None if error.name is None else _kind_with(error.name)
         if found is not None and kind is not None:
@@ -131,7 +131,7 @@ def told(
         None,
     )
     first = args[0] if args else None
-    if dim is not None and isinstance(first, _call.Tensor_):
+    if dim is not None and isinstance(first, classes.Tensor_):
         n = max(first.ndim, 1)
         return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     if isinstance(error, OverflowError) or _OF_INTEGERS.search(text):
@@ -141,7 +141,7 @@ def told(
     for p, at, v in given:
         if (
             p in _tensor_names()
-            and not isinstance(v, _call.Tensor_)
+            and not isinstance(v, classes.Tensor_)
             and (dt.of_python(v) is None or at == 1 - skip)
             and v is not None
         ):
@@ -150,13 +150,13 @@ def told(
         one = WHOLE.get(p) == "int"
         fits = p not in WHOLE or (one and v is None)
         if not fits and not isinstance(
-            v, (int, np.integer, _call.Tensor_) if one else (int, np.integer, _call.Tensor_, tuple, list)
+            v, (int, np.integer, classes.Tensor_) if one else (int, np.integer, classes.Tensor_, tuple, list)
         ):
             return _must_be(name, (p, at, None), v, WHOLE[p])
     for p, _, v in given:
         row = v if isinstance(v, (tuple, list)) and WHOLE.get(p) == "tuple of ints" else ()
         for i, n in enumerate(row):
-            if not isinstance(n, (int, np.integer, _call.Tensor_)):
+            if not isinstance(n, (int, np.integer, classes.Tensor_)):
                 kind = f"found element of type {type(n).__name__} at pos {i}"
                 return TypeError(f"{name}(): argument '{p}' must be tuple of ints, but {kind}")
     if "broadcast" in text or "reshape array" in text:
@@ -200,10 +200,10 @@ def _found(value: Any, given: list[tuple[str, int, Any]]) -> tuple[str, int, int
 def _kind_with(attribute: str) -> str | None:
     """The kind of argument that has this attribute."""
     if attribute in ("np", "is_floating_point") or (
-        attribute in ("is_complex", "itemsize") and not hasattr(_call.Tensor_, attribute)
+        attribute in ("is_complex", "itemsize") and not hasattr(classes.Tensor_, attribute)
     ):
         return "torch.dtype" if attribute == "np" else "Tensor"
-    if hasattr(_call.Tensor_, attribute):
+    if hasattr(classes.Tensor_, attribute):
         return "Tensor"
     return next(
         (k for k, kind in (("str", str), ("tuple", list), ("torch.Generator", _Drawing)) if hasattr(kind, attribute)),

@@ -578,14 +578,14 @@ class AccumulateGrad(Node):
 
 def _into_inference(old: Tensor, g: Any) -> Any:
     """``old``, an inference tensor, with ``g`` added: in place, which only inference mode allows."""
-    from .inplace import check_normal
+    from .outs import check_normal
 
     check_normal(old, modes())
     return old.add_(RAW.wrap(g))
 
 
 def _refuse_overlap(a: np.ndarray) -> None:
-    from .inplace import OVERLAP, overlapping
+    from .outs import OVERLAP, overlapping
 
     if overlapping(a):
         raise RuntimeError(OVERLAP)

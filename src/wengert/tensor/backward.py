@@ -13,7 +13,7 @@ from ..arrays.lazy import plain
 from ..graph import node as node_module
 from ..graph.engine import below, leads_to, reachable, run
 from ..graph.modes import RECORD, SILENT, enable_grad, modes, set_modes
-from . import call
+from . import classes
 from . import tensor as tensor_module
 from .autograd_meta import Nowhere, edge_of, requires_grad
 from .namespaces import RAW, RECORDED, without_numbers
@@ -89,7 +89,7 @@ def backward(
 
         raise RuntimeError(NO_BACKWARD)
     m = modes()
-    everyday = (m is RECORD or m is SILENT) and inputs is None and not create_graph and not call.RECORDING_TENSORS
+    everyday = (m is RECORD or m is SILENT) and inputs is None and not create_graph and not classes.RECORDING_TENSORS
     if everyday and _plain_backward(tensors, grad_tensors, bool(retain_graph), m):
         return
     targets = None if inputs is None else _inputs(inputs, "backward")
@@ -160,7 +160,7 @@ def grad(
             stacklevel=3,
         )
     m, wanted = modes(), _inputs(inputs, "grad")
-    if (m is RECORD or m is SILENT or m.quick) and not (create_graph or is_grads_batched or call.RECORDING_TENSORS):
+    if (m is RECORD or m is SILENT or m.quick) and not (create_graph or is_grads_batched or classes.RECORDING_TENSORS):
         found = _plain_grad(outputs, wanted, grad_outputs, bool(retain_graph), m)
         if found is not None:
             return _answer(wanted, found[0], found[1], False, allow_unused, materialize_grads, grad_outputs)
@@ -175,7 +175,7 @@ def grad(
                 grad, (*rows, *wanted), rows, wanted, grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph,
                 only_inputs=only_inputs, allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
             )  # fmt: skip
-    if call.Batched_ is not None and any(type(t) is call.Batched_ for t in (*rows, *wanted)):
+    if classes.Batched_ is not None and any(type(t) is classes.Batched_ for t in (*rows, *wanted)):
         from ..transforms.mapped_backward import inside_maps
 
         return inside_maps(rows, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
@@ -296,18 +296,18 @@ def place_of(t: Any) -> tuple[Any, Any]:
 def _in_tensors(create_graph: bool, vectors: Any, roots: Any) -> bool:
     """Whether the rules speak in tensors: to be recorded, to be seen by forward mode and dispatch modes, or for a batch of vectors."""
     m = modes()
-    if create_graph or m.levels or m.dispatch or (call.RECORDING_TENSORS and _keeps_tensors(roots)):
+    if create_graph or m.levels or m.dispatch or (classes.RECORDING_TENSORS and _keeps_tensors(roots)):
         return True
-    if call.DISPATCHING and _dispatches(vectors):
+    if classes.DISPATCHING and _dispatches(vectors):
         return True
     if META_DEVICE and any(isinstance(t, Tensor_) and t.is_meta for t in roots):  # rules have no numbers to work on
         return True
-    return call.Batched_ is not None and vectors is not None and any(type(v) is call.Batched_ for v in vectors)
+    return classes.Batched_ is not None and vectors is not None and any(type(v) is classes.Batched_ for v in vectors)
 
 
 def _dispatches(vectors: Any) -> bool:
     """Whether some gradient to begin with is of a class that dispatches."""
-    return vectors is not None and any(type(v) in call.DISPATCHING for v in ((vectors,) if isinstance(vectors, Tensor_) else vectors))
+    return vectors is not None and any(type(v) in classes.DISPATCHING for v in ((vectors,) if isinstance(vectors, Tensor_) else vectors))
 
 
 def _keeps_tensors(roots: Any) -> bool:
@@ -472,7 +472,7 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
                 raise no_scalar(shape)
             if dtype.kind not in "fV":
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {_dtype_name(dtype)}")
-            if not edge and (t.is_meta or (create_graph and (type(t) in call.DISPATCHING or modes().dispatch))):
+            if not edge and (t.is_meta or (create_graph and (type(t) in classes.DISPATCHING or modes().dispatch))):
                 from ..functions.creation import ones_like
 
                 seeds.append(ones_like(t, memory_format=preserve_format))

@@ -12,7 +12,7 @@ from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain
 from ..graph.modes import modes
 from ..transforms.grad_scope import refuse_pointer
-from . import call
+from . import classes
 from .autograd_meta import requires_grad
 from .geometry import Geometry
 from .namespaces import without_numbers
@@ -32,7 +32,7 @@ class Exchange(Geometry):
 
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number."""
-        if type(self) is call.Batched_:  # by the function of the class
+        if type(self) is classes.Batched_:  # by the function of the class
             return self.item()
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
@@ -159,12 +159,12 @@ class Exchange(Geometry):
         return self.flip(0) if self._data.ndim else self
 
     def __contains__(self, element: Any) -> bool:
-        if isinstance(element, (call.Tensor_, int, float, complex, bool)):
+        if isinstance(element, (classes.Tensor_, int, float, complex, bool)):
             return bool((self == element).any().item())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __format__(self, spec: str) -> str:
-        if self._data.ndim == 0 and type(self) is call.Tensor_:
+        if self._data.ndim == 0 and type(self) is classes.Tensor_:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 

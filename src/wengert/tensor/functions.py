@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.ghost import META_DEVICE, Ghost
+from ..arrays.ghost import Ghost
 from ..arrays.layouts import lay
+from ..graph.interceptors import Call, answer
 from ..graph.modes import modes
 from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
-from . import call as call_module
+from . import classes
 from .argument_errors import told as told_of_arguments
-from .call import DISPATCHING, KNOWN, PLAIN
-from .namespaces import RECORDED, within, within_operators
-from .record import WATCHED, rename, told
+from .classes import DISPATCHING, KNOWN, PLAIN
+from .namespaces import RECORDED
+from .record import rename, told
 from .refusals import refuse_gradient
 from .spellings import OTHER_NAMES, renamed
 from .subgraph_node import enclose
@@ -130,67 +131,27 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 
 def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
-    define = op.define if not op.by_example else by_example(op.define)
-    public, node, whole, layout, raw = bool(op.places), op.node, op.whole, op.layout, op.raw
     code = getattr(op.define, "__code__", None)
     params = () if code is None else code.co_varnames[1 : code.co_argcount]
     respell = op.name in OTHER_NAMES or (params and params[0] != "input")
+    run = _runner(op)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and respell:
             args, kwargs = renamed(op.name, params, args, kwargs)
-        m = modes()
-        if m.functions and public:
-            from ..dispatch.function_modes import ask_mode
-
-            return ask_mode(call, args, kwargs, m)
-        for v in args:
-            if type(v) not in KNOWN and public:
-                from ..dispatch.torch_function import ask, owners_of
-
-                owners = owners_of((*args, *kwargs.values()))
-                if owners:
-                    return ask(call, owners, args, kwargs)
-                break
-        if raw is not None and not m.grad and not kwargs and (m.dispatch or DISPATCHING):
-            from ..dispatch.decompositions import BACKWARD, backward
-            from ..dispatch.torch_dispatch import dispatching
-
-            if op.name in BACKWARD and (m.dispatch or dispatching(args)) and not any(type(v) is call_module.Batched_ for v in args):
-                return backward(op, args)
+        asked = Call("composite", op, args, run, kwargs.pop("out", None) if kwargs else None, public if op.places else None, kwargs)
+        interceptors = modes().interceptors
         try:
-            out = kwargs.pop("out", None)
-            observers = m.observers
-            since = next_sequence() if whole else 0
-            run = _observed(op.name, define, observers) if observers else define
-            if m.packing is not None and op.saves is not None and m.grad and out is None and not m.dispatch:
-                from .whole_kept import hooked
-
-                answer = hooked(op, run, args, kwargs, m)
-                if answer is not NotImplemented:
-                    return answer
-            if META_DEVICE and not within.get():
-                from ..dispatch.meta_device import whole_without
-
-                answer = whole_without(run, args, kwargs)
-            elif WATCHED:
-                with within_operators():
-                    answer = run(RECORDED, *args, **kwargs)
-            else:
-                answer = run(RECORDED, *args, **kwargs)
-            if layout is not None:
-                answer = laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
-            if whole:
-                _as_one(op, answer, args, kwargs, since)
-            elif node is not None:
-                _name_last(answer, node, args, kwargs)
-            return answer if out is None else _write(answer, out, op.name)
+            if len(interceptors) == 1 and _known(args, kwargs):  # one is always there, who asks the classes of arguments
+                return run(asked)
+            return answer(asked, interceptors)
         except Exception as error:
             better = told_of_arguments(op.name, params, args, kwargs, error)
             if better is None:
                 raise
             raise better from error
 
+    public = call
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = op.doc or None
     if op.grad is not None:
@@ -198,6 +159,33 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
 
         return one_step(op, call)
     return call
+
+
+def _known(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether no class of an argument overrides anything."""
+    for v in args:
+        if type(v) not in KNOWN:
+            return False
+    return not kwargs or all(type(v) in KNOWN for v in kwargs.values())
+
+
+def _runner(op: Composite) -> Callable[[Call], Any]:
+    """What runs the composite ``op``: its definition, then what makes its result one operator's."""
+    define = op.define if not op.by_example else by_example(op.define)
+
+    def run(call: Call) -> Any:
+        args, kwargs = call.args, call.kwargs
+        since = next_sequence() if op.whole else 0
+        found = define(RECORDED, *args, **kwargs)
+        if op.layout is not None:
+            found = laid(found, op.layout, args[0] if args else next(iter(kwargs.values())))
+        if op.whole:
+            _as_one(op, found, args, kwargs, since)
+        elif op.node is not None:
+            _name_last(found, op.node, args, kwargs)
+        return found if call.out is None else _write(found, call.out, op.name)
+
+    return run
 
 
 def laid(answer: Any, layout: str, source: Any) -> Any:
@@ -263,31 +251,22 @@ def by_example(define: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(define)
     def each(*args: Any, **kwargs: Any) -> Any:
-        from . import call
 
-        if call.mapping is not None and call.mapping.holds_batched((*args, *kwargs.values())):
+        if classes.mapping is not None and classes.mapping.holds_batched((*args, *kwargs.values())):
             if define.__name__.endswith("_"):
-                level = call.mapping.innermost((*args, *kwargs.values()))
-                call.mapping.refuse_write(args[0], level, f"aten::{define.__name__}")
-            return call.mapping.each_example(each, args, kwargs)
+                level = classes.mapping.innermost((*args, *kwargs.values()))
+                classes.mapping.refuse_write(args[0], level, f"aten::{define.__name__}")
+            return classes.mapping.each_example(each, args, kwargs)
         return define(*args, **kwargs)
 
     return each
 
 
-def _observed(name: str, define: Any, observers: Any) -> Any:
-    """``define`` as those observers see it that care for composites: they have a method ``composite(name, define)``."""
-    for observer in observers:
-        if hasattr(observer, "composite"):
-            define = observer.composite(name, define)
-    return define
-
-
 def _write(answer: Any, out: Any, name: str) -> Any:
     """``out=`` of a composite."""
     from .autograd_meta import requires_grad
-    from .call import out_row
-    from .inplace import into
+    from .outs import into
+    from .results import out_row
 
     results, targets = (list(answer), list(out)) if isinstance(out, (tuple, list)) else ([answer], [out])
     if any(requires_grad(t) for t in (*results, *targets)):

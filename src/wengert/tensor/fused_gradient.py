@@ -14,9 +14,10 @@ from ..graph.engine import walk_inside
 from ..graph.modes import RECORD, SILENT, modes, set_modes
 from ..graph.node import Node, next_sequence
 from ..ops.operator import Operator
-from . import call as call_module
+from . import classes
 from .autograd_meta import edge_of, requires_grad
-from .call import PLAIN, general
+from .call import general
+from .classes import PLAIN
 from .namespaces import RAW, RECORDED
 from .native_call import shortcut
 from .record import node_class, rename
@@ -140,7 +141,7 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
             answer = quick(*args)
         if answer is NotImplemented:
             m = modes()
-            if m.dispatch or m.observers or not all(_plain(args[i], alike) for i in whole):
+            if m.watchers or m.more or not all(_plain(args[i], alike) for i in whole):
                 return parts(*args)
             answer = general(one, args)
         if naming is not None and answer._edge is not None:
@@ -156,7 +157,7 @@ def _plain(value: Any, mapped: bool) -> bool:
     if value is None:
         return True
     kind = type(value)
-    return (kind in PLAIN or (mapped and kind is call_module.Batched_)) and value._data.dtype.kind in "fV" and not value.is_meta
+    return (kind in PLAIN or (mapped and kind is classes.Batched_)) and value._data.dtype.kind in "fV" and not value.is_meta
 
 
 def _fast_class(op: Operator) -> type:

@@ -8,118 +8,91 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..arrays.errors import warn
-from ..arrays.ghost import META_DEVICE, Ghost
+from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, address, put, through
-from ..arrays.places import look, memory_of, refitted, start_of
-from ..graph.modes import Modes, modes, set_modes
+from ..arrays.places import look, memory_of, start_of
+from ..graph.interceptors import Call, answer
+from ..graph.modes import modes
 from ..ops.operator import TABLE
-from . import call
-from .autograd_meta import INFERENCE_VERSION, creation_error, edge_of, requires_grad
-from .call import PLAIN, check_devices, concerned, convert, forward, look_up, overridden, version_results, within
-from .errors import explain, warn_resized
-from .outs import APART, check_memory, check_type
-from .record import PACKED, record, rename
+from . import classes
+from .argument_errors import told
+from .arguments import convert, forward
+from .autograd_meta import creation_error, edge_of, requires_grad
+from .errors import explain
+from .outs import APART, OVERLAP, bump, check_memory, check_normal, overlapping
+from .record import record, rename
+from .results import look_up, version_results
 from .rewriting import rebase
-from .saved_tensor_hooks import pack_inputs
 
 if TYPE_CHECKING:
+    from ..graph.modes import Modes
     from ..ops.operator import Operator
     from .tensor import Tensor
 
 
-def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: Modes) -> Any:
-    """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
-    targets = list(out) if isinstance(out, (tuple, list)) else [out]
-    flat = refuse_recorded(op, targets, inputs, m)
-    for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
-        check_type(op.name, a.dtype, t._data.dtype)
-        if overlapping(t._data):
-            raise RuntimeError(OVERLAP)
-        check_memory(op, t._data, [x._data for x in flat if x._vc is t._vc], a.nbytes)
-        check_normal(t, m)
-    for a, t in zip(arrays, targets):
-        a = a if type(a) is Ghost else np.asarray(a)
-        if m.mutation is not None:
-            m.mutation.before_write(t)
-        if t._data.shape != a.shape:
-            if t._data.size:
-                warn_resized(t._data.shape, a.shape)
-            seen = refitted(t._data, a.shape) if type(t._data) is np.ndarray is type(a) else None
-            if seen is None:
-                seen = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
-            t._data = seen
-        if type(a) is Ghost is not type(t._data):
-            a._refuse()
-        if type(t._data) is not Ghost:
-            put(t._data, a)
-        bump(t)
-    return call.out_row(op.name, out)
-
-
-def refuse_recorded(op: Any, targets: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:
-    """Refuse ``out=`` that is no tensor, or where a gradient would be asked for; gives the tensors among the inputs."""
-    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
-    for t in targets:
-        if not isinstance(t, call.Tensor_):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
-    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
-    return flat
-
-
-def bump(t: Tensor) -> None:
-    """Count one more write to the tensor's memory."""
-    if type(t._vc) is list or (t._vc is not INFERENCE_VERSION and not modes().inference):
-        t._vc[0] += 1
-
-
 def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
     """The in-place form: compute, write into the first argument's memory, count the write, rewrite history."""
-    m = modes()
-    if m.functions:
-        from ..dispatch.function_modes import asked
-
-        return asked(op, args, {}, m, inplace=True, public=public)
-    if m.inside is not None:
-        m.inside.check(args[0], op, args)
-    if call.mapping is not None and call.mapping.holds_batched(args):
-        return call.mapping.mapped_inplace(op, args)
-    for v in args:
-        if isinstance(v, call.Tensor_) and type(v) not in PLAIN:
-            answer = overridden(op.name + "_", args, {}, public)
-            if answer is not NotImplemented:
-                return answer
-            break
-    run: Any = write
-    for observer in m.observers:
-        if hasattr(observer, "inplace"):
-            run = observer.inplace(run)
     try:
-        return run(op, args, m)
+        return answer(Call("inplace", op, args, write, public=public), modes().interceptors)
     except Exception as error:
-        better = call.told(op.name + "_", op.params, args, {}, error)
+        better = told(op.name + "_", op.params, args, {}, error)
         if better is None:
             raise
         raise better from error
 
 
-def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
-    """The in-place form itself."""
-    if m.levels:
-        level = concerned(m, args)
-        if level is not None:
-            return within(m, level, level.write, op, args)
+def compute_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
+    """The in-place form as forward differentiation sees it, and all further in: those further out have been asked."""
+    return answer(Call("inplace", op, args, write), modes().from_levels)
+
+
+def write(call: Call) -> Tensor:
+    """The in-place form itself: convert the arguments, run the forward, leave a node, write, rewrite the history."""
+    op, target, m = call.op, call.args[0], modes()
+    inputs, values = convert(op, call.args)
+    recording, stale = history_of_write(op, inputs, target, m)
+    shared = check_write(op, call.args, inputs, recording, stale, m)
+    a = target._data
+    y = run_forward(op, inputs, values, a, call.forward or forward)
+    check_shape(y.shape, a.shape)
+    check_cast(y.dtype, a.dtype, c_named=op.name in _CLAMPS)
+    if shared and op.name in APART:  # which look at their arguments first
+        check_memory(op, a, shared)
+    node = None
+    if recording:
+        node = record_write(op, inputs, values, target, y, m)
+    elif stale:
+        node = cut_history(op, call.args, values, m)
+    name_write(op, call.args, node)
+    if type(a) is not Ghost:
+        if type(y) is Ghost:
+            y._refuse()
+        put(a, y, y != a if overlapping(a) else True)
+    if not m.below:  # where it is the call above that counts
+        bump(target)
+    if node is not None:
+        version_results(op, node, [target], values)
+        rebase(target, node)
+    return target
+
+
+def history_of_write(op: Operator, inputs: dict[str, Any], target: Any, m: Modes) -> tuple[bool, bool]:
+    """Whether the write is recorded; and whether it is not, but cuts the history of its target: nothing depends on the old values any more."""
+    if not m.grad:
+        return False, False
+    wanted = any(requires_grad(t) for p in op.wrt for t in _row(inputs.get(p)))
+    if wanted and target._data.dtype.kind in "fcVW":  # integers take the values alone
+        return True, False
+    return False, isinstance(target, classes.Tensor_) and requires_grad(target) and op.name not in _UNSEEN
+
+
+def _row(v: Any) -> list[Any]:
+    return [t for t in (v if type(v) is list else [v]) if t is not None]
+
+
+def check_write(op: Operator, args: tuple[Any, ...], inputs: dict[str, Any], recording: bool, stale: bool, m: Modes) -> list[Any]:
+    """Refuse writes that PyTorch refuses, before anything is changed; gives the arrays of arguments that share the target's memory."""
     target = args[0]
-    inputs, raw = convert(op, args)
-    if META_DEVICE:
-        check_devices(op, inputs)
-    recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
-    recording = recording and target._data.dtype.kind in "fcVW"  # integers take the values alone
-    # nothing depends on its old values any more
-    stale = m.grad and not recording and isinstance(target, call.Tensor_) and requires_grad(target) and op.name not in _UNSEEN
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
     a = target._data
     if op.name in _ADVISED and overlapping(a):
@@ -127,103 +100,60 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
             f"operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
         )
-    beside = [v._data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._vc is target._vc]
     if op.name == "abs" and a.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    if beside and op.name not in APART and op.name != "fill":  # whose one number is read first
-        check_memory(op, a, beside)
+    shared = [v._data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._vc is target._vc]
+    if shared and op.name not in APART and op.name != "fill":  # whose one number is read first
+        check_memory(op, a, shared)
     if recording:
         edge_of(target)  # a stale view that must not be written to is refused here, before the forward
-    own = call.dispatching(args)
-    if m.dispatch or own:  # the modes do the writing, and the counting
-        y = a
-    else:
-        try:
-            y = forward(op, raw)
-        except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
-            look_up(inputs, m)
-            raise explain(op, raw, e) from e
-        except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
-            if op.scalars:
-                try:
-                    whole = np.broadcast_shapes(*(np.shape(raw[p]) for p in op.promoted))
-                except ValueError as e:
-                    raise explain(op, raw, e) from e
-                check_shape(whole, a.shape)
-            if op.promote:
-                check_cast(raw[op.params[0]].dtype, a.dtype)
-            raise
-    if op.aux:
-        for name, value in zip(op.aux, y[1:]):
-            raw[name] = value
-        y = y[0]
-    if y is not a and type(y) is not Ghost:
-        y = np.asarray(y)
-    check_shape(y.shape, a.shape)
-    check_cast(y.dtype, a.dtype, c_named=op.name in _CLAMPS)
-    if beside and op.name in APART:  # which look at their arguments first
-        check_memory(op, a, beside)
-    node = None
-    if recording:
-        raw["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
-        first, private = op.params[0], None
-        if first in op.saved:  # some rule needs the value that is about to be overwritten
-            if m.packing is not None and not own:
-                private = _cloned(target, m)  # with its history, as hooks see it
-                raw[first] = private._data
-            else:
-                raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
-        if m.packing is not None and not own:
-            raw[PACKED] = pack_inputs(op, inputs, m, None, {first: private})
-        if own:
-            from ..dispatch.subclass_dispatch import record_write
-
-            node = record_write(op, inputs, raw, target, m)
-        else:
-            node = record(op, inputs, raw, (target,), m, first)
-            if m.dispatch and first in op.saved and node is not None and node.saved[3 * op.saved.index(first)] is not None:
-                from ..dispatch.torch_dispatch import ask, aten
-
-                ask(aten.clone.default, call.Tensor_.clone, False, (target,), {}, m)
-    elif stale:
-        node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
-        if node is not None and op.name in _COMPARING:
-            rename(node, f"{op.name.capitalize()}Backward{int(isinstance(args[1], call.Tensor_))}")
-    if node is not None and op.inplace_node is not None:
-        rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], call.Tensor_) else "FillBackward2")
-    if m.dispatch or own:
-        from ..dispatch.torch_dispatch import dispatched_inplace
-
-        dispatched_inplace(op, args, m)
-    elif type(a) is not Ghost:
-        if type(y) is Ghost:
-            y._refuse()
-        put(a, y, y != a if overlapping(a) else True)
-    if not m.below:  # where it is the call above that counts
-        bump(target)
-    if node is not None:
-        if own:
-            from ..dispatch.subclass_dispatch import keep_results
-
-            keep_results(op, node, [target], m)
-        else:
-            version_results(op, node, [target], raw)
-            if m.dispatch:
-                from ..dispatch.torch_dispatch import saved_results
-
-                saved_results(op, node, [target], m)
-        if m.dispatch or own:
-            node.__dict__["seen"] = {p: call.seen(v) for p, v in zip(op.params, args)}
-        rebase(target, node)
-    return target
+    return shared
 
 
-def _cloned(target: Tensor, m: Modes) -> Tensor:
-    set_modes(m.with_(packing=None))
+def run_forward(op: Operator, inputs: dict[str, Any], values: dict[str, Any], a: Any, forward: Any) -> Any:
+    """The array that is to be written into ``a``; what the forward gives for its gradient alone joins ``values``."""
     try:
-        return target.clone()
-    finally:
-        set_modes(m)
+        y = forward(op, values)
+    except (ValueError, TypeError, IndexError, OverflowError, np.exceptions.AxisError) as e:
+        look_up(inputs, modes())
+        raise explain(op, values, e) from e
+    except NotImplementedError:  # a type that has no kernel: whether the result could be written is asked first
+        if op.scalars:
+            try:
+                whole = np.broadcast_shapes(*(np.shape(values[p]) for p in op.promoted))
+            except ValueError as e:
+                raise explain(op, values, e) from e
+            check_shape(whole, a.shape)
+        if op.promote:
+            check_cast(values[op.params[0]].dtype, a.dtype)
+        raise
+    if op.aux:
+        values.update(zip(op.aux, y[1:]))
+        y = y[0]
+    return y if y is a or type(y) is Ghost else np.asarray(y)
+
+
+def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], target: Tensor, y: Any, m: Modes) -> Any:
+    """The node of the write, before it is done."""
+    a, first = target._data, op.params[0]
+    values["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
+    if first in op.saved:  # some rule needs the value that is about to be overwritten
+        values[first] = a if type(a) is Ghost else a.copy()
+    return record(op, inputs, values, (target,), m, first)
+
+
+def cut_history(op: Operator, args: tuple[Any, ...], values: dict[str, Any], m: Modes) -> Any:
+    """The node of a write that gives no gradient."""
+    node = record(TABLE["zero"], {"input": args[0]}, values, (args[0],), m)  # type: ignore[arg-type]
+    if node is not None and op.name in _COMPARING:
+        rename(node, f"{op.name.capitalize()}Backward{int(isinstance(args[1], classes.Tensor_))}")
+    return node
+
+
+def name_write(op: Operator, args: tuple[Any, ...], node: Any) -> None:
+    """Give the node of a write the name that PyTorch has for it where it is not that of the operator."""
+    if node is not None and op.inplace_node is not None:
+        rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], classes.Tensor_) else "FillBackward2")
 
 
 def check_cast(result: np.dtype, target: np.dtype, c_named: bool = False) -> None:
@@ -240,10 +170,6 @@ def check_shape(result: tuple[int, ...], target: tuple[int, ...]) -> None:
 
 
 _LEAF = "Write to it under torch.no_grad(), as an optimizer does; to go on from changed numbers, write to a clone() of it."
-OVERLAP = (
-    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-    "clone() the tensor before performing the operation."
-)
 # Writes that may go to an expanded tensor: where places share memory, all of them are meant.
 _IDEMPOTENT = frozenset((
     "copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor", "index_put", "tril", "triu",
@@ -262,7 +188,7 @@ _ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(
 def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
     """Whether this write of an operator among ``_IDEMPOTENT`` may: not a number from a tensor, nor a copy but of the target itself."""
     if op.name == "fill":
-        return not isinstance(args[1], call.Tensor_)
+        return not isinstance(args[1], classes.Tensor_)
     if op.name != "copy":
         return True
     target, source = args[0], args[1]
@@ -277,7 +203,7 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
 
     ``shared``: the elements may share memory with each other.
     """
-    if not isinstance(t, call.Tensor_):
+    if not isinstance(t, classes.Tensor_):
         raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
     if m.mutation is not None:
         m.mutation.before_write(t)
@@ -310,15 +236,3 @@ def check_history(t: Tensor) -> None:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
 
 
-def check_normal(t: Tensor, m: Modes) -> None:
-    """Refuse to change an inference tensor outside of inference mode."""
-    if t._vc is INFERENCE_VERSION and not m.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
-            " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
-        )
-
-
-def overlapping(a: np.ndarray) -> bool:
-    """Whether two elements share memory (an expanded array)."""
-    return 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape))

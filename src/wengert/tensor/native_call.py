@@ -14,7 +14,7 @@ from ..arrays import flags, kernels
 from ..arrays.layouts import in_order_of
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import leaf_row, next_sequence
-from . import call
+from . import classes, results
 from .autograd_meta import META_DEFAULTS, AccumulateGrad, Meta, View, edge_of
 from .saved_tensor_hooks import UNVERSIONED
 
@@ -44,7 +44,7 @@ def _tell() -> None:
         return
     current, counter = modes.__self__, next_sequence.__self__  # type: ignore[attr-defined]
     _native.tape(
-        call.Tensor_, call.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, call.UNSET, current, RECORD, SILENT, counter, leaf_row, edge_of,
+        classes.Tensor_, classes.PLAIN, dt.dtype, Meta, META_DEFAULTS, View, classes.UNSET, current, RECORD, SILENT, counter, leaf_row, edge_of,
         UNVERSIONED, AccumulateGrad, in_order_of, flags.STATE, flags.IGNORED,
     )  # fmt: skip
     _told = True
@@ -97,8 +97,8 @@ def shortcut(op: Operator, node_class: type | None, without: dict[str, type] | N
         getattr(_native, op.name) if op.name in _KERNELS else op.kernel,
         op.params[-op.kwonly :] if op.kwonly else None,
         node_class,
-        call.result_type(op) if len(outputs) > 1 else None,
-        tuple(op.defaults.get(p, call.UNSET) for p in op.params),
+        results.result_type(op) if len(outputs) > 1 else None,
+        tuple(op.defaults.get(p, classes.UNSET) for p in op.params),
         b"".join([_kind(op, p) for p in op.params]),
         bytes(at[p] for p in floats),
         bytes(at[p] for p in op.wrt),

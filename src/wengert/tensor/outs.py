@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..arrays import dtypes as dt
+from ..arrays.ghost import Ghost
 from ..arrays.layouts import gapless
-from ..arrays.lazy import Lazy, address
+from ..arrays.lazy import Lazy, address, put
+from ..arrays.places import refitted
+from ..graph.modes import modes
+from . import classes
+from .autograd_meta import INFERENCE_VERSION, requires_grad
+from .errors import warn_resized
+from .results import out_row
 
 if TYPE_CHECKING:
-    import numpy as np
+    from ..graph.modes import Modes
+    from ..ops.operator import Operator
+    from .tensor import Tensor
 
 # The C++ names of types, which some messages use.
 _C_NAMES = {
@@ -143,3 +154,75 @@ def _overlap(a: np.ndarray, b: np.ndarray, size: int, same: bool) -> bool:
     if p == q and a.nbytes == size:
         return same or a.strides != b.strides
     return bool(p < q + size and q < p + a.nbytes)
+
+
+# -- writing ------------------------------------------------------------------------------------------------------------
+
+OVERLAP = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+    "clone() the tensor before performing the operation."
+)
+
+
+def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: Modes) -> Any:
+    """Write results into the tensors of ``out=``, resizing empty ones as PyTorch does."""
+    targets = list(out) if isinstance(out, (tuple, list)) else [out]
+    flat = refuse_recorded(op, targets, inputs, m)
+    for a, t in zip(arrays, targets):
+        a = a if type(a) is Ghost else np.asarray(a)
+        check_type(op.name, a.dtype, t._data.dtype)
+        if overlapping(t._data):
+            raise RuntimeError(OVERLAP)
+        check_memory(op, t._data, [x._data for x in flat if x._vc is t._vc], a.nbytes)
+        check_normal(t, m)
+    for a, t in zip(arrays, targets):
+        a = a if type(a) is Ghost else np.asarray(a)
+        if m.mutation is not None:
+            m.mutation.before_write(t)
+        if t._data.shape != a.shape:
+            if t._data.size:
+                warn_resized(t._data.shape, a.shape)
+            seen = refitted(t._data, a.shape) if type(t._data) is np.ndarray is type(a) else None
+            if seen is None:
+                seen = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
+            t._data = seen
+        if type(a) is Ghost is not type(t._data):
+            a._refuse()
+        if type(t._data) is not Ghost:
+            put(t._data, a)
+        bump(t)
+    return out_row(op.name, out)
+
+
+def refuse_recorded(op: Any, out: Any, inputs: dict[str, Any], m: Modes) -> list[Any]:
+    """Refuse ``out=`` that is no tensor, or where a gradient would be asked for; gives the tensors among the inputs."""
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    flat = [t for v in inputs.values() for t in (v if type(v) is list else [v]) if t is not None]
+    for t in targets:
+        if not isinstance(t, classes.Tensor_):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+    if m.grad and any(requires_grad(t) for t in (*flat, *targets)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+    return flat
+
+
+def bump(t: Tensor) -> None:
+    """Count one more write to the tensor's memory."""
+    if type(t._vc) is list or (t._vc is not INFERENCE_VERSION and not modes().inference):
+        t._vc[0] += 1
+
+
+def check_normal(t: Tensor, m: Modes) -> None:
+    """Refuse to change an inference tensor outside of inference mode."""
+    if t._vc is INFERENCE_VERSION and not m.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
+            " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+
+
+def overlapping(a: np.ndarray) -> bool:
+    """Whether two elements share memory (an expanded array)."""
+    return 0 in a.strides and a.size > 1 and any(s == 0 and n > 1 for s, n in zip(a.strides, a.shape))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes as dt
 from ..graph.modes import modes
-from . import call
+from . import classes
 from .autograd_meta import requires_grad
 from .tensor import Tensor, parametric
 
@@ -58,5 +58,5 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 
 Parameter.__module__ = "torch.nn.parameter"
-call.PLAIN.add(Parameter)
-call.KNOWN.add(Parameter)
+classes.PLAIN.add(Parameter)
+classes.KNOWN.add(Parameter)

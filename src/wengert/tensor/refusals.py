@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes as dt
 from ..graph.modes import modes
-from . import call
+from . import classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def check_gradient(t: Tensor, value: Any) -> None:
     """Refuse a ``value`` that does not fit as the gradient of ``t``: of another type, layout, device or size."""
-    if not isinstance(value, call.Tensor_):
+    if not isinstance(value, classes.Tensor_):
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
@@ -49,7 +49,7 @@ def check_gradient(t: Tensor, value: Any) -> None:
 def refuse_gradient(function: str, **arguments: Any) -> None:
     """Refuse arguments that ask for a gradient which ``function`` (PyTorch's name) has none for."""
     for name, t in arguments.items():
-        if isinstance(t, call.Tensor_) and t.requires_grad and modes().grad:
+        if isinstance(t, classes.Tensor_) and t.requires_grad and modes().grad:
             raise RuntimeError(
                 f"The function '{function}' is not differentiable with respect to argument '{name}'. This input cannot have requires_grad True."
             )
@@ -59,7 +59,7 @@ def check_class(cls: Any) -> None:
     """Refuse to make a tensor of what is no class of tensors."""
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
-    if not issubclass(cls, call.Tensor_):
+    if not issubclass(cls, classes.Tensor_):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from "
             f"Tensor: {cls.__name__} does not."

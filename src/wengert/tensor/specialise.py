@@ -18,14 +18,17 @@ from ..arrays.layouts import in_order_of
 from ..graph import anomaly
 from ..graph.modes import RECORD, SILENT, modes
 from ..graph.node import next_sequence
+from .argument_errors import told
 from .autograd_meta import INFERENCE_VERSION, edge_among, edge_of
-from .call import PLAIN, UNSET, attach_view, general, looks_at, told
+from .call import general
+from .classes import PLAIN, UNSET
 from .errors import explain
 from .inplace import inplace
 from .namespaces import RAW, RECORDED
 from .native_call import native, rebuilder, shortcut
 from .native_call import watch as watch_shortcuts
 from .record import OpNode, make_class, node_class, rarely_rebuilt, rebuilt, renamed
+from .results import attach_view, looks_at
 from .spellings import OTHER_NAMES
 from .version_check import freed, modified
 
@@ -35,11 +38,11 @@ if TYPE_CHECKING:
 
 def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
     """Compile the function of ``op`` (``kind``: call, inplace, dunder, reflected, augmented) into ``scope``."""
-    from . import call
+    from . import classes
     from .saved_tensor_hooks import UNVERSIONED
 
     scope.update(
-        Tensor=call.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
+        Tensor=classes.Tensor_, PLAIN=PLAIN, modes=modes, RECORD=RECORD, SILENT=SILENT, new=object.__new__, ndarray=np.ndarray,
         asarray=np.asarray, in_order_of=in_order_of, F32=dt.F32, F64=dt.F64, edge_of=edge_of, edge_among=edge_among, INFERENCE=INFERENCE_VERSION,
         next_seq=next_sequence, general=_reported(general, scope), inplace=_reported(inplace, scope),
         op=op, attach_view=attach_view, looks_at=looks_at, explained=_explained, forward=op.forward, kernel=op.kernel, UNV=UNVERSIONED,
@@ -58,7 +61,7 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
                 if scope["quick"] is not None:
                     scope["quick"].moved = (copied, elsewhere)
             if scope["quick"] is not None:
-                call.SHORTCUTS[op.name] = scope["quick"]
+                classes.SHORTCUTS[op.name] = scope["quick"]
             scope.update(makers)
             _node_makers.append((scope, makers))
             if anomaly.current is not None:

@@ -12,7 +12,7 @@ from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
 from ..transforms.grad_scope import adopt, ask, asks, begins, refuse_storage, sealed
-from . import call
+from . import classes
 from .autograd_meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .exchange import Exchange
 from .refusals import check_class, check_gradient, read_only
@@ -65,8 +65,8 @@ class Tensor(Exchange):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if call.prepare is not None:
-            call.prepare(cls)
+        if classes.prepare is not None:
+            classes.prepare(cls)
 
     @classmethod
     def _from(cls, array: np.ndarray) -> Any:
@@ -276,7 +276,7 @@ class Tensor(Exchange):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         if transforms.get()[0] and sealed(self):
             raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
-        if type(new) is call.Batched_:
+        if type(new) is classes.Batched_:
             raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
         if requires_grad(self) and new._data.dtype.kind not in "fcVW":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
@@ -501,7 +501,7 @@ class Tensor(Exchange):
         refuse_storage(self)
         from ..functions.copying import deep_copy, same_class
 
-        if type(self) not in call.PLAIN and not hasattr(type(self), "_own_operators"):
+        if type(self) not in classes.PLAIN and not hasattr(type(self), "_own_operators"):
             same_class(self, self.new_empty([]), "non-wrapper", "new_empty() and for which that function")
         return deep_copy(self, memo)
 
@@ -551,7 +551,7 @@ def parametric(t: Any, data: Tensor) -> Any:
 def _refuse_python(cls: Any, t: Tensor) -> None:
     """Refuse to make a tensor that dispatches one of another class: what it is, its class says."""
     check_class(cls)
-    if type(t) in call.DISPATCHING and not issubclass(type(t), cls):
+    if type(t) in classes.DISPATCHING and not issubclass(type(t), cls):
         raise RuntimeError(
             f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
             f"{type(t).__name__} which is not a subclass of the requested type"
@@ -575,9 +575,9 @@ def _alias(t: Tensor) -> Any:
 run_backward: Any = None  # set by the module ``backward``, which needs this one first
 Tensor._plain_class = Tensor
 Tensor.__module__ = "torch"
-call.Tensor_ = Tensor
-call.PLAIN.add(Tensor)
-call.KNOWN.add(Tensor)
+classes.Tensor_ = Tensor
+classes.PLAIN.add(Tensor)
+classes.KNOWN.add(Tensor)
 
 
 read_only(Tensor)

@@ -14,7 +14,7 @@ from ..graph import anomaly
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node, next_sequence
 from .autograd_meta import edge_of, requires_grad
-from .call import PLAIN
+from .classes import PLAIN
 from .functions import laid
 from .fused_gradient import replay
 from .namespaces import RAW, RECORDED

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import dtype as dtype_class
-from ..tensor.call import DISPATCHING
+from ..tensor.classes import DISPATCHING
 from ..tensor.tensor import Tensor
 from ..tensor.types import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr, strided
 

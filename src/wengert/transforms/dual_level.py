@@ -15,12 +15,14 @@ from ..arrays.lazy import address, marks, seen
 from ..functions.storage import window as look
 from ..graph.modes import modes, set_modes
 from ..graph.node import Node
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.autograd_meta import Meta, edge_of, meta_of
-from ..tensor.inplace import overlapping
 from ..tensor.namespaces import RAW, RECORDED
+from ..tensor.outs import overlapping
+from ..tensor.results import fresh
 
 if TYPE_CHECKING:
+    from ..graph.modes import Modes
     from ..tensor.tensor import Tensor
 
 
@@ -42,7 +44,7 @@ class Tangents:
 
     def tangent(self, t: Any) -> Tensor | None:
         """The tangent that ``t`` carries at this level, or None."""
-        if type(t) is call.Batched_:  # the value carries it
+        if type(t) is classes.Batched_:  # the value carries it
             found = self.tangent(t.value)
             return None if found is None else batching().raised(found, [t.level])
         meta = getattr(t, "_meta", None)
@@ -78,16 +80,16 @@ class Tangents:
 
         ``repeated``: ``t`` is the same for every example of a map, and its tangent may be laid out as it likes.
         """
-        if type(t) is call.Batched_:
+        if type(t) is classes.Batched_:
             b = batching()
             return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._data)), t.level)
         if t.is_nested:
             raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
-        result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
+        result = RECORDED.alias(t) if type(t) in classes.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
         if not modes().inference:
             if repeated:
                 alike = True
-            elif type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
+            elif type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING or type(t) in classes.DISPATCHING:
                 alike = tangent.stride() == t.stride()
             else:
                 alike = _alike(t._data, tangent._data)
@@ -96,9 +98,9 @@ class Tangents:
 
     def primal(self, t: Any) -> Tensor:
         """The tensor without its tangent at this level: the same memory and history."""
-        if type(t) is call.Batched_:
+        if type(t) is classes.Batched_:
             return batching().wrapped(self.primal(t.value), t.level)
-        found = call.again(t)
+        found = again(t)
         found._vc, found._edge = t._vc, edge_of(t)
         others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
         if others:
@@ -107,7 +109,7 @@ class Tangents:
 
     def shown(self, t: Any) -> Tensor:
         """The tensor without its tangent as the user gets it: a view, for which the tangent of its base does not count."""
-        if type(t) is call.Batched_ or type(t) in call.DISPATCHING:
+        if type(t) is classes.Batched_ or type(t) in classes.DISPATCHING:
             return self.primal(t)
         found = _outside(self, RECORDED.view, t, t.shape)
         if found._edge is not None:
@@ -123,7 +125,7 @@ class Tangents:
             if old is not None:
                 _unchecked(old.zero_)
             return
-        if type(new) is call.Batched_ and type(t) is not call.Batched_:
+        if type(new) is classes.Batched_ and type(t) is not classes.Batched_:
             old = self._varying(t, new)
         if old is None:
             view = t._meta.view if t._meta is not None else None
@@ -154,6 +156,26 @@ class Tangents:
         return self.tangent(t)
 
 
+def outside(m: Modes, level: Any) -> Modes:
+    """The state in which only the levels outside of ``level`` are in force."""
+    count = m.levels.index(level)
+    found = m.beside.get(count)
+    if found is None:
+        found = m.beside.setdefault(count, m.with_(levels=m.levels[:count]))
+    return found
+
+
+def again(t: Any) -> Any:
+    """The same tensor as another object, without history; of a class that dispatches it stays one of that class."""
+    if type(t) in classes.DISPATCHING:
+        from ..dispatch.subclass_dispatch import alias
+
+        return alias(t)
+    found = fresh(t._data, modes())
+    found._vc = t._vc
+    return found
+
+
 _identities: dict[type, type] = {}
 
 
@@ -175,7 +197,7 @@ def batching() -> Any:
 
 def zeros(t: Any) -> Any:
     """A tangent of zeros for ``t``."""
-    if type(t) in call.DISPATCHING:
+    if type(t) in classes.DISPATCHING:
         from ..functions.creation import zeros_like
 
         return zeros_like(t)
@@ -185,7 +207,7 @@ def zeros(t: Any) -> Any:
 def _outside(level: Tangents, f: Any, *args: Any) -> Any:
     """``f(*args)`` where only the levels outside ``level`` are seen."""
     m = modes()
-    set_modes(m.outside(level) if level in m.levels else m)
+    set_modes(outside(m, level) if level in m.levels else m)
     try:
         return f(*args)
     finally:
@@ -221,7 +243,7 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
     """The tangent in memory of its own that is laid out as that of ``t``."""
-    if type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
+    if type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING or type(t) in classes.DISPATCHING:
         order = sorted(range(t.dim()), key=t.stride, reverse=True)
         return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
     storage, offset, strides = look(t._data)

@@ -19,21 +19,59 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import dtypes as dt
-from ..graph.modes import Modes, modes, set_modes
-from ..tensor import call
+from ..graph.interceptors import Interceptor
+from ..graph.modes import LEVELS, STACKS, Modes, modes, set_modes
+from ..tensor import arguments, classes, results
 from ..tensor.autograd_meta import meta_of, normal_version, requires_grad
-from ..tensor.inplace import inplace
+from ..tensor.call import compute, general
+from ..tensor.inplace import compute_inplace
 from ..tensor.namespaces import RAW, RECORDED
 from ..tensor.rewriting import CopySlices
 from ..tensor.structseq import rebuilt
-from .dual_level import Tangents, batching, zeros
+from .dual_level import Tangents, again, batching, outside, zeros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ..graph.interceptors import Call
     from ..ops.operator import Operator
     from ..tensor.record import OpNode
     from ..tensor.tensor import Tensor
+
+
+class Levels(Interceptor):
+    """The levels of forward differentiation in force: the innermost that a call concerns runs it, as those outside of it see it."""
+
+    order = LEVELS
+
+    def concerns(self, call: Call) -> bool:
+        if call.kind not in ("operator", "inplace", "apply"):
+            return False
+        return innermost(modes(), call.args if call.out is None else (*call.args, call.out)) is not None
+
+    def intercept(self, call: Call, below: Any) -> Any:
+        m = modes()
+        level = innermost(m, call.args if call.out is None else (*call.args, call.out))
+        set_modes(outside(m, level))
+        try:
+            if call.kind == "apply":
+                return level.custom(call.kwargs["run"], call.op, call.args)
+            return level.write(call.op, call.args) if call.kind == "inplace" else level.run(call.op, call.args, call.out)
+        finally:
+            set_modes(m)
+
+
+STACKS["levels"] = Levels()
+
+
+def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
+    """The innermost level that an operator of ``args`` concerns, or None; in inference mode it concerns nobody."""
+    if m.inference:
+        return None
+    for level in reversed(m.levels):
+        if level.concerns(args):
+            return level
+    return None
 
 
 class Level(Tangents):
@@ -64,13 +102,13 @@ class Level(Tangents):
     def run(self, op: Operator, args: tuple[Any, ...], out: Any) -> Any:
         """The operator called on ``args``; this level is out of sight already."""
         if out is not None:
-            from ..tensor.inplace import refuse_recorded
+            from ..tensor.outs import refuse_recorded
 
             m = modes()
-            refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), call.convert(op, args)[0], m)
+            refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), arguments.convert(op, args)[0], m)
             set_modes(m.with_(grad=False))
             try:
-                call.compute(op, args, None, modes())  # what is wrong with the arguments themselves is said first
+                compute(op, args)  # what is wrong with the arguments themselves is said first
             finally:
                 set_modes(m)
             raise NotImplementedError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function")
@@ -141,7 +179,7 @@ class Level(Tangents):
             self.attach(before, RECORDED.clone(tangent) if modes().grad else tangent)
         new = self.tangent(self.run(op, (before, *args[1:]), None))
         former = _history(target)
-        done = inplace(op, args)
+        done = compute_inplace(op, args)
         edge = _history(target)
         if edge is not None and edge is not former:
             node: Any = edge[0].fn if type(edge[0]) is CopySlices else edge[0]
@@ -155,13 +193,13 @@ class Level(Tangents):
 
     def _carrying(self, t: Tensor, tangent: Tensor) -> Tensor:
         """``t`` by another name, with this tangent."""
-        found = call.again(t)
+        found = again(t)
         self.attach(found, tangent)
         return found
 
-    def custom(self, run: Any, cls: Any, separate: bool, args: tuple[Any, ...]) -> Any:
+    def custom(self, run: Any, cls: Any, args: tuple[Any, ...]) -> Any:
         """A custom Function: its ``jvp`` gives the tangents, before the context saves anything."""
-        answer, ctx, _ = run(cls, separate, args, self._user_pushed)
+        answer, ctx, _ = run(cls, args, self._user_pushed)
         ctx.forget_marks()
         return answer
 
@@ -211,15 +249,15 @@ class Level(Tangents):
             for i in places:
                 tangent = self.tangent(args[i])
                 if tangent is not None:
-                    part = call.general(op, (*args[:i], tangent, *args[i + 1 :]))
+                    part = general(op, (*args[:i], tangent, *args[i + 1 :]))
                     total = part if total is None else total + part
             return total
         row = list(args)
         for i in places:
             row[i] = [self._or_zeros(x) for x in args[i]] if type(args[i]) in (list, tuple) else self._or_zeros(args[i])
-        if op.name == "clone" and type(row[0]) is call.Batched_:
+        if op.name == "clone" and type(row[0]) is classes.Batched_:
             row[1] = None  # a format of images is not one of a map of images
-        return call.general(op, tuple(row))
+        return general(op, tuple(row))
 
     def _or_zeros(self, x: Any) -> Any:
         if x is None:
@@ -431,11 +469,11 @@ def _real(t: Any, x: Any) -> Any:
 def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     """The operator on ``args`` in the state ``m``, which is in force: by its short cut, if it has one and they are for that."""
     if not m.levels:
-        quick = call.SHORTCUTS.get(op.name)
+        quick = classes.SHORTCUTS.get(op.name)
         answer = NotImplemented if quick is None else quick(*args)
         if answer is not NotImplemented:
             return answer
-    return call.compute(op, args, None, m)
+    return compute(op, args)
 
 
 def _node_of(op: Operator, answer: Any) -> Any:
@@ -447,7 +485,7 @@ def _node_of(op: Operator, answer: Any) -> Any:
 
 def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
     """The same memory and the same tangents, as a leaf of a graph of its own."""
-    t = call.again(x)
+    t = again(x)
     if not isinstance(t._vc, list):  # an inference tensor
         t._vc = normal_version()
     if x._meta is not None and x._meta.tangents:
@@ -460,9 +498,9 @@ def _unrecorded(answer: Any, m: Modes) -> Any:
     if isinstance(answer, tuple):
         rows = [_unrecorded(x, m) for x in answer]
         return rebuilt(answer, rows)
-    if type(answer) is call.Batched_:
+    if type(answer) is classes.Batched_:
         return batching().wrapped(_unrecorded(answer.value, m), answer.level)
-    t = call.again(answer) if type(answer) in call.DISPATCHING else call.fresh(answer._data, m)
+    t = again(answer) if type(answer) in classes.DISPATCHING else results.fresh(answer._data, m)
     if answer._meta is not None and answer._meta.tangents:
         meta_of(t).tangents = {level: _unrecorded(x, m) for level, x in answer._meta.tangents.items()}
     return t

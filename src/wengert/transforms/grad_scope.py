@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays.context import ContextVar
 from ..graph.engine import below
-from ..graph.modes import map_levels, modes, set_modes, transforms
+from ..graph.interceptors import Interceptor
+from ..graph.modes import SCOPES, install, map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ..graph.interceptors import Call
     from ..graph.node import Edge
     from ..ops.operator import Operator
     from ..tensor.tensor import Tensor
@@ -44,6 +46,7 @@ class Inside:
         self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
 
     def __enter__(self) -> Inside:
+        install(WRITES)
         m = modes()
         levels = map_levels.get()
         self.parent, self.depth = m.inside, levels[-1].number if levels else 0
@@ -177,7 +180,7 @@ class Inside:
         Raises:
             RuntimeError: so it is.
         """
-        if not isinstance(t, call.Tensor_) or self._mapped(args or (t,)):
+        if not isinstance(t, classes.Tensor_) or self._mapped(args or (t,)):
             return
         if self.permits(t):
             if op not in ("detach_", "resize_"):
@@ -207,7 +210,23 @@ class Inside:
 
     def _mapped(self, args: Any) -> bool:
         """Whether a map inside of this run does the operator, and asks again for what is below."""
-        return any(type(v) is call.Batched_ and v.level.number > self.depth for v in args)
+        return any(type(v) is classes.Batched_ and v.level.number > self.depth for v in args)
+
+
+class Writes(Interceptor):
+    """A write inside of a function that is differentiated: to what was captured it is refused."""
+
+    order = SCOPES
+
+    def concerns(self, call: Call) -> bool:
+        return call.kind == "inplace" and modes().inside is not None
+
+    def intercept(self, call: Call, below: Any) -> Any:
+        modes().inside.check(call.args[0], call.op, call.args)  # type: ignore[union-attr]
+        return below(call)
+
+
+WRITES = Writes()
 
 
 class Cut(Node):
@@ -314,7 +333,7 @@ NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
 def shown(t: Any, text: Callable[[Any], str]) -> str:
     """The tensor as text, ``text(tensor)``, in the levels of the transforms that have made it, as PyTorch prints them."""
     layers = []
-    while type(t) is call.Batched_:
+    while type(t) is classes.Batched_:
         t, (dim, level) = t.given[0] if t.given else t.value, (t.given[1] if t.given else 0, t.level)
         layers.append((level.depth, f"BatchedTensor(lvl={level.depth}, bdim={dim}, value="))
     inside, made, ours = modes().inside, bool(layers), False
@@ -354,6 +373,6 @@ def _below(t: Any, own: set[int]) -> Any:
 
 def _plain(t: Any) -> Any:
     """The ordinary tensor below all maps."""
-    while type(t) is call.Batched_:
+    while type(t) is classes.Batched_:
         t = t.value
     return t

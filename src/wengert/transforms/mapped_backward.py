@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor import call
+from ..tensor import classes
 from ..tensor.backward import GradientEdge, as_row, grad, no_gradient, place_of, show
 from ..tensor.tensor import Tensor
 
@@ -57,7 +57,7 @@ def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_
     from . import vmap as batching
 
     for i, t in enumerate(rows):
-        if type(t) is call.Batched_ and t._innermost() and not t.level.directions and not t.asked:  # as it shows itself in the map
+        if type(t) is classes.Batched_ and t._innermost() and not t.level.directions and not t.asked:  # as it shows itself in the map
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
     levels: list[Any] = []
     for t in (*rows, *wanted):

@@ -5,11 +5,13 @@ Loaded when somebody first maps a function; see ``batched`` for the tensors and 
 
 from __future__ import annotations
 
-from ...tensor import call
+from ...graph.modes import install
+from ...tensor import classes
 from . import dispatch
 from .batched import Batched, Level, decomposed, expanded, lowered, mapped_over, plain, raised, without, wrapped
 
 __all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "without", "wrapped"]
 
-call.Batched_, call.mapping = Batched, dispatch
-call.KNOWN.add(Batched)
+classes.Batched_, classes.mapping = Batched, dispatch
+classes.KNOWN.add(Batched)
+install(dispatch.Maps())

@@ -12,10 +12,12 @@ import numpy as np
 
 from ...arrays import dtypes as dt
 from ...dispatch.torch_dispatch import named
-from ...graph.modes import modes
-from ...tensor.call import UNSET, compute
+from ...graph.interceptors import Call as InterceptedCall
+from ...graph.interceptors import Interceptor
+from ...graph.modes import MAPS, modes
+from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
-from ...tensor.inplace import refuse_recorded
+from ...tensor.outs import refuse_recorded
 from ...tensor.structseq import rebuilt
 from .batched import Batched, expanded, plain, settled, wrapped
 
@@ -109,6 +111,22 @@ def holds_batched(args: Any) -> bool:
     return any(type(v) is Batched or (type(v) in (list, tuple) and any(type(x) is Batched for x in v)) for v in args)
 
 
+class Maps(Interceptor):
+    """``vmap``: an operator on batched tensors is the same operator on the values, told where the batch is."""
+
+    order = MAPS
+
+    def concerns(self, call: InterceptedCall) -> bool:
+        return call.kind in ("operator", "inplace") and (holds_batched(call.args) or (call.out is not None and holds_batched((call.out,))))
+
+    def intercept(self, call: InterceptedCall, below: Any) -> Any:
+        if call.kind == "inplace":
+            return mapped_inplace(call.op, call.args)
+        if any(a is UNSET for a in call.args):
+            return below(call)  # which says what is missing
+        return mapped(call.op, call.args, call.out, modes())
+
+
 def innermost(args: Any) -> Level:
     """The map furthest in that some argument varies along."""
     levels = [x.level for v in args for x in (v if type(v) in (list, tuple) else (v,)) if type(x) is Batched]
@@ -132,8 +150,6 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         raise RuntimeError(
             f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops."
         )
-    if any(a is UNSET for a in args):
-        return compute(op, args, out, m)  # which says what is missing
     level = innermost(args)
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:

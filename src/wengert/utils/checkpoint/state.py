@@ -38,21 +38,21 @@ class Surroundings:
 
     def __init__(self, preserve_rng: bool) -> None:
         self.random = RandomState() if preserve_rng else None
-        self.casters = tuple(o for o in modes().observers if _casts(o))
+        self.casters = tuple(o for o in modes().watchers if _casts(o))
         self.device = innermost()
 
     @contextmanager
     def again(self) -> Iterator[None]:
         """Random numbers and casts as they were."""
         now = RandomState() if self.random is not None else None
-        before, functions = modes().observers, modes().functions
+        before, functions = modes().watchers, modes().functions
         try:
-            change(observers=(*(o for o in before if not _casts(o)), *self.casters), functions=())  # a backward is asked of modes as a whole
+            change(watchers=(*(o for o in before if not _casts(o)), *self.casters), functions=())  # a backward is asked of modes as a whole
             if self.random is not None:
                 self.random.restore()
             yield
         finally:
-            change(observers=before, functions=functions)
+            change(watchers=before, functions=functions)
             if now is not None:
                 now.restore()
 

@@ -300,7 +300,7 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        if modes().observers:
+        if modes().watchers:
             from wengert.autograd.profiler import record_function
 
             with record_function(f"enumerate(DataLoader)#{type(self).__name__}.__next__"):

@@ -1,0 +1,11 @@
+"""The types of arrays that a tensor may hold as the result of an operator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .ghost import Ghost
+from .lazy import Lazy
+
+#: Whatever else a forward gives is made a NumPy array. Packages that bring arrays of their own add their types.
+ARRAYS: set[type] = {np.ndarray, Lazy, Ghost}

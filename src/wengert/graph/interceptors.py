@@ -1,0 +1,89 @@
+"""Interceptors: who is asked about a call of an operator before it is done.
+
+A call of an operator on plain tensors, with nothing in force, meets nobody. Everything that changes or watches calls is an
+interceptor in one ordered tuple (``Modes.interceptors``), asked from the outside in: each may answer the call, change it,
+or pass it on. Some are there while a mode is in force: profilers, autocast, function and dispatch modes, forward
+differentiation. Some are there from the first tensor of their kind on: subclasses, batched tensors, the device ``meta``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .modes import PROFILERS, change, modes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+class Call:
+    """A call that interceptors are asked about.
+
+    ``kind``: ``"operator"``, its ``"inplace"`` form, a ``"composite"`` (an operator that is made of others), a ``"function"``
+    that is no operator (creation, conversion), or the ``"apply"`` of a custom Function. ``op``: the operator's declaration, or
+    the function. ``out``: where the results go, or None. ``public``: what the user called, where that is not the function of
+    the operator's name. ``run(call)`` does it; an interceptor may put something else in its place, as it may change ``args``,
+    or put its own ``forward(op, values)`` in the place of the operator's.
+    """
+
+    __slots__ = ("args", "forward", "kind", "kwargs", "op", "out", "public", "run")
+
+    def __init__(
+        self, kind: str, op: Any, args: tuple[Any, ...], run: Callable[[Call], Any], out: Any = None, public: Any = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.kind, self.op, self.args, self.run, self.out, self.public = kind, op, args, run, out, public
+        self.kwargs: dict[str, Any] = {} if kwargs is None else kwargs
+        self.forward: Callable[[Any, dict[str, Any]], Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The operator's name; of an in-place form with an underscore."""
+        name: str = getattr(self.op, "name", None) or self.op.__name__
+        return f"{name}_" if self.kind == "inplace" else name
+
+
+class Interceptor:
+    """Base of those who are asked about calls. As a context, it is asked in the present thread or task.
+
+    >>> import wengert as torch
+    >>> from wengert.graph.interceptors import Interceptor
+    >>> class Counter(Interceptor):
+    ...     count = 0
+    ...
+    ...     def intercept(self, call, below):
+    ...         self.count += 1
+    ...         return below(call)
+    >>> with Counter() as counter:
+    ...     y = torch.ones(2) * 2 + 1
+    >>> counter.count
+    3
+    """
+
+    order: float = PROFILERS
+
+    def concerns(self, call: Call) -> bool:
+        """Whether ``intercept`` is to be asked about ``call``."""
+        return True
+
+    def intercept(self, call: Call, below: Callable[[Call], Any]) -> Any:
+        """Answer ``call``; ``below(call)`` is the answer of those further in, and in the end of the operator."""
+        return below(call)
+
+    def walk(self, walk: Callable[..., None], *args: Any) -> None:
+        """Run a backward, ``walk(*args)``: see ``engine.run``."""
+        walk(*args)
+
+    def __enter__(self) -> Any:
+        change(watchers=(*modes().watchers, self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        change(watchers=tuple(w for w in modes().watchers if w is not self))
+
+
+def answer(call: Call, interceptors: tuple[Interceptor, ...], at: int = 0) -> Any:
+    """The answer to ``call`` of the interceptors from the one number ``at`` on, and in the end of the call itself."""
+    for i in range(at, len(interceptors)):
+        if interceptors[i].concerns(call):
+            return interceptors[i].intercept(call, lambda call: answer(call, interceptors, i + 1))
+    return call.run(call)

@@ -1,0 +1,159 @@
+"""Arguments of operators: what the user gave as tensors, and everything as the forward wants it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+from ..arrays import flags
+from ..arrays import kernels as K
+from ..arrays.eight import converted
+from ..arrays.ghost import Ghost
+from ..arrays.lazy import Lazy, plain, through
+from ..ops import eight
+from . import classes
+from .argument_errors import must_be as complaint
+from .classes import UNSET
+
+if TYPE_CHECKING:
+    from ..ops.operator import Operator
+
+
+def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """``(tensors, values)`` by parameter: what the user gave as tensors, and everything as the forward wants it."""
+    inputs: dict[str, Any] = {}
+    raw: dict[str, Any] = {}
+    for i, (p, v) in enumerate(zip(op.params, args)):
+        if p in op.tensors:
+            if p in op.tensor_lists:
+                if not isinstance(v, (list, tuple)):
+                    raise must_be(op, p, i, v, "tuple of Tensors")
+                rows = list(v)
+                for at, x in enumerate(rows):
+                    if not isinstance(x, classes.Tensor_) and not (x is None and p in op.optional):
+                        raise TypeError(f"expected Tensor as element {at} in argument {i}, but got {type(x).__name__}")
+                inputs[p], raw[p] = rows, [None if x is None else plain(x._data) for x in rows]
+            elif isinstance(v, classes.Tensor_):
+                a = v._data
+                inputs[p], raw[p] = v, a if type(a) is not Lazy or (op.view and not i) else a.resolved()
+            elif v is None:
+                if p not in op.optional:
+                    raise must_be(op, p, i, v, "Tensor")
+                raw[p] = None
+            elif ((op.scalars and type(op.scalars) is str) or p in op.scalars) and dt.of_python(v) is not None:
+                raw[p] = dt.number(v) if isinstance(v, np.generic) else v
+            elif v is UNSET:
+                raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
+            else:
+                raise must_be(op, p, i, v, "Tensor")
+        elif type(v) is dt.dtype:
+            raw[p] = v.np
+        elif p == "dtype" and isinstance(v, type) and v in dt.OF_TYPES:
+            raw[p] = dt.OF_TYPES[v].np
+        elif v is UNSET:
+            raise TypeError(f'{op.name}() missing 1 required positional arguments: "{p}"')
+        elif isinstance(v, classes.Tensor_):
+            if v.requires_grad:  # its history would be lost
+                raise must_be(op, p, i, v, "Number")
+            raw[p] = v.item()
+        elif type(v) in (list, tuple) and any(isinstance(x, classes.Tensor_) for x in v):
+            raw[p] = tuple(x.item() if isinstance(x, classes.Tensor_) else x for x in v)
+        else:
+            raw[p] = dt.number(v) if isinstance(v, np.generic) else v
+    if not inputs and op.scalars == "one":
+        raise must_be(op, op.tensors[0], 0, raw[op.tensors[0]], "Tensor")
+    if op.promote:
+        promote(op, raw)
+    return inputs, raw
+
+
+def must_be(op: Operator, p: str, i: int, v: Any, kind: str) -> TypeError:
+    """The complaint about an argument of the wrong kind."""
+    return complaint(op.name.removesuffix("_dim"), p, i + 1, v, kind)
+
+
+def promote(op: Operator, raw: dict[str, Any]) -> None:
+    """Bring the promoted arguments to their common type, by PyTorch's rules."""
+    group: list[Any] = []
+    for p in op.promoted:
+        v = raw[p]
+        group.extend(v) if type(v) is list else group.append(v) if v is not None else None
+    d = dt.result(group)
+    if d is None:
+        return
+    if op.promote == "float" and dt.category(d) < dt.FLOAT:
+        d = dt.default_float()
+    number = np.dtype(np.float32) if op.opmath and dt.is_half(d) else d
+    for p in op.promoted:
+        v = raw[p]
+        if type(v) is list:
+            raw[p] = [x if x is None or x.dtype is d else x.astype(d) for x in v]
+        elif type(v) is np.ndarray:
+            if v.dtype is not d:
+                raw[p] = converted(v, d if v.ndim else number)
+        elif type(v) is Ghost:
+            raw[p] = v.astype(d)
+        elif v is not None:
+            raw[p] = scalar(v, number)
+
+
+def scalar(v: Any, d: np.dtype) -> np.ndarray:
+    """A Python number as a 0-d array of type ``d``; an integer that does not fit wraps around, as in PyTorch."""
+    if d.kind in "ui" and isinstance(v, int):
+        v &= (1 << (8 * d.itemsize)) - 1
+        if d.kind == "i" and v >> (8 * d.itemsize - 1):
+            v -= 1 << (8 * d.itemsize)
+        return np.asarray(v, d)
+    return converted(np.asarray(v), d)
+
+
+def forward(op: Operator, raw: dict[str, Any]) -> Any:
+    """The forward on converted arguments; in half precision its kernel where nothing else is asked for, or by way of float32."""
+    before = flags.quieten(flags.IGNORED)
+    try:
+        return _forward(op, raw)
+    finally:
+        flags.restore(before)
+
+
+def _forward(op: Operator, raw: dict[str, Any]) -> Any:
+    if dt.RARE_IN_USE:
+        d = eight.concerned(op, raw)
+        if d is not None:
+            wide = eight.taken(op, raw, d)
+            if wide is not None:
+                return eight.given(op.forward(*positional(op, wide), **keywords(op, wide)), d)
+    if (op.kernel is not None and op.promote) or op.opmath:
+        d = next((a.dtype for a in map(raw.get, op.tensors) if type(a) is np.ndarray and dt.is_half(a.dtype)), None)
+        if d is not None:
+            return half(op, raw, d)
+    if op.view and type(raw[op.params[0]]) is Lazy and not op.lazy:
+        if op.name == "view" and any(isinstance(v, (dt.dtype, np.dtype)) for v in np.atleast_1d(np.asarray(raw["shape"], object))):
+            kind = "conjugate view tensors" if raw["input"].conjugated else "tensors with negative bit set"
+            raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
+        return through(op.forward, *positional(op, raw), **keywords(op, raw))
+    return op.forward(*positional(op, raw), **keywords(op, raw))
+
+
+def half(op: Operator, raw: dict[str, Any], d: np.dtype) -> Any:
+    """The forward for arguments of 16 bits."""
+    arrays = [raw[p] for p in op.tensors]
+    usual = all(p in op.tensors or raw[p] == op.defaults.get(p, UNSET) for p in op.params)
+    if op.kernel is not None and usual and all(a.dtype is d for a in arrays):
+        return op.kernel(*arrays)
+    if not op.opmath or any(a is not None and a.dtype != d and a.ndim for a in arrays):
+        return op.forward(*positional(op, raw), **keywords(op, raw))
+    raw = raw | {p: K.cast(a, np.dtype(np.float32)) for p, a in zip(op.tensors, arrays) if a is not None and a.dtype == d}
+    return K.cast(op.forward(*positional(op, raw), **keywords(op, raw)), d)
+
+
+def positional(op: Operator, raw: dict[str, Any]) -> list[Any]:
+    """The positional arguments of the forward."""
+    return [raw[p] for p in (op.params[: -op.kwonly] if op.kwonly else op.params)]
+
+
+def keywords(op: Operator, raw: dict[str, Any]) -> dict[str, Any]:
+    """The keyword-only arguments of the forward."""
+    return {p: raw[p] for p in op.params[-op.kwonly :]} if op.kwonly else {}

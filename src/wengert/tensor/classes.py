@@ -1,0 +1,21 @@
+"""The classes that the core must know and that are made further up, and what was found out about others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes as dt
+
+# Filled by the tensor module: the class, and the classes whose operators need no override check.
+Tensor_: Any = None
+PLAIN: set[type] = set()
+RECORDING_TENSORS: list[bool] = []  # whether some node ever saved tensors that dispatch: a backward then looks for it
+SHORTCUTS: dict[str, Any] = {}  # the native short cuts of operators, as far as they were made
+DISPATCHING: set[type] = set()  # the classes of tensors with a ``__torch_dispatch__``: see the module ``wrappers``
+Batched_: Any = None  # the tensors of mapped functions, once somebody maps one,
+mapping: Any = None  # and what is done with them: the module ``batching.dispatch``
+KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}  # and PLAIN: never override anything
+prepare: Any = None  # of the module ``overrides``: what is done to a new subclass of Tensor
+UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
