@@ -17,7 +17,6 @@ from ..arrays.context import ContextVar
 from ..arrays.ghost import Ghost
 from ..graph.interceptors import Interceptor
 from ..graph.modes import DISPATCH, add_field, change, modes, set_modes
-from ..ops import NAMESPACES
 from ..ops.operator import TABLE, Operator
 from ..tensor import call as general_path
 from ..tensor import classes, outs

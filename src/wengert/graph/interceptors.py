@@ -8,6 +8,7 @@ differentiation. Some are there from the first tensor of their kind on: subclass
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .modes import PROFILERS, change, modes
@@ -85,5 +86,5 @@ def answer(call: Call, interceptors: tuple[Interceptor, ...], at: int = 0) -> An
     """The answer to ``call`` of the interceptors from the one number ``at`` on, and in the end of the call itself."""
     for i in range(at, len(interceptors)):
         if interceptors[i].concerns(call):
-            return interceptors[i].intercept(call, lambda call: answer(call, interceptors, i + 1))
+            return interceptors[i].intercept(call, partial(answer, interceptors=interceptors, at=i + 1))
     return call.run(call)

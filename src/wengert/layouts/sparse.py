@@ -14,12 +14,12 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..arrays.sparse import Coo
 from ..arrays.stand_ins import unsupported
+from ..dispatch.torch_dispatch import dispatching
 from ..functions.creation import as_tensor
 from ..graph.modes import modes
 from ..ops import sparse as declared
 from ..tensor.arguments import convert, positional
 from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
-from ..tensor.call import dispatching
 from ..tensor.errors import broadcast_message
 from ..tensor.functions import FUNCTIONS, function
 from ..tensor.namespaces import RAW

@@ -311,10 +311,10 @@ def ctc_loss(
     if single:
         log_probs = log_probs.unsqueeze(1)
     since = next_sequence()
-    steps, batch, labels = log_probs.shape
+    steps, batch, kinds = log_probs.shape
     lengths = np.atleast_1d(np.asarray(input_lengths.tolist() if isinstance(input_lengths, Tensor) else input_lengths))
     sizes = np.atleast_1d(np.asarray(target_lengths.tolist() if isinstance(target_lengths, Tensor) else target_lengths))
-    if not 0 <= blank < labels:
+    if not 0 <= blank < kinds:
         raise RuntimeError("blank must be in label range")
     if len(lengths) != batch:
         raise RuntimeError(f"input_lengths must be of size batch_size ({batch})")
