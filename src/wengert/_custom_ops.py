@@ -13,6 +13,7 @@ from .autograd.function import Function
 from .dispatch import torch_dispatch as dispatch
 from .functions.copying import memory_of
 from .graph.modes import modes, no_grad, set_modes
+from .ops import NAMESPACES
 from .tensor import Tensor, classes
 from .tensor.autograd_meta import requires_grad
 
@@ -117,7 +118,7 @@ class CustomOperator:
         self.rules: dict[Any, Callable[..., Any]] = {}  # what dispatch modes, and classes that dispatch, do with it
         self.autocast: dict[str, Any] = {}  # by device, the type that its tensors are brought to
         self.disabled: set[str] = set()  # devices whose kernels are switched off
-        place = dispatch.NAMESPACES.setdefault(namespace, Namespace(namespace))
+        place = NAMESPACES.setdefault(namespace, Namespace(namespace))
         known = place.__dict__.get(name)
         self.packet = known if overload and known is not None else Packet(namespace, name)
         self.overload = self.packet.add(self, overload or "default")

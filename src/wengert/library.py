@@ -28,6 +28,7 @@ from ._custom_schema import infer_schema
 from ._dispatch_keys import DispatchKey
 from .autograd.function import Function
 from .dispatch import torch_dispatch as dispatch
+from .ops import NAMESPACES
 from .tensor import device
 
 if TYPE_CHECKING:
@@ -387,7 +388,7 @@ class Library:
                 remove(*self._overriding.pop())
         for name in [n for n in OPERATORS if n not in self._before and n.startswith(self.ns + "::")]:
             del OPERATORS[name]
-            dispatch.NAMESPACES[self.ns].__dict__.pop(name.partition("::")[2].partition(".")[0], None)
+            NAMESPACES[self.ns].__dict__.pop(name.partition("::")[2].partition(".")[0], None)
 
 
 _DEFINING: WeakValueDictionary[str, Library] = WeakValueDictionary()  # by namespace, the library of kind "DEF" that there is
