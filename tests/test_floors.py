@@ -11,10 +11,10 @@ import pytest
 import wengert
 
 PACKAGE = Path(wengert.__file__).parent
-FLOORS = {"arrays": 1, "graph": 2, "ops": 3, "tensor": 4}
-SERVICES = {"cli": 6, "__main__": 6}
+FLOORS = {"names": 1, "arrays": 1, "graph": 2, "ops": 3, "tensor": 4}
+SERVICES = {"cli": 6, "compat": 6, "__main__": 6}
 # Doors that lead up, opened only when somebody walks through them (see docs/architecture.md).
-DOORS = {("tensor/tensor.py", "serialization"), ("ops/__init__.py", "tensor")}
+DOORS = {("tensor/tensor.py", "serialization"), ("ops/__init__.py", "tensor"), ("compiler.py", "compat")}
 
 
 def floor(parts):
@@ -58,6 +58,15 @@ def test_imports_only_go_down(path):
         if not target or (str(name), target[0]) in DOORS:
             continue
         assert floor(target) <= mine, f"{name} (floor {mine}) imports {'.'.join(target)} (floor {floor(target)})"
+
+
+def test_nothing_imports_the_highest_packages():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE)
+        if name.parts[0].removesuffix(".py") in (*SERVICES, "__init__"):
+            continue
+        found = {target[0] for target in imports(path) if target} & set(SERVICES)
+        assert all((str(name), target) in DOORS for target in found), f"{name} imports {found}"
 
 
 def test_no_optional_library_is_imported():

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import wengert as torch
-from wengert._missing import AREAS, NAMES, distance, nearest
+from wengert.names.missing import AREAS, NAMES, distance, nearest
 
 REASONS = {
     "quantize_per_tensor": "numbers are not quantized; torch.fake_quantize_per_tensor_affine",
@@ -157,4 +157,4 @@ def test_imports_that_fail_say_why(tmp_path, header):
 
 
 def test_the_modules_of_libraries_are_the_same_object_each_time():
-    assert torch.fx is torch.fx and torch.hub is importlib.import_module("wengert._absent").absent_module("hub")
+    assert torch.fx is torch.fx and torch.hub is importlib.import_module("wengert.names.absent").absent_module("hub")

@@ -72,7 +72,7 @@ def test_compile_alone_is_quiet(told):
 
 
 def test_compile_refuses(told):
-    from wengert._dynamo.exc import InvalidBackend
+    from wengert.compat._dynamo.exc import InvalidBackend
 
     def f(x):
         return x

@@ -1,6 +1,6 @@
 """Write the type stubs of everything that is made from the table of operators.
 
-``python tools/stubs.py`` writes ``*.pyi`` files beside the modules whose names are attached at import time; ``--check``
+``python tools/stubs.py`` writes ``*.pyi`` files, in ``names/`` for modules whose names are attached at import time; ``--check``
 only says whether they are up to date. Type checkers read them, Python never does.
 """
 
@@ -148,9 +148,9 @@ def namespace(place: str) -> str:
 
 def files() -> dict[Path, str]:
     """Every stub file with its text."""
-    found = {PACKAGE / "tensor" / "_methods.pyi": methods(), PACKAGE / "_torch_names.pyi": namespace("torch")}
-    for place in ("functional", "linalg", "fft", "special"):
-        found[PACKAGE / f"_{place}_names.pyi"] = namespace(place)
+    found = {PACKAGE / "tensor" / "_methods.pyi": methods()}
+    for place in ("torch", "functional", "linalg", "fft", "special"):
+        found[PACKAGE / "names" / f"{place}.pyi"] = namespace(place)
     return found
 
 

@@ -29,7 +29,7 @@ def show() -> str:
 
 def parallel_info() -> str:
     """The threads of products and kernels, as lines of text."""
-    from ._settings import get_num_interop_threads, get_num_threads
+    from .functions.settings import get_num_interop_threads, get_num_threads
 
     return (
         f"ATen/Parallel:\n\tat::get_num_threads() : {get_num_threads()}\n"

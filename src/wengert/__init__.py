@@ -19,14 +19,14 @@ import os as _os
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
-from . import _by_hand as _by_hand
-from ._settings import *  # noqa: F403
 from ._version import __version__
 from .arrays import dtypes as _dtypes
 from .arrays.dtypes import get_default_dtype, set_default_dtype
+from .compat import finder as _finder
 from .functions import PLACES as _PLACES
 from .functions.conversion import LEGACY as _LEGACY
 from .functions.random import Generator, default_generator
+from .functions.settings import *  # noqa: F403
 from .graph import (
     enable_grad,
     inference_mode,
@@ -55,7 +55,6 @@ from .tensor.types import (
 )
 
 if TYPE_CHECKING:
-    from ._torch_names import *  # noqa: F403
     from .arrays.dtypes import (
         bfloat16,
         cdouble,
@@ -86,6 +85,7 @@ if TYPE_CHECKING:
         uint32,
         uint64,
     )
+    from .names.torch import *  # noqa: F403
 
 globals().update(_PLACES["torch"])
 globals().update(_dtypes.NAMES)
@@ -93,8 +93,7 @@ globals().update(_LEGACY)
 newaxis = None
 
 _SUBMODULES = frozenset((
-    "_C", "_VF", "__config__", "__future__", "_custom_ops", "_dynamo", "_functorch", "_guards", "_logging", "_ops", "_subclasses", "_tensor_str",
-    "_utils", "accelerator", "amp", "autograd", "backends",
+    "__config__", "__future__", "accelerator", "amp", "autograd", "backends",
     "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "jit", "library", "linalg", "masked", "mps",
     "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random", "return_types",
     "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types",
@@ -123,26 +122,28 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "vmap": ("func", "vmap"), "autocast": ("amp", "autocast"),
     **{n: ("amp.autocast_settings", n) for n in (
         "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",
-        "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "set_autocast_cache_enabled",
-        "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype")},
+        "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+        "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled",
+        "set_autocast_gpu_dtype")},
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
-    **{f"_check{n}": ("_checks", f"_check{n}") for n in (
+    **{f"_check{n}": ("functions.checks", f"_check{n}") for n in (
         "", "_index", "_is_size", "_not_implemented", "_tensor_all", "_tensor_all_with", "_type", "_value", "_with")},
-    "OutOfMemoryError": ("_checks", "OutOfMemoryError"), "Stream": ("_streams", "Stream"), "Event": ("_streams", "Event"),
+    "OutOfMemoryError": ("functions.checks", "OutOfMemoryError"),
+    "Stream": ("compat.streams", "Stream"), "Event": ("compat.streams", "Event"),
     "get_device_module": ("accelerator", "get_device_module"),
-    "compile": ("compiler", "compile"), "cond": ("_higher_order_ops", "cond"), "while_loop": ("_higher_order_ops", "while_loop"),
+    "compile": ("compiler", "compile"), "cond": ("func.control_flow", "cond"), "while_loop": ("func.control_flow", "while_loop"),
     **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
     "UntypedStorage": ("functions.storage", "UntypedStorage"), "TypedStorage": ("functions.typed_storage", "TypedStorage"),
     "Storage": ("functions.typed_storage", "FloatStorage"),
     **{f"{n}Storage": ("functions.typed_storage", f"{n}Storage") for n in (
         "Float", "Double", "Half", "BFloat16", "ComplexFloat", "ComplexDouble", "Long", "Int", "Short", "Char", "Byte", "Bool")},
-    **{n: ("_lowlevel", n) for n in _LOWLEVEL},
+    **{n: ("compat.lowlevel", n) for n in _LOWLEVEL},
 }  # fmt: skip
 
 
 if "TORCH_LOGS" in _os.environ:
-    from ._logging import _init_logs
+    from .compat._logging import _init_logs
 
     _init_logs()
 
@@ -168,7 +169,7 @@ def __getattr__(name: str) -> Any:
             if error.name != f"{__package__}.{module}":
                 raise
         else:
-            if module in ("_lowlevel", "sparse") and callable(value):
+            if module in ("compat.lowlevel", "sparse") and callable(value):
                 from .tensor.argument_errors import reporting
 
                 value = reporting(value)
@@ -181,16 +182,23 @@ def __getattr__(name: str) -> Any:
             return FUNCTIONS[name]
     import sys
 
-    from ._missing import AREAS, missing
+    from .names.homes import MOVED
+    from .names.missing import AREAS, missing
 
+    if name in MOVED:
+        return import_module(f"{__package__}.{name}")
     if name in AREAS:
-        from ._absent import absent_module
+        from .names.absent import absent_module
 
         return absent_module(name)
     raise missing(sys.modules[__package__], name)
 
 
 def __dir__() -> list[str]:
-    from ._missing import submodules
+    from types import ModuleType
 
-    return sorted({*globals(), *(n for n in submodules(__package__) if not n.startswith("_")), *_ELSEWHERE})
+    from .names.homes import PRIVATE
+    from .names.missing import submodules
+
+    inner = {name for name in PRIVATE if isinstance(globals().get(name), ModuleType)}  # torch.tensor is a function
+    return sorted({*globals(), *(n for n in submodules(__package__) if not n.startswith("_")), *_ELSEWHERE} - inner)

@@ -107,7 +107,7 @@ def compile(
     if mode is not None and mode not in _MODES:
         raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
     if isinstance(backend, str) and backend not in _BACKENDS + _DEBUG_BACKENDS:
-        from ._dynamo.exc import InvalidBackend
+        from .compat._dynamo.exc import InvalidBackend
 
         raise InvalidBackend(backend)
     if not (backend is None or isinstance(backend, str) or callable(backend)):
@@ -201,6 +201,6 @@ class set_stance:
 def __getattr__(name: str) -> Any:
     import sys
 
-    from ._missing import missing
+    from .names.missing import missing
 
     raise missing(sys.modules[__name__], name)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from .functions import PLACES
 
 if TYPE_CHECKING:
-    from ._fft_names import *  # noqa: F403
+    from .names.fft import *  # noqa: F403
 
 globals().update(PLACES["fft"])
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing
+    from .names.missing import missing
 
     raise missing(sys.modules[__name__], name)

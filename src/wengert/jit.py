@@ -244,6 +244,6 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing
+    from .names.missing import missing
 
     raise missing(sys.modules[__name__], name)

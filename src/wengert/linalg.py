@@ -9,12 +9,12 @@ from .arrays.errors import LinAlgError  # noqa: F401
 from .functions import PLACES
 
 if TYPE_CHECKING:
-    from ._linalg_names import *  # noqa: F403
+    from .names.linalg import *  # noqa: F403
 
 globals().update(PLACES["linalg"])
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing
+    from .names.missing import missing
 
     raise missing(sys.modules[__name__], name)

@@ -207,6 +207,6 @@ def __getattr__(name: str) -> Any:
         return getattr(_python, name)
     import sys
 
-    from ._missing import missing
+    from .names.missing import missing
 
     raise missing(sys.modules[__name__], name)

@@ -19,6 +19,6 @@ def is_in_onnx_export() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing
+    from .names.missing import missing
 
     raise missing(sys.modules[__name__], name)

@@ -8,7 +8,7 @@ from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from ._function_modes import (  # noqa: F401  the private names are used by libraries
+from .dispatch.function_modes import (  # noqa: F401  the private names are used by libraries
     BaseTorchFunctionMode,
     TorchFunctionMode,
     _get_current_function_mode,

@@ -250,6 +250,6 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def __getattr__(name: str) -> Any:
-    from ._missing import missing
+    from .names.missing import missing
 
     raise missing(sys.modules[__name__], name)

@@ -10,7 +10,7 @@ import pickle
 import pytest
 
 import wengert
-from wengert._homes import find, their_module
+from wengert.names.homes import find, their_module
 
 pytorch = pytest.importorskip("torch")
 LIBRARIES = {"torch": pytorch, "wengert": wengert}

@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-fills = False  # use_deterministic_algorithms and utils.deterministic.fill_uninitialized_memory, both
+told = {"deterministic": False, "fill_uninitialized_memory": True}
+fills = False  # both
+
+
+def settle(**news: bool) -> None:
+    """Take note of ``use_deterministic_algorithms`` or of ``utils.deterministic.fill_uninitialized_memory``."""
+    global fills
+    told.update(news)
+    fills = all(told.values())
 
 
 def empty(shape: Any, dtype: Any = float) -> np.ndarray:

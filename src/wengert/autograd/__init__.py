@@ -40,8 +40,10 @@ _LAZY = {
     "is_view_replay_enabled": ("grad_mode", "is_view_replay_enabled"),
     "_unsafe_preserve_version_counter": ("grad_mode", "_unsafe_preserve_version_counter"),
     "_engine_run_backward": ("graph", "_engine_run_backward"),
+    "_get_sequence_nr": ("_core", "_get_sequence_nr"),
+    "_pop_saved_tensors_default_hooks": ("_core", "_pop_saved_tensors_default_hooks"),
+    "_push_saved_tensors_default_hooks": ("_core", "_push_saved_tensors_default_hooks"),
 }  # fmt: skip
-_OF_THE_CORE = ("_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks")
 
 
 def _tensor_or_tensors_to_tuple(tensors: Any, length: int) -> tuple[Any, ...]:
@@ -112,16 +114,12 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
-    if name in _OF_THE_CORE:
-        from .. import _C
-
-        return getattr(_C._autograd, name)
     if name == "torch":  # which PyTorch's module has imported
         from importlib import import_module
 
         return import_module(__name__.partition(".")[0])
     import sys
 
-    from .._missing import missing
+    from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name)

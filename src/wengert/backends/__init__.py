@@ -17,6 +17,6 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
-    from .._missing import missing
+    from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name, SUBMODULES)

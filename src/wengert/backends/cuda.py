@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._settings import get_float32_matmul_precision, set_float32_matmul_precision
+from ..functions.settings import get_float32_matmul_precision, set_float32_matmul_precision
 
 
 class _Matmul:
@@ -83,6 +83,6 @@ def __getattr__(name: str) -> Any:
         from ..nn.attention import SDPBackend
 
         return SDPBackend
-    from .._absent import absent_name
+    from ..names.absent import absent_name
 
     return absent_name(__name__, name)

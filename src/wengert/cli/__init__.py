@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int | str | None:
         print(f"wengert {__version__} (PyTorch surface {surface.partition('+')[0]})")
         return 0
     if command not in COMMANDS:
-        from .._missing import hint
+        from ..names.missing import hint
 
         kind = "option" if command.startswith("-") else "command"
         print(f"wengert: no {kind} {command!r}{hint(command, COMMANDS)}\n\n{_usage()}", end="", file=sys.stderr)

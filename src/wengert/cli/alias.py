@@ -11,13 +11,15 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any
 
-from .._homes import HOMES, OURS, PRIVATE, THEIRS, our_modules, present_as_ours, present_as_theirs
+from ..compat.finder import Loader
+from ..names.homes import HOMES, OURS, PRIVATE, THEIRS, moved, our_modules, present_as_ours, present_as_theirs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import ModuleType
 
 __all__ = ["install", "installed", "uninstall"]
+
 
 def install() -> None:
     """Make ``import torch`` give wengert in this process, and in processes that ``multiprocessing`` spawns from it.
@@ -77,6 +79,8 @@ class TorchFinder:
         """
         top, _, rest = fullname.partition(".")
         if top == OURS:
+            if moved(rest) is not None:  # for the finder that is always there
+                return None
             spec = PathFinder.find_spec(fullname, path, target)
             if spec is not None and type(spec.loader) is SourceFileLoader:
                 spec.loader = _OwnLoader(spec.loader.name, spec.loader.path)
@@ -85,15 +89,15 @@ class TorchFinder:
             rest = f"func.functorch.{rest}" if rest else "func.deprecated"
         elif top != THEIRS:
             return None
-        from .._absent import absent_module
-        from .._missing import AREAS
+        from ..names.absent import absent_module
+        from ..names.missing import AREAS
 
         module = _resolve(rest) or absent_module(rest)
         if module is None:
             raise _not_found(rest)
         above = any(home.startswith(rest + ".") for home in (*HOMES, *AREAS))
         is_package = fullname == "functorch" or hasattr(module, "__path__") or rest in AREAS or above
-        return ModuleSpec(fullname, _Loader(module), is_package=is_package)  # type: ignore[arg-type]
+        return ModuleSpec(fullname, Loader(module), is_package=is_package)  # type: ignore[arg-type]
 
     @staticmethod
     def find_distributions(context: Any = None) -> Iterable[Any]:
@@ -114,33 +118,6 @@ class _OwnLoader(SourceFileLoader):
         present_as_theirs(module)
 
 
-class _Loader:
-    """Hands out a module that is loaded already, as it is."""
-
-    def __init__(self, module: ModuleType):
-        self.module = module
-        self.spec = module.__spec__
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return self.module
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = self.spec  # the import system has put the alias's spec there
-        _keep_shadowed(module)
-
-
-def _keep_shadowed(package: ModuleType) -> None:
-    """Let a package's own attribute win over its module of the same name, as ``autograd.gradcheck``, the function, does.
-
-    Importing a module for the first time would put it in the package's namespace; one that is in ``sys.modules`` is left.
-    """
-    home = package.__spec__.name if package.__spec__ else package.__name__  # ours, whatever it is called now
-    for name, value in list(vars(package).items()):
-        module = sys.modules.get(f"{home}.{name}")
-        if module is not None and value is not module:
-            sys.modules[THEIRS + module.__name__.removeprefix(OURS)] = module
-
-
 def _resolve(name: str) -> ModuleType | None:
     """Our module for ``torch.name``; ``name`` is empty for ``torch`` itself."""
     if name.partition(".")[0] in PRIVATE:
@@ -156,7 +133,7 @@ def _resolve(name: str) -> ModuleType | None:
 
 
 def _not_found(name: str) -> ModuleNotFoundError:
-    from .._missing import hint, submodules
+    from ..names.missing import hint, submodules
 
     parent, _, last = name.rpartition(".")
     parent = f"{OURS}.{parent}".rstrip(".")
@@ -177,7 +154,7 @@ def explain(error: BaseException) -> None:
         return
     import re
 
-    from .._missing import hint, submodules
+    from ..names.missing import hint, submodules
 
     found = re.match(r"cannot import name '(\w+)'", str(error))
     if found:

@@ -157,6 +157,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.amp")
     import sys
 
-    from .._missing import missing
+    from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name)

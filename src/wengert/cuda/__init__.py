@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._checks import OutOfMemoryError as OutOfMemoryError
+from ..functions.checks import OutOfMemoryError as OutOfMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -171,6 +171,6 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)
-    from .._missing import missing
+    from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name)

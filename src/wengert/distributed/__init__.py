@@ -20,12 +20,6 @@ __all__ = [
     "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
 ]  # fmt: skip
 
-MODULES = frozenset((
-    "algorithms", "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils", "constants", "device_mesh", "distributed_c10d",
-    "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn", "optim", "pipelining", "remote_device", "rendezvous", "run",
-    "tensor", "utils", "_composable", "_functional_collectives", "_shard", "_sharded_tensor", "_state_dict_utils", "_symmetric_memory",
-    "_tensor", "_tools",
-))  # fmt: skip
 _NAMES = frozenset((
     "AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "Backend", "BackendConfig", "BarrierOptions", "BroadcastOptions",
     "BuiltinCommHookType", "DebugLevel", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",
@@ -72,14 +66,14 @@ is_gloo_available = is_mpi_available = is_nccl_available = is_ucc_available = is
 
 
 def __getattr__(name: str) -> Any:
-    from .._absent import Absent, absent_module
-    from .._missing import AREAS
+    from ..names.absent import DISTRIBUTED, Absent, absent_module
+    from ..names.missing import AREAS
 
     if name == "rpc":
         from importlib import import_module
 
         return import_module(f"{__name__}.rpc")
-    if name in MODULES:
+    if name in DISTRIBUTED:
         return absent_module(f"distributed.{name}")
     if name in _NAMES:
         return Absent(f"torch.distributed.{name}", AREAS["distributed"])

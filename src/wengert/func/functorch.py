@@ -189,9 +189,9 @@ def chunk_vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, ra
 
 def __getattr__(name: str) -> Any:
     if name == "control_flow":
-        from .. import _higher_order_ops
+        from . import control_flow as _higher_order_ops
 
         return _higher_order_ops
-    from .._absent import absent_name
+    from ..names.absent import absent_name
 
     return absent_name(__name__, name)

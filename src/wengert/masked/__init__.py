@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__package__}.maskedtensor")
     import sys
 
-    from .._missing import missing
+    from ..names.missing import missing
 
     raise missing(sys.modules[__package__], name, __all__)
 

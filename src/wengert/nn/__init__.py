@@ -34,6 +34,6 @@ def __getattr__(name: str) -> Any:
         return module if name == _LATER[name] else getattr(module, name)
     import sys
 
-    from .._missing import missing
+    from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name)

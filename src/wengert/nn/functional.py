@@ -14,7 +14,7 @@ from ..functions import PLACES
 from ._multihead import FUNCTIONS as _WHOLE
 
 if TYPE_CHECKING:
-    from .._functional_names import *  # noqa: F403
+    from ..names.functional import *  # noqa: F403
 
 globals().update(PLACES["functional"])
 for _f in _WHOLE:
@@ -34,6 +34,6 @@ for _name, _f in list(globals().items()):
 
 
 def __getattr__(name: str) -> Any:
-    from .._missing import missing
+    from ..names.missing import missing
 
     raise missing(sys.modules[__name__], name)

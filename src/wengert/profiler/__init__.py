@@ -34,6 +34,6 @@ def __getattr__(name: str) -> Any:
         from .observer import ExecutionTraceObserver
 
         return ExecutionTraceObserver
-    from .._absent import absent_name
+    from ..names.absent import absent_name
 
     return absent_name(__name__, name)

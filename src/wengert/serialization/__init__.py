@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    from .._absent import absent_name
+    from ..names.absent import absent_name
 
     return absent_name(__name__, name)
 

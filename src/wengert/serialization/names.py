@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._homes import find, their_module
 from ..arrays import dtypes as dt
+from ..names.homes import find, their_module
 
 BLOCKED = ("sys", "os", "posix", "nt")  # never, even if the user names them
 REBUILDERS = (

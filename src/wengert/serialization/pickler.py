@@ -7,10 +7,10 @@ import pickle
 from collections import OrderedDict
 from typing import Any
 
-from .._homes import find
 from ..arrays import dtypes as dt
 from ..functions.storage import UntypedStorage
 from ..functions.typed_storage import TypedStorage
+from ..names.homes import find
 from ..tensor import types
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.parameter import Parameter

@@ -13,8 +13,8 @@ from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from .._homes import OURS, THEIRS, find
 from ..functions.random import Generator
+from ..names.homes import OURS, THEIRS, find
 from ..tensor import Tensor
 from . import numpy_objects
 

@@ -18,12 +18,12 @@ def __getattr__(name: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    from .._absent import absent_name
+    from ..names.absent import absent_name
 
     return absent_name(__name__, name)
 
 
 def __dir__() -> list[str]:
-    from .._missing import submodules
+    from ..names.missing import submodules
 
     return sorted({*globals(), "swap_tensors", *submodules(__name__)})

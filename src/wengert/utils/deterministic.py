@@ -17,24 +17,15 @@ from types import ModuleType
 
 from ..arrays import fresh
 
-_told = {"deterministic": False, "fill_uninitialized_memory": True}
-
-
-def settle(deterministic: bool) -> None:
-    """Take note of ``use_deterministic_algorithms``."""
-    _told["deterministic"] = deterministic
-    fresh.fills = all(_told.values())
-
 
 class _Module(ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        return _told["fill_uninitialized_memory"]
+        return fresh.told["fill_uninitialized_memory"]
 
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, mode: bool) -> None:
-        _told["fill_uninitialized_memory"] = bool(mode)
-        settle(_told["deterministic"])
+        fresh.settle(fill_uninitialized_memory=bool(mode))
 
 
 sys.modules[__name__].__class__ = _Module

@@ -297,6 +297,6 @@ _load()
 
 
 def __getattr__(name: str) -> Any:
-    from ..._absent import absent_name
+    from ...names.absent import absent_name
 
     return absent_name(__name__, name)

@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         import sys
 
-        from ..._missing import missing
+        from ...names.missing import missing
 
         raise missing(sys.modules[__name__], name)
     from importlib import import_module

@@ -56,6 +56,6 @@ def __getattr__(name: str) -> Any:
         import sys
 
         return sys.modules[__name__]
-    from ..._absent import absent_name
+    from ...names.absent import absent_name
 
     return absent_name(__name__, name)

@@ -52,7 +52,7 @@ def trim_sigfig(x: float, n: int) -> float:
 @contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
     """Compute on ``n`` threads within."""
-    from ...._settings import get_num_threads, set_num_threads
+    from ....functions.settings import get_num_threads, set_num_threads
 
     before = get_num_threads()
     try:

@@ -1,0 +1,139 @@
+"""The few names of PyTorch's compiled core that programs use: about ``__torch_function__``, modes, nodes and the engine."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from ..autograd import _core
+from ..autograd._engine import (
+    ImperativeEngine,
+    _current_autograd_node,
+    _current_graph_task_execution_order,
+    _current_graph_task_id,
+    _will_engine_execute_node,
+)
+from ..autograd._function_node import FunctionBase as _FunctionBase
+from ..autograd.forward_ad import _is_fwd_grad_enabled
+from ..autograd.forward_ad import _switch as _set_fwd_grad_enabled
+from ..autograd.grad_mode import is_multithreading_enabled as _is_multithreading_enabled
+from ..autograd.grad_mode import is_view_replay_enabled as _is_view_replay_enabled
+from ..autograd.graph import increment_version as _increment_version
+from ..dispatch.function_modes import _get_function_stack_at, _len_torch_function_stack
+from ..dispatch.keys import DispatchKey, DispatchKeySet
+from ..dispatch.keys import keys_of as _dispatch_keys
+from ..dispatch.keys import parsed as _parse_dispatch_key
+from ..dispatch.torch_dispatch import DisableTorchDispatch as _DisableTorchDispatch
+from ..dispatch.torch_dispatch import disabled as _disabled_torch_dispatch_impl
+from ..dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
+from ..dispatch.torch_function import disabled as _disabled_torch_function_impl
+from ..functions import PLACES
+from ..functions.random import Generator
+from ..graph.engine import keeps_graph
+from ..graph.modes import inference_mode as _InferenceMode
+from ..graph.modes import is_grad_enabled, is_inference_mode_enabled
+from ..graph.node import InputMetadata
+from ..library.fallback import BelowAutograd as _AutoDispatchBelowAutograd
+from ..library.fallback import get_mode as _get_autograd_fallback_mode
+from ..library.fallback import set_mode as _set_autograd_fallback_mode
+from ..tensor import Tensor
+from ..tensor.autograd_meta import AccumulateGrad, layout_enforced
+from ..tensor.rewriting import CopySlices
+from ..tensor.saved import SavedTensor
+from ..utils._python_dispatch import _len_torch_dispatch_stack
+from . import _VF
+
+_KNOWN_AS = f"{__name__.partition('.')[0]}._C"  # by programs, which name the modules below it
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+
+_ImperativeEngine = ImperativeEngine
+
+
+_functions = SimpleNamespace(
+    AccumulateGrad=AccumulateGrad, CopySlices=CopySlices
+)
+
+
+def _get_tracing_state() -> None:
+    """What a trace under way would know: there is none."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nobody is told what a program uses."""
+
+
+def _is_grad_layout_enforcement_enabled() -> bool:
+    """What ``enforce_grad_layout_policy`` was last told."""
+    return layout_enforced.get()
+
+
+_autograd = SimpleNamespace(
+    SavedTensor=SavedTensor, _InputMetadata=InputMetadata, _get_current_graph_task_keep_graph=keeps_graph,
+    **{name: getattr(_core, name) for name in (
+        "_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks", "_saved_tensors_hooks_disable",
+        "_saved_tensors_hooks_enable", "_saved_tensors_hooks_get_disabled_error_message", "_saved_tensors_hooks_is_enabled",
+        "_top_saved_tensors_default_hooks")},
+)  # fmt: skip
+
+
+class _Functions(ModuleType):
+    """One of the core's namespaces, which pickles name: ``torch._C._linalg.linalg_norm`` is ``torch.linalg.norm``."""
+
+    def __init__(self, prefix: str, place: str) -> None:
+        super().__init__(f"{_KNOWN_AS}._{prefix}")
+        sys.modules[self.__name__] = self
+        self.__dict__.update(_prefix=f"{prefix}_", _place=place)
+
+    def __getattr__(self, name: str) -> Any:
+        found = PLACES[self._place].get(name.removeprefix(self._prefix))
+        if found is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return found
+
+
+__path__: list[str] = []  # there are modules below
+_fft, _linalg, _sparse, _special = (_Functions(place, place) for place in ("fft", "linalg", "sparse", "special"))
+_nn = _Functions("nn", "functional")
+
+
+class _Profiler(ModuleType):
+    """``torch._C._profiler``: names that ``profiler`` has."""
+
+    def __getattr__(self, name: str) -> Any:
+        from .. import profiler
+
+        if name in ("ProfilerActivity", "RecordScope", "_ExperimentalConfig"):
+            return getattr(profiler, name)
+        from ..names.absent import absent_name
+
+        return absent_name(self.__name__, name)
+
+
+_profiler = sys.modules[f"{_KNOWN_AS}._profiler"] = _Profiler(f"{_KNOWN_AS}._profiler")
+TensorBase = Tensor
+_VariableFunctions = _VariableFunctionsClass = _VF
+
+
+
+__all__ = [
+    "_AutoDispatchBelowAutograd", "_get_autograd_fallback_mode", "_nn",
+    "_set_autograd_fallback_mode", "_increment_version",
+    "Generator", "TensorBase",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "_DisableTorchDispatch", "_ImperativeEngine", "_autograd",
+    "_FunctionBase", "_InferenceMode",
+    "_len_torch_dispatch_stack", "_len_torch_function_stack",
+    "_get_function_stack_at",
+    "_current_autograd_node", "_current_graph_task_execution_order", "_current_graph_task_id",
+    "_disabled_torch_dispatch_impl", "_disabled_torch_function_impl", "_functions", "_is_fwd_grad_enabled", "_is_multithreading_enabled",
+    "_is_grad_layout_enforcement_enabled", "_is_view_replay_enabled",
+    "_dispatch_keys", "_parse_dispatch_key", "_set_fwd_grad_enabled", "_will_engine_execute_node", "DispatchKey", "DispatchKeySet",
+    "is_grad_enabled", "is_inference_mode_enabled",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from ..names.absent import absent_name
+
+    return absent_name(__name__, name)

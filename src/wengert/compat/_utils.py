@@ -1,0 +1,43 @@
+"""``torch._utils``: what programs take from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..serialization.rebuild import rebuild_tensor as _rebuild_tensor
+from ..serialization.rebuild import rebuild_tensor_v2 as _rebuild_tensor_v2
+from ..tensor import dtype as _dtype
+from ..tensor.functions import function as _function
+from ..utils.data.worker import ExceptionWrapper
+
+__all__ = [
+    "ExceptionWrapper", "_element_size", "_flatten_dense_tensors", "_rebuild_tensor", "_rebuild_tensor_v2", "_unflatten_dense_tensors",
+]  # fmt: skip
+
+
+def _element_size(dtype: Any) -> int:
+    """How many bytes an element takes.
+
+    Raises:
+        RuntimeError: not a dtype.
+    """
+    if not isinstance(dtype, _dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return int(dtype.itemsize)
+
+
+def _flatten_dense_tensors(tensors: Any) -> Any:
+    """The elements of tensors of one type, one tensor after the other."""
+    return _function("cat")([t.contiguous().view(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat: Any, tensors: Any) -> tuple[Any, ...]:
+    """Views of ``flat`` in the shapes of ``tensors``."""
+    parts = flat.split([t.numel() for t in tensors])
+    return tuple(part.view(t.shape) for part, t in zip(parts, tensors))
+
+
+def __getattr__(name: str) -> Any:
+    from ..names.absent import absent_name
+
+    return absent_name(__name__, name)

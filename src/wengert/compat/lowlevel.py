@@ -1,0 +1,511 @@
+"""Functions that PyTorch offers under ``torch`` beside the modern form of the same thing.
+
+They are what ``nn.functional`` and the modules are built on there, with arguments in another order and numbers where
+today's functions take words (``reduction=1`` for ``"mean"``), and what older programs call. Each is told here in terms
+of the modern form. ``torch.NAME`` finds them when it is first asked.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ..arrays.dtypes import float64
+from ..functions import PLACES
+from ..nn import _recurrent
+from ..nn import functional as F
+from ..random import thread_safe_generator
+from ..tensor.functions import function
+from ..tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = PLACES["torch"]
+
+# -- losses -----------------------------------------------------------------------------------------------------------
+
+_REDUCTIONS = ("none", "mean", "sum")
+_LOSSES = {  # the order of the arguments
+    "binary_cross_entropy_with_logits": "input target weight pos_weight reduction",
+    "cosine_embedding_loss": "input1 input2 target margin reduction",
+    "ctc_loss": "log_probs targets input_lengths target_lengths blank reduction zero_infinity",
+    "hinge_embedding_loss": "input target margin reduction",
+    "kl_div": "input target reduction",
+    "margin_ranking_loss": "input1 input2 target margin reduction",
+    "poisson_nll_loss": "input target log_input full eps reduction",
+    "triplet_margin_loss": "anchor positive negative margin p eps swap reduction",
+}
+
+
+def _loss(name: str, order: str) -> Callable[..., Any]:
+    modern, names = getattr(F, name), order.split()
+
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(names, args)) | kwargs
+        reduction = _REDUCTIONS[given.pop("reduction", 0)]
+        return modern(**given, reduction=reduction)
+
+    loss.__name__ = loss.__qualname__ = name
+    loss.__doc__ = (
+        f"``nn.functional.{name}`` with the arguments ``{', '.join(names)}``; ``reduction``: 0 none, 1 mean, 2 sum. "
+        "Where nothing is said PyTorch takes none here."
+    )
+    return loss
+
+
+# -- normalisation ----------------------------------------------------------------------------------------------------
+
+
+def batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float,
+    cudnn_enabled: bool = False,
+) -> Any:  # fmt: skip
+    """``nn.functional.batch_norm`` in another order of arguments."""
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _statistics(rows: Any, eps: float) -> tuple[Any, Any]:
+    """Mean of the last dimension and one over its standard deviation."""
+    var, mean = T["var_mean"](rows, -1, correction=0)
+    return mean, (var + eps).rsqrt()
+
+
+def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
+    """``layer_norm``, and the mean and one over the standard deviation that it divided by: ``(output, mean, rstd)``."""
+    n = len(normalized_shape)
+    output = F.layer_norm(input, normalized_shape, weight, bias, eps)
+    mean, rstd = _statistics(input.detach().flatten(input.dim() - n) if n else input.detach(), eps)
+    shape = (*mean.shape, *(1,) * n)
+    return output, mean.view(shape), rstd.view(shape)
+
+
+def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> tuple[Any, Any, Any]:
+    """``group_norm``, and the mean and one over the standard deviation of each group: ``(output, mean, rstd)``."""
+    return (F.group_norm(input, group, weight, bias, eps), *_statistics(input.reshape(N, group, C // group * HxW), eps))
+
+
+def native_batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+) -> tuple[Any, Any, Any]:
+    """``batch_norm``, and in training the mean of each channel and one over its standard deviation: ``(output, mean, invstd)``."""
+    output = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if not training:
+        return output, input.new_empty(0), input.new_empty(0)
+    return (output, *_statistics(input.detach().transpose(0, 1).flatten(1), eps))
+
+
+def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
+    """``dropout`` and the mask of what was kept: ``(output, mask)``."""
+    if train is False:
+        return input.clone(), T["ones_like"](input, dtype=T["any"](input).dtype)
+    kept = F.dropout(T["ones_like"](input.detach()), p, True)
+    return input * kept, kept != 0
+
+
+def norm_except_dim(v: Any, pow: float = 2, dim: int = 0) -> Any:
+    """The norms of the slices of ``v`` along ``dim``, with its other dimensions as ones; of everything for ``dim=-1``."""
+    if dim == -1:
+        return v.norm(pow)
+    return T["norm"](v, pow, [d for d in range_(v.dim()) if d != dim], True)
+
+
+def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The root of the sum of squares over ``dim``. Deprecated: ``linalg.vector_norm``."""
+    return function("linalg_vector_norm")(input, 2, dim if dim != [] else None, keepdim, **_out(out))
+
+
+def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The sum of the singular values of the matrices in the plane ``dim``. Deprecated: ``linalg.matrix_norm``."""
+    if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
+        dim, keepdim = (-2, -1), dim
+    return function("linalg_matrix_norm")(input, "nuc", dim, keepdim, **_out(out))
+
+
+def _out(out: Any) -> dict[str, Any]:
+    return {} if out is None else {"out": out}
+
+
+# -- embeddings -------------------------------------------------------------------------------------------------------
+
+
+def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Any:
+    """``nn.functional.embedding`` in another order of arguments; no padding for ``padding_idx=-1``."""
+    return F.embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
+
+
+def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+    """Shrink the rows of ``input`` at ``indices`` whose norm is above ``max_norm``."""
+    F.embedding(indices, input.detach(), None, max_norm, norm_type)
+    return input
+
+
+def embedding_bag(
+    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> tuple[Any, Any, Any, Any]:  # fmt: skip
+    """``(output, offset2bag, bag_size, max_indices)``: the bags, the bag of each index, sizes of bags, places of maxima.
+
+    ``mode``: 0 sum, 1 mean, 2 max. What a mode does not need for its gradient is empty or zero.
+    """
+    word = ("sum", "mean", "max")[mode]
+    output = F.embedding_bag(
+        indices, weight, offsets, None, 2, scale_grad_by_freq, word, sparse, per_sample_weights, include_last_offset, padding_idx
+    )
+    bags = output.shape[0]
+    sizes = indices.new_zeros(bags)
+    of_index = indices.new_empty(0)
+    if mode or padding_idx is not None or weight.dtype is float64:
+        starts = offsets[:bags].contiguous()
+        of_index = T["searchsorted"](starts, T["arange"](indices.numel()), right=True) - 1
+    if mode:
+        kept = T["ones_like"](indices) if padding_idx is None else (indices != padding_idx).to(indices.dtype)
+        sizes = sizes.index_add(0, of_index, kept)
+    places = sizes
+    if mode == 2:
+        places = indices.new_zeros((bags, weight.shape[1]))
+        for i, bag in enumerate(of_index.tolist()):
+            if indices[i].item() != padding_idx:
+                found = weight.detach()[indices[i]]
+                first = (of_index[:i] == bag) & (indices[:i] != padding_idx) if padding_idx is not None else of_index[:i] == bag
+                better = found > weight.detach()[places[bag], T["arange"](weight.shape[1])] if bool(first.any()) else found == found
+                places[bag] = T["where"](better, indices[i], places[bag])
+    return output, of_index, sizes, places
+
+
+# -- recurrence -------------------------------------------------------------------------------------------------------
+
+
+def _network(name: str, mode: str) -> Callable[..., Any]:
+    def network(input: Any, *rest: Any, **options: Any) -> Any:
+        sequences = (list, tuple)
+        packed = not isinstance(rest[1], sequences) or (len(rest) > 2 and isinstance(rest[2], sequences))
+        if packed:
+            batch_sizes, hx, params, *others = rest
+            rows, sizes = input, tuple(batch_sizes.tolist())
+        else:
+            hx, params, *others = rest
+        names = ("has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
+        given = dict(zip(names, others)) | options
+        if not packed:
+            if given["batch_first"]:
+                input = input.transpose(0, 1)
+            steps, batch = input.shape[:2]
+            rows, sizes = input.reshape(steps * batch, -1), (batch,) * steps
+        state = tuple(hx) if mode == "LSTM" else (hx,)
+        output, last = _recurrent.network(
+            mode, rows, sizes, state, params, given["has_biases"], given["num_layers"], given["dropout"], given["train"], given["bidirectional"]
+        )
+        if not packed:
+            output = output.view(steps, batch, -1)
+            if given["batch_first"]:
+                output = output.transpose(0, 1)
+        return (output, *last)
+
+    network.__name__ = network.__qualname__ = name
+    network.__doc__ = f"""What ``nn.{name.split("_")[0].upper()}`` runs: ``(output, *last_states)``.
+
+    ``{name}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``, or for packed rows
+    ``{name}(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)``.
+    """
+    return network
+
+
+def _cell(name: str, mode: str) -> Callable[..., Any]:
+    def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+        state = _recurrent.cell(mode, input, tuple(hx) if mode == "LSTM" else (hx,), w_ih, w_hh, b_ih, b_hh)
+        return state if mode == "LSTM" else state[0]
+
+    cell.__name__ = cell.__qualname__ = name
+    cell.__doc__ = f"One step of {'an LSTM: ``(h, c)``' if mode == 'LSTM' else mode + ': the next state'}."
+    return cell
+
+
+_MODES = {"rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU", "gru": "GRU", "lstm": "LSTM"}
+
+# -- images -----------------------------------------------------------------------------------------------------------
+
+
+def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    """``nn.functional.grid_sample``: modes 0 bilinear, 1 nearest, 2 bicubic; padding 0 zeros, 1 border, 2 reflection."""
+    mode, padding = ("bilinear", "nearest", "bicubic")[interpolation_mode], ("zeros", "border", "reflection")[padding_mode]
+    return F.grid_sample(input, grid, mode, padding, align_corners)
+
+
+def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
+    """``nn.functional.affine_grid``."""
+    return F.affine_grid(theta, size, align_corners)
+
+
+def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:
+    """``(values, indices)`` of ``nn.functional.adaptive_max_pool1d``."""
+    return F.adaptive_max_pool1d(input, output_size, True)
+
+
+def max_pool1d_with_indices(
+    input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+) -> Any:
+    """``(values, indices)`` of ``nn.functional.max_pool1d``."""
+    return F.max_pool1d(input, kernel_size, stride or None, padding, dilation, ceil_mode=ceil_mode, return_indices=True)
+
+
+# -- sizes and places -------------------------------------------------------------------------------------------------
+
+range_ = range
+
+
+def range(start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, **options: Any) -> Any:
+    """Numbers from ``start`` to ``end``, that included. Deprecated, with a warning: ``arange``."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. "
+        "Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = int((end - start) / step) + 1
+    numbers = T["arange"](count, dtype=float64) * step + start
+    return numbers.to(T["zeros"](0, dtype=dtype).dtype) if out is None else out.resize_(count).copy_(numbers)
+
+
+def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Any:
+    """Unset numbers of shape ``size``, dense in memory with the dimensions in the order ``physical_layout``."""
+    order = tuple(physical_layout)
+    if len(order) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for i, d in enumerate(order):
+        if not 0 <= d < len(order):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(order) - 1}, but got {d} at index {i}).  "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
+        if d in order[:i]:
+            raise RuntimeError("Duplicate dim not allowed")
+    made = T["empty"]([size[d] for d in order], **options)
+    return made.permute([order.index(d) for d in range_(len(order))])
+
+
+def get_device(input: Tensor) -> int:
+    """The number of the tensor's accelerator: -1 for the processor."""
+    return -1
+
+
+def is_distributed(input: Tensor) -> bool:
+    """False: tensors live in this process."""
+    return False
+
+
+# -- plain numbers in the place of symbolic ones ----------------------------------------------------------------------
+
+
+def sym_int(a: Any) -> int:
+    """``a`` as an int, towards zero."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """``a`` as a float."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """``not a``."""
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger number; a float if one of them is."""
+    return max(float(a), float(b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller number; a float if one of them is."""
+    return min(float(a), float(b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+
+
+def sym_sum(args: Any) -> Any:
+    """The sum of numbers."""
+    return sum(args)
+
+
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """``t if b else f``."""
+    return t if b else f
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root."""
+    from math import sqrt
+
+    return sqrt(a)
+
+
+# -- what is gone -----------------------------------------------------------------------------------------------------
+
+_GONE = {
+    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex tensors.",
+    "lstsq": "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which has reversed arguments.",
+    "matrix_rank": "Please use the `torch.linalg.matrix_rank` function instead.",
+    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments reversed.",
+    "symeig": "Use `torch.linalg.eigvalsh` or `torch.linalg.eigh`, which take the lower triangle unless told otherwise.",
+}
+
+
+def _gone(name: str, instead: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. {instead}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Removed: raises ``RuntimeError``. {instead}"
+    return refuse
+
+
+# -- methods as functions, and in-place forms -------------------------------------------------------------------------
+
+_METHODS = ("put", "index_put_", "resize_as_", "as_strided_", "addmv_", "narrow_copy", "nonzero_static")
+
+
+_DROPOUTS = {"dropout_": F.dropout, "alpha_dropout_": F.alpha_dropout, "feature_alpha_dropout_": F.feature_alpha_dropout}
+
+
+def _in_place(name: str, plain: Any) -> Callable[..., Any]:
+    def drop(input: Any, p: float, train: bool) -> Any:
+        return plain(input, p, train, True)
+
+    drop.__name__ = drop.__qualname__ = name
+    drop.__doc__ = f"``nn.functional.{name[:-1]}`` in place."
+    return drop
+
+
+def feature_dropout_(input: Any, p: float, train: bool) -> Any:
+    """Dropout of whole channels, in place."""
+    kept = T["feature_dropout"](T["ones_like"](input.detach()), p, train)
+    return input.mul_(kept)
+
+
+def view_as_real_copy(input: Any) -> Any:
+    """``view_as_real`` in memory of its own."""
+    return T["view_as_real"](input).clone()
+
+
+def view_as_complex_copy(input: Any) -> Any:
+    """``view_as_complex`` in memory of its own."""
+    return T["view_as_complex"](input).clone()
+
+
+# -- seldom used ------------------------------------------------------------------------------------------------------
+
+
+def _copy_of(part: str) -> Callable[..., Any]:
+    """``torch.crow_indices_copy`` and its kin: a part of a sparse tensor in memory of its own."""
+
+    def copied(input: Any) -> Any:
+        return getattr(input, part)().clone()
+
+    copied.__name__ = copied.__qualname__ = f"{part}_copy"
+    copied.__doc__ = f"``input.{part}()`` in memory of its own."
+    return copied
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Anomaly mode from now on: see ``torch.autograd.set_detect_anomaly``."""
+    from ..autograd.anomaly_mode import set_detect_anomaly
+
+    set_detect_anomaly(mode, check_nan)
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``"default"`` (0), ``"warn"`` (1) or ``"error"`` (2) about results that may differ from run to run; here none do."""
+    from ..functions.settings import use_deterministic_algorithms
+
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+        debug_mode = _DEBUG_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """What ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms`` was told: 0, 1 or 2."""
+    from ..functions.settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
+
+    return are_deterministic_algorithms_enabled() * (2 - is_deterministic_algorithms_warn_only_enabled())
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Whether the processor was told to round denormal numbers to zero: it cannot be, ``False`` for ``True``."""
+    return not mode
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """``True``."""
+    return True
+
+
+def _pathwise(name: str) -> Callable[..., Any]:
+    """A function of a family of operators that is loaded at its first use."""
+    from ..ops import pathwise  # noqa: F401  declares them
+
+    return function(name)
+
+
+NAMES: dict[str, Any] = {
+    **{name: _pathwise(name) for name in ("_standard_gamma_grad", "_dirichlet_grad")},
+    **{name: _loss(name, order) for name, order in _LOSSES.items()},
+    **{name: _network(name, mode) for name, mode in _MODES.items()},
+    **{f"{name}_cell": _cell(f"{name}_cell", mode) for name, mode in _MODES.items()},
+    **{name: _in_place(name, plain) for name, plain in _DROPOUTS.items()},
+    **{f"{part}_copy": _copy_of(part) for part in ("crow_indices", "col_indices", "ccol_indices", "row_indices", "indices", "values")},
+    **dict.fromkeys(("has_lapack", "has_mkl", "has_openmp", "has_spectral"), True),
+    **{name: _gone(name, instead) for name, instead in _GONE.items()},
+    **{name: getattr(Tensor, name) for name in _METHODS},
+    **{
+        f.__name__: f
+        for f in (
+            adaptive_max_pool1d, affine_grid_generator, batch_norm, embedding, embedding_bag, embedding_renorm_, empty_permuted,
+            feature_dropout_, frobenius_norm, get_device, grid_sampler, is_distributed, max_pool1d_with_indices, native_batch_norm,
+            native_dropout, native_group_norm, native_layer_norm, norm_except_dim, nuclear_norm, range, sym_float, sym_int, sym_ite,
+            sym_max, sym_min, sym_not, sym_sqrt, sym_sum, view_as_complex_copy, view_as_real_copy,
+            set_anomaly_enabled, set_deterministic_debug_mode, get_deterministic_debug_mode, set_flush_denormal, compiled_with_cxx11_abi,
+            thread_safe_generator,
+        )
+    },
+    "grid_sampler_2d": grid_sampler,
+    "grid_sampler_3d": grid_sampler,
+}
+globals().update(NAMES)
+
+
+# -- distinct elements ------------------------------------------------------------------------------------------------
+
+
+def unique_dim(
+    input: Any, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """``unique`` along ``dim``: always ``(values, inverse, counts)``, empty where not asked for."""
+    return _three(T["unique"](input, sorted, True, True, dim), return_inverse, return_counts)
+
+
+def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
+    """``unique``: always ``(values, inverse)``, the latter empty if not asked for."""
+    return _unique2(input, sorted, return_inverse)[:2]
+
+
+def _unique2(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, Any, Any]:
+    """``unique``: always ``(values, inverse, counts)``, empty where not asked for."""
+    return _three(T["unique"](input, sorted, True, True), return_inverse, return_counts)
+
+
+def _three(found: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:
+    return found[0], found[1] if inverse else found[1].new_empty(0), found[2] if counts else found[2].new_empty(0)

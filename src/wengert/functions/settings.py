@@ -1,0 +1,285 @@
+"""Questions and settings at the top of the namespace: types, defaults, threads, determinism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import dtypes as _dtypes
+from ..arrays.dtypes import dtype, set_default_dtype
+from ..dispatch.default_device import get_default_device, set_default_device
+from ..dispatch.torch_function import overridable
+from ..tensor import Tensor
+from .conversion import LEGACY as _LEGACY
+from .random import default_generator
+
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "can_cast",
+    "get_default_device",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "get_num_threads",
+    "is_complex",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_floating_point",
+    "is_conj",
+    "is_inference",
+    "is_neg",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_storage",
+    "resolve_conj",
+    "resolve_neg",
+    "is_tensor",
+    "is_warn_always_enabled",
+    "manual_seed_all",
+    "numel",
+    "promote_types",
+    "result_type",
+    "set_default_device",
+    "set_default_tensor_type",
+    "set_float32_matmul_precision",
+    "set_num_interop_threads",
+    "set_num_threads",
+    "set_warn_always",
+    "typename",
+    "use_deterministic_algorithms",
+]
+
+_deterministic = _warn_only = False
+_precision = "highest"
+_interop_threads = 1
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor.
+
+    >>> import wengert as torch
+    >>> torch.is_tensor(torch.ones(1)), torch.is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+@overridable
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the tensor has a floating type."""
+    return input.is_floating_point()
+
+
+@overridable
+def is_complex(input: Tensor) -> bool:
+    """Whether the tensor has a complex type."""
+    return input.is_complex()
+
+
+@overridable
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor is a lazy conjugate, a view of the numbers that ``conj()`` was called on.
+
+    >>> import wengert as torch
+    >>> torch.is_conj(torch.tensor([1j]).conj())
+    True
+    """
+    return input.is_conj()
+
+
+@overridable
+def is_neg(input: Tensor) -> bool:
+    """Whether the tensor is a lazy negative, such as the imaginary part of a lazy conjugate."""
+    return input.is_neg()
+
+
+@overridable
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy that is no lazy conjugate."""
+    return input.resolve_conj()
+
+
+@overridable
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy that is no lazy negative."""
+    return input.resolve_neg()
+
+
+@overridable
+def is_signed(input: Tensor) -> bool:
+    """Whether the tensor's type has negative numbers."""
+    return input.is_signed()
+
+
+@overridable
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+@overridable
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element of the tensor is not zero."""
+    return bool(input)
+
+
+@overridable
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether both tensors have the same shape."""
+    return input.is_same_size(other)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a storage."""
+    return type(obj).__name__ in ("TypedStorage", "UntypedStorage")
+
+
+@overridable
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make the type of ``t`` (``torch.DoubleTensor``, say) the default floating type."""
+    from ..arrays.errors import warn_once
+
+    warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() as "
+        "alternatives."
+    )
+    set_default_dtype(_LEGACY[t.removeprefix("torch.")].dtype if isinstance(t, str) else t.dtype)
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest type that both types convert to, by PyTorch's rules."""
+    for at, (name, kind) in enumerate((("type1", type1), ("type2", type2)), 1):
+        if not isinstance(kind, dtype):
+            raise TypeError(f"promote_types(): argument '{name}' (position {at}) must be torch.dtype, not {type(kind).__name__}")
+    return _dtypes.of(_dtypes.promote(type1.np, type2.np))
+
+
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
+    """The type that an operation between two tensors or numbers gives.
+
+    >>> import wengert as torch
+    >>> torch.result_type(torch.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    if not all(isinstance(x, Tensor) or _dtypes.of_python(x) is not None for x in (tensor1, tensor2)):
+        kinds = f"({type(tensor1).__name__}, {type(tensor2).__name__})"
+        raise TypeError(f"result_type() received an invalid combination of arguments - got {kinds}, but expected one of: Tensor, Number")
+    found = _dtypes.result([x._data if isinstance(x, Tensor) else x for x in (tensor1, tensor2)])
+    assert found is not None
+    return _dtypes.of(found)
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether an in-place result of the first type may be written to the second."""
+    for at, (name, value) in enumerate((("from_", from_), ("to", to))):
+        if not isinstance(value, dtype):
+            raise TypeError(f"can_cast(): argument '{name}' (position {at + 1}) must be torch.dtype, not {type(value).__name__}")
+    return bool(_dtypes.can_cast(from_.np, to.np))
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed every stream there is: one."""
+    default_generator.manual_seed(seed)
+
+
+def get_num_threads() -> int:
+    """How many threads array operations may use."""
+    from ..arrays import threads
+
+    return threads.get()
+
+
+def set_num_threads(n: int) -> None:
+    """Let array operations use ``n`` threads."""
+    from ..arrays import threads
+
+    if isinstance(n, int) and not -(2**63) <= n < 2**63:
+        raise RuntimeError("Overflow when unpacking long long")
+    threads.set(n)
+
+
+def set_num_interop_threads(n: int) -> None:
+    """Accepted for compatibility: the number is kept, and operations run one after another."""
+    global _interop_threads
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {type(n).__name__}")
+    if n <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    _interop_threads = n
+
+
+def get_num_interop_threads() -> int:
+    """What :func:`set_num_interop_threads` was last told, 1 at first; operations run one after another."""
+    return _interop_threads
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow products of float32 to be less precise: ``"high"`` and ``"medium"`` are kept, and computed as ``"highest"``.
+
+    As in PyTorch, another word changes nothing and is warned of.
+    """
+    global _precision
+    if not isinstance(precision, str):
+        raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
+    if precision not in ("highest", "high", "medium"):
+        from ..arrays.errors import warn
+
+        warn(f"{precision} is not one of 'highest', 'high', or 'medium'; this call of set_float32_matmul_precision has no effect.")
+        return
+    _precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What :func:`set_float32_matmul_precision` was last told, ``"highest"`` at first."""
+    return _precision
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Refuse (or warn of) what PyTorch has no deterministic kernel for on a CPU, though every operation here is deterministic.
+
+    Fresh memory is filled, see ``utils.deterministic``.
+    """
+    from ..arrays import errors, fresh
+
+    if not isinstance(mode, bool):
+        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
+
+    global _deterministic, _warn_only
+    _deterministic, _warn_only = bool(mode), bool(warn_only)
+    fresh.settle(deterministic=_deterministic)
+    errors.alerts = 0 if not mode else 2 if warn_only else 1
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What ``use_deterministic_algorithms`` was last told."""
+    return _deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether ``use_deterministic_algorithms`` was last told ``warn_only=True``."""
+    return _warn_only
+
+
+def set_warn_always(b: bool) -> None:
+    """Whether the warnings that come once in a process come every time."""
+    from ..arrays import errors
+
+    errors.warn_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What ``set_warn_always`` was last told."""
+    from ..arrays import errors
+
+    return errors.warn_always
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type; ``torch.FloatTensor`` and the like for tensors."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if isinstance(obj, type) else type(obj)
+    return kind.__qualname__ if kind.__module__ in ("", "builtins") else f"{kind.__module__}.{kind.__qualname__}"

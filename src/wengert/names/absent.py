@@ -1,0 +1,160 @@
+"""Modules and names of PyTorch that programs import although there is nothing behind them here.
+
+Libraries import them in their headers for a part that a program does not use, or to ask whether a value is of their
+kind: ``isinstance(x, torch.fx.Proxy)``. So they can be imported, by everybody. What they give says what is missing, and
+why, as soon as it is used.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NoReturn
+
+from .homes import known_as
+from .missing import area, missing, reason, submodules
+
+# Names in modules that are here: what headers of libraries and of PyTorch's own tests import.
+_NAMES: dict[str, str] = {
+    "_C": (
+        "ScriptObject _TensorBase _dispatch_get_registrations_for_dispatch_key "
+        "_dispatch_tls_set_dispatch_key_excluded"
+    ),
+    "_C._profiler": "_EventType _ExtraFields_PyCCall _ExtraFields_PyCall _TensorMetadata",
+    "_higher_order_ops.associative_scan": "_fake_associative_scan",
+    "_higher_order_ops.map": "_fake_map",
+    "_higher_order_ops.scan": "_fake_scan",
+    "_ops": "DispatchKey HigherOrderOperator",
+    "_subclasses.fake_tensor": "MetadataMismatchError _CacheKeyState extract_tensor_metadata",
+    "backends.cuda": "SDPAParams",
+    "func.functorch": "_as_tuple make_fx",
+    "nested._internal.nested_tensor": "ViewNestedFromBuffer",
+    "profiler": "_memory_profiler _utils",
+    "serialization": "SourceChangeWarning check_module_version_greater_or_equal",
+    "utils": "ThroughputBenchmark",
+    "utils.data": "IterDataPipe MapDataPipe MP_STATUS_CHECK_INTERVAL",
+}
+
+# The modules of torch.distributed that can be imported.
+DISTRIBUTED = frozenset((
+    "algorithms", "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils", "constants", "device_mesh", "distributed_c10d",
+    "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn", "optim", "pipelining", "remote_device", "rendezvous", "run",
+    "tensor", "utils", "_composable", "_functional_collectives", "_shard", "_sharded_tensor", "_state_dict_utils", "_symmetric_memory",
+    "_tensor", "_tools",
+))  # fmt: skip
+
+
+def _unchanged(value: Any) -> Any:
+    """``value``: the mark that it gets in PyTorch is for a tracer."""
+    return value
+
+
+def _no() -> bool:
+    """``False``."""
+    return False
+
+
+# Names in areas where nothing is that have an answer all the same; libraries ask when they are imported.
+_ANSWERS = {
+    "torch.fx.wrap": _unchanged,
+    "torch.fx._symbolic_trace.is_fx_tracing": _no,
+    "torch.fx._symbolic_trace.is_fx_symbolic_tracing": _no,
+    "torch.utils._triton.has_triton": _no,
+    "torch.utils._triton.has_triton_package": _no,
+}
+
+
+def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    raise NotImplementedError(f"wengert has no {self._name}: {self._reason}")
+
+
+class Absent:
+    """Something that is not here.
+
+    It may be imported, compared, named in annotations and asked whether a value is of its kind.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self._name, self._reason = name, reason
+
+    __call__ = __enter__ = __exit__ = __iter__ = __len__ = __getitem__ = __add__ = __radd__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _absent(f"{self._name}.{name}", self._reason)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return False
+
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return False
+
+    def __or__(self, other: Any) -> Any:
+        return Any
+
+    __ror__ = __or__
+
+    def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
+        return (type(self._name.rpartition(".")[2], (_Base,), {"_name": self._name, "_reason": self._reason}),)
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, which is not in wengert>"
+
+
+class _Base:
+    """What a class inherits that wants to inherit from something absent: it cannot be instantiated."""
+
+    _name = _reason = ""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        _refuse(cls)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        pass
+
+
+def _absent(name: str, why: str) -> Any:
+    return _ANSWERS.get(name) or Absent(name, why)
+
+
+class AbsentModule(ModuleType):
+    """A module in which every name is absent."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, f"Not here: {reason}.")
+        self.__dict__.update(__path__=[], _reason=reason)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return _absent(f"{self.__name__}.{name}", self._reason)
+
+
+@cache
+def absent_module(module: str) -> AbsentModule | None:
+    """What ``import torch.MODULE`` gives if that is in an area where nothing is; None if it is in none."""
+    why = area(module)
+    if why is None:
+        return None
+    if module.startswith("distributed.") and module.split(".")[1] not in DISTRIBUTED:
+        return None
+    return AbsentModule(f"torch.{module}", why)
+
+
+def absent_name(module: str, name: str) -> Any:
+    """What one of our modules gives for a name that it does not have.
+
+    Raises:
+        AttributeError: it is none that is imported in headers; says why, and what there is instead.
+    """
+    below = known_as(module.partition(".")[2])
+    if not name.startswith("__"):
+        if name in submodules(module):  # which Python's import statement asks for here before it imports it
+            return import_module(f"{module}.{name}")
+        if name in _NAMES.get(below, "").split() or f"{below}.".startswith("testing._internal."):
+            why = reason(below, name) or area(below) or "it is not needed here"
+            return Absent(f"torch.{below}.{name}", why)
+    raise missing(sys.modules[module], name)

@@ -1,0 +1,247 @@
+"""What to say about a name that is not there: why, and what there is instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import ModuleType
+
+_COMPILED = "programs are not compiled; torch.compile runs them eagerly, and torch.func transforms them as they are"
+_TRACED = (
+    "programs are not traced; module hooks, torch.overrides.TorchFunctionMode and "
+    "torch.utils._python_dispatch.TorchDispatchMode see every call while a program runs"
+)
+_EXPORTED = "programs are not exported; save the module's state_dict with torch.save, and build the module anew from its class"
+_QUANTIZED = "numbers are not quantized; torch.fake_quantize_per_tensor_affine rounds as quantization would"
+_NO_CUDA = "there is no CUDA device, as torch.cuda.is_available() says; everything runs on the CPU"
+_DISPATCH = "there is no dispatcher that could be asked; torch.library registers operators"
+_DECOMPOSED = "operators are not decomposed into others; torch.ops.aten has them by name"
+_FETCH = "nothing is downloaded; fetch the file yourself, and read it with torch.load and Module.load_state_dict"
+_SCRIPTED = "there is no TorchScript; torch.jit.script and torch.jit.trace give the Python function or module itself"
+_DATAPIPES = "there are no data pipes; use Dataset, IterableDataset and DataLoader"
+
+# Modules of PyTorch with nothing behind them here, and modules below these as well: why, and what there is instead.
+AREAS: dict[str, str] = {
+    "_C": "this part of PyTorch's compiled core is not here",
+    "_custom_op": "the custom operators of before torch.library are not here; use torch.library.custom_op",
+    "_custom_ops": "the custom operators of before torch.library are not here; use torch.library.custom_op",
+    "_decomp": _DECOMPOSED,
+    "_dispatch": _DISPATCH,
+    "_dynamo": _COMPILED,
+    "_export": _EXPORTED,
+    "_functorch": _COMPILED,
+    "_guards": _COMPILED,
+    "_higher_order_ops": _TRACED,
+    "_inductor": _COMPILED,
+    "_library": _DISPATCH,
+    "_meta_registrations": "operators have no rules of their own for shapes; the device 'meta' has no numbers",
+    "_prims": _DECOMPOSED,
+    "_prims_common": _DECOMPOSED,
+    "_python_dispatcher": _DISPATCH,
+    "_refs": _DECOMPOSED,
+    "_subclasses": _TRACED,
+    "ao": _QUANTIZED,
+    "backends.quantized": _QUANTIZED,
+    "cuda.jiterator": _NO_CUDA,
+    "distributed": "processes are not joined to groups, as torch.distributed.is_available() says; train in one process",
+    "export": _EXPORTED,
+    "func.functorch": f"this part of functorch is not here: {_COMPILED}",
+    "functorch": f"this part of functorch is not here: {_COMPILED}",
+    "fx": _TRACED,
+    "hub": _FETCH,
+    "monitor": "there are no monitors; torch.profiler measures a program",
+    "multiprocessing.reductions": "only torch.multiprocessing itself is here; its queues take tensors",
+    "nested._internal": "only torch.nested itself is here",
+    "nn.attention.bias": "attention takes masks as tensors: attn_mask, or is_causal=True",
+    "nn.attention.varlen": "attention takes padded tensors with masks, or nested tensors",
+    "nn.intrinsic": _QUANTIZED,
+    "nn.parallel._functions": _NO_CUDA,
+    "nn.qat": _QUANTIZED,
+    "nn.quantizable": _QUANTIZED,
+    "nn.quantized": _QUANTIZED,
+    "nn.utils._expanded_weights": "gradients of single samples come from torch.func.vmap of torch.func.grad",
+    "nn.utils._per_sample_grad": "gradients of single samples come from torch.func.vmap of torch.func.grad",
+    "onnx": _EXPORTED,
+    "package": "programs are not packaged; save the state_dict with torch.save, and install the program's source",
+    "profiler._memory_profiler": "profiles have no memory by category; profile(profile_memory=True) has it by operator",
+    "profiler._pattern_matcher": "profiles are not searched; torch.profiler.profile lists what took the time",
+    "profiler._utils": "profiles have no tree of events; torch.profiler.profile lists what took the time",
+    "quantization": _QUANTIZED,
+    "testing._internal": "PyTorch's own tests are not here; torch.testing has assert_close and make_tensor",
+    "utils._config_module": _COMPILED,
+    "utils._import_utils": "optional packages are imported where they are used",
+    "utils._traceback": "tracebacks are Python's own; use the module traceback",
+    "utils._triton": "there is no Triton; everything runs on the CPU",
+    "utils.bundled_inputs": _EXPORTED,
+    "utils.cpp_extension": "there is no C++ library; write a torch.autograd.Function or torch.library.custom_op",
+    "utils.data.datapipes": _DATAPIPES,
+    "utils.mobile_optimizer": _EXPORTED,
+}
+# Names in modules that are here, and modules that cannot be imported.
+NAMES: dict[str, str] = {
+    "mtia": "there is no such device; everything runs on the CPU",
+    "classes": "C++ classes cannot be loaded; write them in Python",
+    "cpp": "there is no C++ library underneath; everything is Python over NumPy",
+    "utils.ThroughputBenchmark": "scripted modules are not timed; torch.utils.benchmark.Timer times Python",
+    "utils.data.IterDataPipe": _DATAPIPES,
+    "utils.data.MapDataPipe": _DATAPIPES,
+    "utils.data.functional_datapipe": _DATAPIPES,
+    "utils.model_zoo": _FETCH,
+    "utils.tensorboard": "TensorBoard's files are not written; the package tensorboardX has a SummaryWriter",
+    "utils.collect_env": "`wengert --version` and numpy.show_config() say what is installed",
+    "serialization.SourceChangeWarning": "modules are not saved with their source; save the state_dict",
+    "multiprocessing.init_reductions": "tensors can be sent as soon as torch.multiprocessing is imported",
+    "_C.ScriptObject": _SCRIPTED,
+    "saddmm": "use torch.sparse.addmm",
+    "init_num_threads": "use torch.set_num_threads",
+    **dict.fromkeys(
+        [
+            f"cuda.{n}"
+            for n in ("Device", "get_per_process_memory_fraction", "graphs", "reset_peak_host_memory_stats", "streams")
+        ],
+        _NO_CUDA,
+    ),
+}
+# ... of which there are many: of one kind, by their spelling; and in one module, the rest.
+_KINDS = (
+    (r"\w*[qQ]uantize[drs]?(_\w+)?|q_\w+|fbgemm_\w+|int_repr|qscheme|per_(tensor|channel)_\w+", _QUANTIZED),
+    (r"choose_qparams\w*|fused_moving_avg\w*", _QUANTIZED),
+    (r"q(u?int)\d+(x\d+)?|QU?Int\w+", _QUANTIZED),
+    (r"u?int[1-7]|bits\w*", "no type has elements of less than a byte; use torch.uint8"),
+    (
+        r"(cudnn|miopen|mkldnn)_\w+|to_mkldnn",
+        "kernels of other libraries are not here; call the operator itself (conv2d, batch_norm ...)",
+    ),
+    (r"align_(to|as|tensors)|refine_names|rename_?|names|has_names", "dimensions have no names, as in PyTorch 2.13"),
+    (r"\w+_(ipu|xla)_\w+", "there is no such device; everything runs on the CPU"),
+    (
+        r"Script(Class|Dict|List|Method|Object)\w*|\w*Type|Gradient|Tag|SUM|AVG|Graph|Node|Block|Value|Argument",
+        _SCRIPTED,
+    ),
+    (r"AliasDb|CompilationUnit|parse_ir|import_ir_\w+", _SCRIPTED),
+)
+_REST = {"cuda": _NO_CUDA, "jit": _SCRIPTED, "onnx": _EXPORTED, "compiler": _COMPILED, "_dynamo": _COMPILED}
+
+
+def area(module: str) -> str | None:
+    """The reason why ``module``, a name below ``torch``, has nothing behind it; None if it is not in such an area."""
+    while module and module not in AREAS:
+        module = module.rpartition(".")[0]
+    return AREAS.get(module)
+
+
+def reason(module: str, name: str) -> str | None:
+    """Why there is no ``torch.module.name``, and what there is instead; None if nobody has written it down.
+
+    >>> reason("", "package")
+    "programs are not packaged; save the state_dict with torch.save, and install the program's source"
+    """
+    import re
+
+    full = f"{module}.{name}".lstrip(".")
+    found = NAMES.get(full) or AREAS.get(full)
+    if found is None and module in ("", "nn", "ao"):
+        found = next((why for pattern, why in _KINDS if re.fullmatch(pattern, name)), None)
+    return found
+
+
+def distance(a: str, b: str) -> int:
+    """How many letters to insert, leave out, replace or exchange with their neighbour to make one word of the other.
+
+    >>> distance("rleu", "relu"), distance("zeroes", "zeros"), distance("fx", "fix")
+    (1, 1, 1)
+    """
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        last, before, row = before, row, [i]
+        for j, y in enumerate(b, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and y == a[i - 2]:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
+def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
+    """The names among ``known`` that ``name`` could be a slip for, the best first: one letter in seven may be wrong.
+
+    >>> nearest("rleu", ["relu", "gelu", "conv2d"])
+    ['relu']
+    >>> nearest("fx", ["fix", "f"])
+    []
+    """
+    word = name.lower()
+    allowed = 0 if len(word) < 3 else 1 + len(word) // 7
+    found = []
+    for candidate in known:
+        other = candidate.lower()
+        if (
+            candidate.startswith("_")
+            or abs(len(other) - len(word)) > allowed
+            or (len(word) < 5 and other[:1] != word[:1])
+        ):
+            continue  # a short word with another beginning is another word
+        if (far := distance(word, other)) <= allowed:
+            found.append((far, candidate))
+    return [candidate for _, candidate in sorted(found)[:limit]]
+
+
+def hint(name: str, known: Iterable[str], module: str = "") -> str:
+    """A clause to put after "there is no such name": the reason, a name to use instead, or an empty string.
+
+    Args:
+        name: what is not there.
+        known: what is.
+        module: where it was looked for, a module below ``torch``.
+
+    >>> hint("rleu", ["relu", "conv2d"])
+    "; there is 'relu'"
+    """
+    if why := reason(module, name):
+        return f": {why}"
+    if names := nearest(name, known):
+        return f"; there is {' and '.join(map(repr, names))}"
+    why = _REST.get(module) or area(module)
+    return f": {why}" if why else ""
+
+
+def missing(module: ModuleType, name: str, known: Iterable[str] | None = None) -> AttributeError:
+    """The error that a module's ``__getattr__`` raises for a name it does not know.
+
+    Args:
+        module: the module that was asked.
+        name: what it was asked for.
+        known: the names to suggest from; those in ``dir(module)`` where it is left out.
+
+    >>> import wengert.nn.init
+    >>> missing(wengert.nn.init, "zeroes_", ["zeros_", "eye_"])
+    AttributeError("module 'wengert.nn.init' has no attribute 'zeroes_'; there is 'zeros_'")
+    """
+    import sys
+
+    from .homes import THEIRS, known_as
+
+    ours, _, rest = module.__name__.partition(".")
+    rest = known_as(rest)
+    if sys.modules.get(THEIRS) is sys.modules.get(ours):  # the program knows us by that name
+        ours = THEIRS
+    full = f"{ours}.{rest}".rstrip(".")
+    text = f"module {full!r} has no attribute {name!r}"
+    # A dunder is asked for by Python's own machinery, which wants a quick answer and shows it to nobody.
+    if not name.startswith("__"):
+        text += hint(name, dir(module) if known is None else known, rest)
+    return AttributeError(text, name=name)
+
+
+def submodules(package: str) -> list[str]:
+    """The names of a package's submodules, whether they are imported or not, without packages that only we have."""
+    import sys
+    from pkgutil import iter_modules
+
+    from .homes import OURS, PRIVATE
+
+    path = getattr(sys.modules.get(package), "__path__", ())
+    return [module.name for module in iter_modules(path) if package != OURS or module.name not in PRIVATE]
