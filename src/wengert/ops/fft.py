@@ -47,7 +47,7 @@ def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided
     return F.real(F.transform(g, dims, scale, False))
 
 
-@operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True, forgets=True)
+@operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True)
 def transform_real(input: Array, dims, scale, onesided):
     """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest is its mirror image."""
     if onesided:

@@ -56,7 +56,7 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
     aux=("index", "scale", "total_weight"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
     naming=_nll_name,
 )
-def nll(input: Array, target, weight, reduction, ignore_index, also=None):
+def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
     picked = K.take_along(input, 1, index).squeeze(1)

@@ -272,7 +272,7 @@ def dot(input: Array, tensor: Array):
     return product(input, tensor)
 
 
-@composite(node="VdotBackward0", whole=("input", "other"), saves=("other", "input"))
+@composite(node="VdotBackward0", whole=("input", "other"))
 def vdot(F, input, other):
     """Inner product with the first vector conjugated."""
     return F.dot(F.conj(input) if F.is_complex(input) else input, other)

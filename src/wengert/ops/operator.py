@@ -48,9 +48,7 @@ none), and what it asks for is an argument or a result; gives the tangent of the
 the result is a copy, and where it is a view of what does not lie row by row. ``lazy=True`` if the forward takes and
 gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others see the memory as it is.
 
-``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``. A parameter ``also`` takes tensors,
-by PyTorch's names, that its node saves besides: saved-tensor hooks alone are given them. ``forgets=True``: PyTorch's node saves
-something, so that a second backward is refused, though no rule here asks for anything.
+``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
 
 *PyTorch's names*: ``node`` is the name of the node that is left on the tape. Where one of our operators stands for
 several of PyTorch's: ``without=dict(other="FmodBackward0")`` gives the name if that argument is not a tensor (but a
@@ -58,8 +56,7 @@ number, or missing), ``naming`` is a function of the node that tells its name wh
 has), and ``inplace_node`` is the name that the in-place form leaves; ``constants`` is the number of edges that it has besides
 for tensors which are constants with us. A composite's ``node`` (a name, or a function of the
 result and the arguments) is given to the last node that it leaves; with ``whole=("input", "target")``, the arguments that
-PyTorch's node has edges for, one node of that name stands for all that it leaves; ``saves`` names, in order, the arguments (and
-``result``) that PyTorch's node saves: saved-tensor hooks are given these, in the place of what the parts remember.
+PyTorch's node has edges for, one node of that name stands for all that it leaves.
 
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator, which
@@ -92,7 +89,7 @@ class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
     __slots__ = (
-        "aliases", "aux", "constants", "consts", "covered", "defaults", "differentiable", "doc", "forgets", "forward", "inplace",
+        "aliases", "aux", "constants", "consts", "covered", "defaults", "differentiable", "doc", "forward", "inplace",
         "inplace_node", "joint", "kernel",
         "kwonly", "layout", "lazy", "linear", "moved", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params",
         "places", "pointwise", "promote", "promoted", "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users",
@@ -149,9 +146,9 @@ class Operator:
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)
         self.without, self.naming, self.inplace_node = options.get("without", {}), options.get("naming"), options.get("inplace_node")
-        self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()), options.get("forgets", False))
+        self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()))
 
-    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]], shows: tuple[str, ...], forgets: bool) -> None:
+    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]], shows: tuple[str, ...]) -> None:
         wanted: dict[str, tuple[int, ...]]
         self.joint: Any = None
         self.rules: tuple[Any, ...] = ()
@@ -176,8 +173,7 @@ class Operator:
         self.saved = tuple(n for n in wanted if n in arrays)
         self.consts = tuple(n for n in wanted if n not in arrays)
         self.users = wanted
-        # whether a second backward is refused though no rule asks for anything, and whether every node of it saves something
-        self.forgets = forgets or bool(self.saved)
+        # whether every node of it saves something, so that a second backward is refused
         self.covered = all(any(i in wanted[n] for n in self.saved) for i in range(len(self.wrt)))
         for n in self.consts:
             if n not in self.params and not (n.endswith("_shape") and n[:-6] in self.params):
@@ -190,7 +186,7 @@ class Composite:
 
     __slots__ = (
         "aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node", "optional", "outputs", "params", "places",
-        "pointwise", "raw", "saves", "whole",
+        "pointwise", "raw", "whole",
     )
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -200,7 +196,6 @@ class Composite:
         self.defaults = dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {})
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
         self.fixed = options.get("fixed", ())  # tensors that PyTorch has no gradient for
-        self.saves: tuple[str, ...] | None = options.get("saves")
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")

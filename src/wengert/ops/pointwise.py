@@ -173,7 +173,7 @@ def div(input: Array, other: Array):
     return np.true_divide(input, other)
 
 
-@arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(), shows=("rounding_mode",), forgets=True)
+@arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(), shows=("rounding_mode",))
 def div_rounded(input: Array, other: Array, rounding_mode):
     """``input / other`` rounded towards zero (``"trunc"``) or down (``"floor"``); integers stay integers."""
     if rounding_mode in _QUOTIENTS:

@@ -313,7 +313,7 @@ def _average_node(n: int) -> dict[str, Any]:
     name = options.get("node")
     if n == 1:
         return options
-    return options | dict(saves=("input",), node=lambda y, *_, **__: "MeanBackward1" if all(s == 1 for s in y.shape[-n:]) else name)
+    return options | dict(node=lambda y, *_, **__: "MeanBackward1" if all(s == 1 for s in y.shape[-n:]) else name)
 
 
 def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:

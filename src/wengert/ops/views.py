@@ -446,7 +446,7 @@ def imag(input: Array):
 
 @operator(
     grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",), linear=True,
-    layout="elementwise", forgets=True,
+    layout="elementwise",
 )
 def complex(real: Array, imag: Array):
     check_parts(real, imag)

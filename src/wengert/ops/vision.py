@@ -127,7 +127,7 @@ def _bytes_resampled(
     return y
 
 
-@composite(node=_resampler, whole=("input",), saves=(), layout="channels")
+@composite(node=_resampler, whole=("input",), layout="channels")
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
@@ -363,8 +363,7 @@ def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     return x
 
 
-@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0", whole=("input", "grid"),
-           saves=("grid", "input"), layout="rows")  # fmt: skip
+@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0", whole=("input", "grid"), layout="rows")
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 

@@ -22,8 +22,8 @@ from ..ops.operator import TABLE
 from .autograd_meta import INFERENCE_VERSION, Meta, Released, View, edge_of, normal_version
 from .errors import explain
 from .outs import DECIDING
-from .record import PACKED, record
-from .saved_tensor_hooks import changed, pack_inputs, pack_results
+from .record import record
+from .saved_tensor_hooks import changed, pack_results
 from .structseq import FIELDS, structseq
 
 if TYPE_CHECKING:
@@ -104,16 +104,14 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         from .inplace import refuse_recorded
 
         refuse_recorded(op, out if isinstance(out, (tuple, list)) else (out,), inputs, m)
-    packing = m.packing is not None and m.grad
-    if out is None and (m.dispatch or own or packing):  # what PyTorch makes of others is made of them here, above the tape
-        from ..dispatch.decompositions import COMPOSED, HOOKED
+    if out is None and (own or (m.dispatch and m.packing is None)):  # what PyTorch makes of others is made of them here, above the tape
+        from ..dispatch.decompositions import COMPOSED
 
-        parts = (COMPOSED if m.dispatch or own else HOOKED).get(op.name)
+        parts = COMPOSED.get(op.name)
         if parts is not None:
             answer = composed(parts, tuple(v if p in op.tensors or not isinstance(v, Tensor_) else raw[p] for p, v in zip(op.params, args)))
             if answer is not NotImplemented:
                 return answer
-    early = pack_inputs(op, inputs, m, raw.get("also")) if packing and op.wrt else None
     if out is not None and (m.dispatch or own or dispatching((out,))):
         from ..dispatch.torch_dispatch import dispatched_into
 
@@ -178,8 +176,6 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             for name, t in zip(op.outputs, results):
                 values[name] = t._data
         if live:
-            if early is not None:
-                values[PACKED] = early
             if own:
                 from ..dispatch.subclass_dispatch import record_tensors
 
@@ -193,7 +189,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
                 if given is not None:
                     node.__dict__["seen"] = {p: seen(v) for p, v in zip(op.params, args)}
                 if not own:
-                    version_results(op, node, results, values)
+                    version_results(op, node, results)
                     if given is not None and m.packing is None:
                         from ..dispatch.torch_dispatch import saved_results
 
@@ -286,11 +282,11 @@ def within(m: Modes, level: Any, run: Callable[..., Any], *args: Any) -> Any:
         set_modes(m)
 
 
-def version_results(op: Operator, node: Any, results: list[Tensor], values: dict[str, Any]) -> None:
+def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
     """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that they are written."""
     packing = modes().packing
     if packing is not None:
-        pack_results(op, node, results, values, packing)
+        pack_results(op, node, packing)
         return
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved:

@@ -163,12 +163,6 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
             observers = m.observers
             since = next_sequence() if whole else 0
             run = _observed(op.name, define, observers) if observers else define
-            if m.packing is not None and op.saves is not None and m.grad and out is None and not m.dispatch:
-                from .whole_kept import hooked
-
-                answer = hooked(op, run, args, kwargs, m)
-                if answer is not NotImplemented:
-                    return answer
             if META_DEVICE and not within.get():
                 from ..dispatch.meta_device import whole_without
 
@@ -248,12 +242,7 @@ def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> N
     given = op.defaults | dict(zip(op.params, args), **kwargs)
     if op.fixed:
         refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
-    forgets = None
-    if op.saves is not None:
-        from .saved_names import PARTS
-
-        forgets = None if op.saves and name not in PARTS else bool(op.saves)
-    enclose(answer, name, [given.get(p) for p in op.whole], since, given, forgets)
+    enclose(answer, name, [given.get(p) for p in op.whole], since, given)
     if facts is not None:
         told(first, **facts)
 

@@ -11,16 +11,15 @@ from ..arrays.errors import warn
 from ..arrays.ghost import META_DEVICE, Ghost
 from ..arrays.lazy import Lazy, address, put, through
 from ..arrays.places import look, memory_of, refitted, start_of
-from ..graph.modes import Modes, modes, set_modes
+from ..graph.modes import Modes, modes
 from ..ops.operator import TABLE
 from . import call
 from .autograd_meta import INFERENCE_VERSION, creation_error, edge_of, requires_grad
 from .call import PLAIN, check_devices, concerned, convert, forward, look_up, overridden, version_results, within
 from .errors import explain, warn_resized
 from .outs import APART, check_memory, check_type
-from .record import PACKED, record, rename
+from .record import record, rename
 from .rewriting import rebase
-from .saved_tensor_hooks import pack_inputs
 
 if TYPE_CHECKING:
     from ..ops.operator import Operator
@@ -166,15 +165,9 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     node = None
     if recording:
         raw["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
-        first, private = op.params[0], None
+        first = op.params[0]
         if first in op.saved:  # some rule needs the value that is about to be overwritten
-            if m.packing is not None and not own:
-                private = _cloned(target, m)  # with its history, as hooks see it
-                raw[first] = private._data
-            else:
-                raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
-        if m.packing is not None and not own:
-            raw[PACKED] = pack_inputs(op, inputs, m, None, {first: private})
+            raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
         if own:
             from ..dispatch.subclass_dispatch import record_write
 
@@ -207,7 +200,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
 
             keep_results(op, node, [target], m)
         else:
-            version_results(op, node, [target], raw)
+            version_results(op, node, [target])
             if m.dispatch:
                 from ..dispatch.torch_dispatch import saved_results
 
@@ -216,14 +209,6 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
             node.__dict__["seen"] = {p: call.seen(v) for p, v in zip(op.params, args)}
         rebase(target, node)
     return target
-
-
-def _cloned(target: Tensor, m: Modes) -> Tensor:
-    set_modes(m.with_(packing=None))
-    try:
-        return target.clone()
-    finally:
-        set_modes(m)
 
 
 def check_cast(result: np.dtype, target: np.dtype, c_named: bool = False) -> None:

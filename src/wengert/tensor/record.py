@@ -14,14 +14,13 @@ from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
 from .autograd_meta import INFERENCE_VERSION, all_inference, edge_of, meta_of
 from .namespaces import RAW, RECORDED
-from .saved_tensor_hooks import UNVERSIONED, Kept, pack, stand_in, unpacked
+from .saved_tensor_hooks import UNVERSIONED, is_array, pack, stand_in, unpacked
 from .version_check import Packed, check_versions, freed, is_result, modified
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
-PACKED = "<packed>"  # among the values of a call: what hooks have taken before the forward ran; they will be given the results (see packing)
 WATCHED: list[bool] = []  # whether there ever was a dispatch mode, or a tensor that dispatches, to see what rules do
 
 
@@ -52,7 +51,7 @@ class OpNode(Node):
         return explain_rule(self.name(), error)
 
     def without_gradient(self) -> Any:
-        if self.saved is None and self.op.forgets:
+        if self.saved is None and self.op.saved:
             freed(self)
         return super().without_gradient()
 
@@ -63,15 +62,13 @@ class OpNode(Node):
 
     def release(self) -> None:
         op, saved = self.op, self.saved
-        if op.forgets and (op.covered or not saved or saved[0] is not None or not op.saved or _holds(saved, op)):
+        if op.saved and (op.covered or not saved or saved[0] is not None or _holds(saved, op)):
             self.saved = None
 
     def _values(self, space: Any, conjugate: bool = True) -> dict[str, Any]:
         saved, op = self.saved, self.op
         if saved is None:
             freed(self)
-        if type(saved) is Kept:
-            return self._kept_values(saved, space, conjugate)
         values: dict[str, Any] = {}
         for i, name in enumerate(op.saved):
             array, counter, version = saved[3 * i : 3 * i + 3]
@@ -91,37 +88,10 @@ class OpNode(Node):
             values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
         return values
 
-    def _kept_values(self, saved: Kept, space: Any, conjugate: bool) -> dict[str, Any]:
-        """The same of what hooks keep, unpacked in PyTorch's order; what no rule asks for is unpacked too."""
-        op = self.op
-        values: dict[str, Any] = dict.fromkeys(op.saved)
-        for name in (*saved.order, *(name for name in op.saved if name not in saved.order)):
-            if name in saved.beside:
-                for entry in saved.beside[name] if type(saved.beside[name]) is list else (saved.beside[name],):
-                    unpacked(entry)
-                continue
-            at = 3 * op.saved.index(name)
-            array, counter, version = saved[at : at + 3]
-            if array is None:
-                continue
-            if type(array) is list:
-                row = [None if a is None else self._value(space, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
-                values[name] = [_conjugated(space, a, op) for a in row] if conjugate else row
-                continue
-            if counter[0] != version:
-                array = modified(self, name, array, version, counter[0])
-            value = self._value(space, name, array, counter)
-            values[name] = _conjugated(space, value, op) if conjugate else value
-        for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
-            values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
-        return values
-
     def _value(self, space: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """One saved array as the vocabulary wants it."""
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
-            if array.dtype is not None and tensor._data.dtype != array.dtype:
-                return plain(tensor._data).astype(array.dtype) if space.raw else space.cast(tensor, array.dtype)
             if space.raw:
                 return plain(tensor._data)
             return None if name in self.op.aux and tensor._data.dtype.kind in "fcVW" and _rather_computed() else tensor
@@ -286,7 +256,7 @@ def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
 
 def _holds(saved: tuple[Any, ...], op: Operator) -> bool:
     """Whether something was saved: a node that needs nothing can be walked again."""
-    return any(saved[3 * i] is not None for i in range(len(op.saved))) or (type(saved) is Kept and bool(saved.beside))
+    return any(saved[3 * i] is not None for i in range(len(op.saved)))
 
 
 def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
@@ -468,22 +438,11 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
 
 
 def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str) -> tuple[Any, ...]:
-    """The node's memory: see ``OpNode``."""
+    """The node's memory: see ``OpNode``. Saved-tensor hooks are given what is saved here; results, once they are written (``pack_results``)."""
     memory: list[Any] = []
     lists = bool(op.tensor_lists)
-    given = values.get(PACKED)
-    early = given or {}
     for name in op.saved:
         value = values.get(name)
-        if name in early:
-            entry = early[name]
-            if type(entry) is list:
-                memory += (entry, [UNVERSIONED] * len(entry), [0] * len(entry))
-                continue
-            if value is not None and value.dtype != inputs[name]._data.dtype:
-                entry.dtype = value.dtype
-            memory += (entry, UNVERSIONED, 0)
-            continue
         kept = value is not None and (lists or any(edges[i] is not None for i in op.users[name]))
         if not kept:
             memory += (None, UNVERSIONED, 0)
@@ -491,7 +450,7 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
         if type(value) is list:
             tensors = inputs.get(name) or [None] * len(value)
             counters = [UNVERSIONED if t is None else _counter(t, m) for t in tensors]
-            if m.packing is not None and given is None:
+            if m.packing is not None:
                 value = [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensors)]
                 counters = [UNVERSIONED] * len(value)
             memory += (value, counters, [c[0] for c in counters])
@@ -499,14 +458,13 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
         tensor = inputs.get(name)
         counter = UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
-        held = type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
-        if m.packing is not None and value is not None and given is None and held and not number and not is_result(op, name):
+        if m.packing is not None and is_array(value) and not number and not is_result(op, name):
             memory += (pack(value, m.packing, tensor), UNVERSIONED, 0)
         else:
             memory += (value, counter, counter[0])
     for name in op.consts:
         memory.append(_shape(values[name[:-6]]) if name not in op.params else values[name])
-    return Kept.of(memory, {n: e for n, e in early.items() if n not in op.saved}, list(early)) if early else tuple(memory)
+    return tuple(memory)
 
 
 def _shape(value: Any) -> Any:

@@ -43,8 +43,8 @@ TABLE = {
     "masked_select": "mask self",
     "polar": "result",
     "resampled": "",
-    "index_add": "alpha dim index source?",
-    "index_copy": "dim index source?",
+    "index_add": "alpha dim index",
+    "index_copy": "dim index",
     "complex": "imag real",
     "div_rounded": "other rounding_mode self",
     "cholesky_solve": "input2=L result self upper",
@@ -78,7 +78,7 @@ TABLE = {
     "IndexPutBackward0": "accumulate indices*",
     "gather": "dim index self sparse_grad",
     "take": "index self",
-    "put": "accumulate index source?",
+    "put": "accumulate index",
     "scatter": "dim index",
     "scatter_add": "dim index",
     "scatter_total": "dim include_self index reduce result self src",
@@ -195,13 +195,7 @@ Names = dict[str, str]  # PyTorch's name: where the value comes from
 @functools.cache
 def names(op: Operator, node: str) -> Names:
     """PyTorch's names (without ``_saved_``) of what a node of this name and operator remembers."""
-    return {theirs: ours for theirs, ours in listed(op, node).items() if _known(op, ours.rstrip("*#?"))}
-
-
-@functools.cache
-def listed(op: Operator, node: str) -> Names:
-    """The same of what PyTorch's node remembers, whether ours does or not."""
-    found = {}
+    found: Names = {}
     row = TABLE.get(f"{op.name}:{node}", TABLE.get(op.name, TABLE.get(node)))
     if row is None:
         for key in (*op.saved, *op.consts):
@@ -211,13 +205,13 @@ def listed(op: Operator, node: str) -> Names:
             found[f"{theirs}_sym_sizes" if shape else theirs] = key
         return found
     for entry in row.split():
-        theirs, ours = entry.rstrip("*#?"), entry
+        theirs, ours = entry.rstrip("*#"), entry
         if "=" in entry:
             theirs, ours = entry.split("=")
         elif ":" in entry:
             theirs, ours = entry.split(":")
             ours = ":" + ours
-        if theirs not in found or not _known(op, found[theirs].rstrip("*#?")):
+        if theirs not in found and _known(op, ours.rstrip("*#")):
             found[theirs] = ours
     return found
 

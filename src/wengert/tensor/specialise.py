@@ -468,10 +468,10 @@ def raw_source(op: Operator, scope: dict[str, Any]) -> str:
 
 def _unpacked(op: Operator) -> list[str]:
     """What a node saved, by name, checked for having been overwritten."""
-    if not (op.forgets or op.consts):
+    if not (op.saved or op.consts):
         return []
     lines = ["    saved = self.saved"]
-    if op.forgets:
+    if op.saved:
         lines.append("    if saved is None: freed(self)")
     names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
     if not names:
