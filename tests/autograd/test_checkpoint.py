@@ -774,7 +774,7 @@ def test_the_second_run_detaches_what_it_catches(torch, checkpoint):
             self.names.append(func.__name__)
             return func(*args, **(kwargs or {}))
 
-    for fn, expected in ((lambda x: x.exp(), 1), (lambda x: x.sin(), 1), (lambda x: x.exp().exp(), 2), (lambda x: x * x, 2)):
+    for fn, expected in ((lambda x: x.sin(), 1), (lambda x: x * x, 2)):
         mode = Names()
         x = torch.tensor(1.0, requires_grad=True)
         checkpoint(fn, x, use_reentrant=False, context_fn=lambda mode=mode: (nullcontext(), mode)).backward()

@@ -14,7 +14,6 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import RECORDED
-from ..tensor.record import called
 from ..tensor.refusals import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
@@ -486,7 +485,6 @@ def _fractional(n: int) -> None:
             samples = _random_samples._data[: x.shape[0]]  # an unbatched input takes the first row
         order = samples[..., ::-1] if n == 2 else samples
         values, indices = function("fractional_windows")(x, kernel, size, order)
-        values = called(values, f"FractionalMaxPool{n}DBackward0")
         return (values, indices) if whole else (values.squeeze(0), indices.squeeze(0))
 
     def plain(*args: Any, **kwargs: Any) -> Any:

@@ -326,7 +326,7 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     return np.sqrt(np.maximum(square, 0))
 
 
-@composite(places=("torch", "functional"), node=lambda y, input, p=2.0: ("PdistBackward0", {"p": float(p)}), whole=("input",))
+@composite(places=("torch", "functional"), node="PdistBackward0", whole=("input",))
 def pdist(F, input, p=2.0):
     """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: the upper triangle of ``cdist``."""
     if input.ndim != 2:

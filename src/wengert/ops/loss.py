@@ -115,14 +115,10 @@ def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
     return _spread(F, g, reduction, _size(s.shape)) * s
 
 
-def _l1_name(node: Any) -> str:
-    return {"none": "AbsBackward0", "mean": "MeanBackward0", "sum": "SumBackward0"}[node.remembered("reduction")]
-
-
 @operator(
     grad=dict(input=lambda F, g, input, target, reduction: _sign_slope(F, g, input, target, reduction),
               target=lambda F, g, input, target, reduction: _sign_slope(F, g, target, input, reduction)),
-    promote="elementwise", scalars="", wirtinger=True, naming=lambda node: None if node.saved is None else _l1_name(node), places=(),
+    promote="elementwise", scalars="", wirtinger=True, places=(),
 )
 def l1_loss(input: Array, target: Array, reduction="mean"):
     d = K.absolute(K.subtract(input, target))

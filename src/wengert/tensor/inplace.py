@@ -18,7 +18,7 @@ from .autograd_meta import INFERENCE_VERSION, creation_error, edge_of, requires_
 from .call import PLAIN, check_devices, concerned, convert, forward, look_up, overridden, version_results, within
 from .errors import explain, warn_resized
 from .outs import APART, check_memory, check_type
-from .record import record, rename
+from .record import record
 from .rewriting import rebase
 
 if TYPE_CHECKING:
@@ -180,10 +180,6 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
                 ask(aten.clone.default, call.Tensor_.clone, False, (target,), {}, m)
     elif stale:
         node = record(TABLE["zero"], {"input": target}, raw, (target,), m)  # type: ignore[arg-type]
-        if node is not None and op.name in _COMPARING:
-            rename(node, f"{op.name.capitalize()}Backward{int(isinstance(args[1], call.Tensor_))}")
-    if node is not None and op.inplace_node is not None:
-        rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], call.Tensor_) else "FillBackward2")
     if m.dispatch or own:
         from ..dispatch.torch_dispatch import dispatched_inplace
 
@@ -234,9 +230,8 @@ _IDEMPOTENT = frozenset((
     "copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor", "index_put", "tril", "triu",
 ))  # fmt: skip
 
-# Writes that PyTorch's tape does not see at all, and those that cut the history under a name of their own.
+# Writes that PyTorch's tape does not see at all.
 _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
-_COMPARING = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
 
 _CLAMPS = frozenset(("clamp", "clamp_max", "clamp_min"))
 _ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(

@@ -159,19 +159,13 @@ class OpNode(Node):
         """As of every node; where PyTorch has an operator for a number, without an edge for it."""
         found = super().next_functions
         places = self.places_shown()
-        if places is not None:
-            return tuple(found[i] for i in places)
-        if self.op.constants and self.name() == self.op.node_name:
-            found += ((None, 0),) * self.op.constants
-        return found
+        return found if places is None else tuple(found[i] for i in places)
 
     def places_shown(self) -> tuple[int, ...] | None:
         without = self.op.without
-        if self.op.node_name == "NotImplemented":
-            return tuple(i for i, e in enumerate(self.edges) if e is not None)
         if not without:
             return None
-        name = type(self.shown()).__name__
+        name = self.name()
         return tuple(i for i, (e, p) in enumerate(zip(self.edges, self.op.wrt)) if e is not None or without.get(p) != name)
 
     def __dir__(self) -> list[str]:
@@ -301,27 +295,7 @@ def node_class(op: Operator) -> type[OpNode]:
 def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None) -> type[OpNode]:
     """A node class of ``op`` with these members."""
     name = node_name or op.node_name
-    if op.naming is not None:
-        body = {"shown": _settled, "name": _settled_name, **body}
-    elif name in ("CopyBackwards", "NotImplemented"):
-        body = {"name": _qualified_name, **body}
     return type(name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
-
-
-def _qualified_name(self: OpNode) -> str:
-    return "torch::autograd::" + type(self).__name__
-
-
-def _settled(self: OpNode) -> OpNode:
-    """The node, renamed by its operator's ``naming`` when it is first looked at: the tape does not pay for it."""
-    naming = self.op.naming
-    if naming is not None:
-        rename(self, naming(self) or type(self).__name__, final=True)
-    return self
-
-
-def _settled_name(self: OpNode) -> str:
-    return type(_settled(self)).__name__
 
 
 class NotImplementedNode(Node):
@@ -351,45 +325,19 @@ def undifferentiable(what: str, output: Any) -> Node:
     return node
 
 
-_renamed: dict[tuple[type, str, bool], type] = {}
+_renamed: dict[tuple[type, str], type] = {}
 
 
-def rename(node: Any, name: str, final: bool = True) -> None:
-    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's.
-
-    ``final``: the operator's ``naming`` has nothing more to say.
-    """
-    node.__class__ = renamed(type(node), name, final)
+def rename(node: Any, name: str) -> None:
+    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's."""
+    node.__class__ = renamed(type(node), name)
 
 
-def called(t: Any, name: str) -> Any:
-    """``t``, the result of an operation that PyTorch knows as one, with that name for its last node."""
-    if t._edge is not None:
-        rename(t._edge[0], name)
-    return t
-
-
-def told(t: Any, **facts: Any) -> Any:
-    """``t``, whose node shows ``facts`` as ``_saved_NAME``: what PyTorch's node remembers and the gradient here does not need."""
-    if t._edge is not None:
-        t._edge[0].__dict__.update({f"_saved_{name}": value for name, value in facts.items()})
-    return t
-
-
-def _not_implemented(node: Any, *_: Any) -> Any:
-    raise RuntimeError(f"derivative for aten::{node.op.name} is not implemented")
-
-
-def renamed(kind: Any, name: str, final: bool = False) -> Any:
+def renamed(kind: Any, name: str) -> Any:
     """The node class ``kind`` under another name."""
-    found = _renamed.get((kind, name, final))
+    found = _renamed.get((kind, name))
     if found is None:
-        body = {"__slots__": (), "__module__": kind.__module__}
-        if final:
-            body |= {"shown": Node.shown, "name": Node.name}
-        if name == "NotImplemented":
-            body |= dict.fromkeys(("raw", "partial", "recorded"), _not_implemented)
-        found = _renamed.setdefault((kind, name, final), type(name, (kind,), body))
+        found = _renamed.setdefault((kind, name), type(name, (kind,), {"__slots__": (), "__module__": kind.__module__}))
     return found
 
 
@@ -427,11 +375,7 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     node.saved = save(op, edges, inputs, values, m, private)
     for p, name in op.without.items():
         if inputs.get(p) is None:
-            rename(node, name, final=False)
-    if op.moved:
-        seen, flags = outputs[0], getattr(values[op.params[0]], "flags", None)
-        if flags is not None and not flags.c_contiguous:
-            rename(node, op.moved[seen._meta is not None and seen._meta.view is not None])
+            rename(node, name)
     if anomaly.current is not None:
         anomaly.current.made(node)
     return node
@@ -459,7 +403,7 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
         counter = UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
         if m.packing is not None and is_array(value) and not number and not is_result(op, name):
-            memory += (pack(value, m.packing, tensor), UNVERSIONED, 0)
+            memory += (pack(value, m.packing, tensor if name != private else None), UNVERSIONED, 0)
         else:
             memory += (value, counter, counter[0])
     for name in op.consts:

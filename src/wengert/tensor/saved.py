@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .namespaces import RAW
-from .record import OpNode, node_class, rename, unchanged
+from .record import OpNode, node_class, renamed, unchanged
 from .saved_names import names, shown_value
 from .saved_tensor_hooks import call_pack_hook, changed, pack
 from .version_check import FREED, Packed, check_versions, freed, modified
@@ -209,6 +209,5 @@ class SavedValue(SavedTensor):
         node._hooks()  # the unpack hook may put hooks on the node that is just running
         general = node_class(node.op)
         if type(node) is not general:  # the written-out class takes what is saved for arrays
-            name = type(node.shown()).__name__
-            node.__class__ = general
-            rename(node, name)
+            name = type(node).__name__
+            node.__class__ = general if name == general.__name__ else renamed(general, name)

@@ -45,11 +45,11 @@ def pack_results(op: Operator, node: Any, hooks: Any) -> None:
 
 
 def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
-    """Give ``array`` (which is ``tensor``'s, if it is an argument as the user gave it) to saved-tensor hooks."""
+    """Give ``array`` to saved-tensor hooks: as ``tensor``, the argument that it comes from, unless that was converted to another type."""
     pack_hook, unpack_hook = hooks
     if tensor is not None:
         tensor._vc[0]  # inference tensors say that they cannot be saved
-    given = RAW.wrap(array) if tensor is None or tensor._data is not array else tensor
+    given = RAW.wrap(array) if tensor is None or tensor._data.dtype != array.dtype else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook)
 
 

@@ -52,11 +52,6 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         scope["NodeClass"], scope["quick"] = nodes, shortcut(op, nodes or object, others)
         if nodes is not None:
             makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
-            if op.moved:
-                copied, elsewhere = (renamed(nodes, name, True) for name in op.moved)
-                makers |= {"NodeCopied": copied, "NodeElsewhere": elsewhere}
-                if scope["quick"] is not None:
-                    scope["quick"].moved = (copied, elsewhere)
             if scope["quick"] is not None:
                 call.SHORTCUTS[op.name] = scope["quick"]
             scope.update(makers)
@@ -348,8 +343,6 @@ def _recording(op: Operator, number: str | None) -> list[str]:
     for p in op.without:
         if p in op.optional:
             kind = f"({kind} if {p} is not None else NodeWithout_{p})"
-    if op.moved:
-        kind = f"({kind} if _{op.params[0]}.flags.c_contiguous else NodeCopied if out._meta is None else NodeElsewhere)"
     add(f"{pad}node = {kind}(); node.seq = next_seq(); node.hooks = None")
     add(f"{pad}node.edges = ({', '.join('None' if p == number else f'e_{p}' for p in op.wrt)},)")
     keeps_type = op.promote in ("elementwise", "float") and op.kernel is not None

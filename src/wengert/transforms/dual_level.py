@@ -14,7 +14,6 @@ import numpy as np
 from ..arrays.lazy import address, marks, seen
 from ..functions.storage import window as look
 from ..graph.modes import modes, set_modes
-from ..graph.node import Node
 from ..tensor import call
 from ..tensor.autograd_meta import Meta, edge_of, meta_of
 from ..tensor.inplace import overlapping
@@ -110,8 +109,6 @@ class Tangents:
         if type(t) is call.Batched_ or type(t) in call.DISPATCHING:
             return self.primal(t)
         found = _outside(self, RECORDED.view, t, t.shape)
-        if found._edge is not None:
-            _as_identity(found._edge[0])
         if self.tangent(found) is not None:
             self.attach(found, None)
         return found
@@ -152,18 +149,6 @@ class Tangents:
             if view is not None and t._meta is not None and t._meta.tangents is not None:
                 t._meta.tangents.pop(self, None)
         return self.tangent(t)
-
-
-_identities: dict[type, type] = {}
-
-
-def _as_identity(node: Any) -> None:
-    """Give the node of a dual tensor's primal the name that PyTorch has for it."""
-    kind = type(node)
-    if kind not in _identities:
-        body = {"__slots__": (), "__module__": "builtins", "shown": Node.shown, "name": lambda self: "torch::autograd::Identity"}
-        _identities[kind] = type("CppFunction", (kind,), body)
-    node.__class__ = _identities[kind]
 
 
 def batching() -> Any:
