@@ -26,7 +26,6 @@ typedef struct {
     vectorcallfunc vectorcall;
     PyObject *op, *forward, *kernel, *keywords, *node, *result_type, *defaults;
     PyObject *others; /* None, or for each parameter the class of the node where it is no tensor */
-    PyObject *moved; /* NULL, or the classes of the node where the result is a copy, and where it is a view of what is not row by row */
     int params, floats, wrt, saved, consts, outputs, live, aux; /* outputs: 0 where the forward gives any number */
     char promote, view;
     int numbers; /* bit i: parameter i may be a Python number */
@@ -488,8 +487,6 @@ static int record(const Operation *self, const struct call *c)
     if (self->others != Py_None)
         for (int i = 0; i < self->params; i++)
             if (!c->owned[i] && PyTuple_GET_ITEM(self->others, i) != Py_None) kind = PyTuple_GET_ITEM(self->others, i);
-    if (self->moved && !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)c->raw[0]))
-        kind = PyTuple_GET_ITEM(self->moved, looks_at(SLOT(outputs[0], at.data), c->raw[0]));
     if (!PyType_IsSubtype((PyTypeObject *)kind, &NodeFieldsType)) {
         PyErr_SetString(PyExc_TypeError, "nodes are made by subclasses of Node");
         goto done;
@@ -822,15 +819,13 @@ static PyObject *operation_new(PyTypeObject *type, PyObject *args, PyObject *key
 static void operation_dealloc(PyObject *object)
 {
     Operation *self = (Operation *)object;
-    PyObject *fields[] = {self->op, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others,
-                          self->moved};
+    PyObject *fields[] = {self->op, self->forward, self->kernel, self->keywords, self->node, self->result_type, self->defaults, self->others};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) Py_XDECREF(fields[i]);
     Py_TYPE(object)->tp_free(object);
 }
 
 static PyMemberDef operation_members[] = {
     {"node", T_OBJECT, offsetof(Operation, node), 0, "the class of the nodes; anything else switches the short cut off"},
-    {"moved", T_OBJECT, offsetof(Operation, moved), 0, "the classes of the nodes of results that lie elsewhere, a pair, if there are such"},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -119,8 +119,8 @@ def test_a_list_of_lists_indexes_each_dimension(torch):
     assert x[[0, 1]].tolist() == x[:2].tolist()
 
 
-NAMES = {"x.fmod(x.detach() + 1)": "Fmod1", "x**2": "Pow", "2**x": "Pow2", "x.sum(0)": "Sum1", "torch.log2(x)": "Log2", "(x * 1)[0]": "AsStrided",
-         "(x * 1).view(6)": "AsStrided", "torch.zeros(2, 3).copy_(x)": "torch::autograd::CopyBackwards", "x * 2": "Mul"}  # fmt: skip
+NAMES = {"x**2": "Pow", "2**x": "Pow2", "x.sum(0)": "Sum1", "torch.log2(x)": "Log2",
+         "torch.zeros(2, 3).copy_(x)": "torch::autograd::CopyBackwards", "x * 2": "Mul"}  # fmt: skip
 
 
 @pytest.mark.parametrize("code", NAMES)

@@ -15,8 +15,7 @@ from ..graph.node import Node, next_sequence
 
 _FIELDS = ("shape", "dtype", "edges", "hooks", "saved", "seq", "wanted")
 _OTHERS = (
-    "outputs", "raw", "recorded", "partial", "release", "apply_boxed", "wants_undefined", "written_by_user", "operation", "name", "shown",
-    "places_shown",
+    "outputs", "raw", "recorded", "partial", "release", "apply_boxed", "wants_undefined", "written_by_user", "operation", "name", "places_shown",
 )  # fmt: skip
 NAMES = frozenset((*_FIELDS, *_OTHERS))
 

@@ -19,7 +19,7 @@ from ..tensor.saved import SavedTensor as SavedBase
 from ..tensor.saved_tensor_hooks import call_pack_hook, stand_in
 from ..tensor.tensor import Tensor
 from ..tensor.version_check import FREED as HOW
-from ..tensor.version_check import Detached, Replaced, history, refuse_detached
+from ..tensor.version_check import Detached, Replaced, refuse_detached
 from ._function_names import INSIDE, enter, saved
 
 TAKEN = (
@@ -166,8 +166,8 @@ class SavedTensor(SavedBase):
         if self.output is not None and node is not None:
             origin = f", which is output {self.output} of {node.operation()},"
         else:
-            now = history(self.array, self.edge) or self.edge
-            origin = f", which is output {now[1]} of {now[0].operation()}," if now is not None and now[0].edges else ""
+            edge = self.edge
+            origin = f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges else ""
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation:"
             f" [{tensor_name(self.array.dtype)} {list(self.array.shape)}]{origin} is at version {self.counter[0]}; expected version"

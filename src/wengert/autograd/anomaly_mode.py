@@ -197,7 +197,7 @@ def _line(code: Any, at: int) -> int:
 
 # Where calls are recorded: what the user wrote is above.
 _ROOT = __file__[: -len("autograd/anomaly_mode.py")]
-_MACHINERY = (_ROOT + "tensor/", _ROOT + "autograd/", _ROOT + "graph/", "<wengert ")
+_MACHINERY = (*(f"{_ROOT}{name}/" for name in ("tensor", "functions", "transforms", "dispatch", "autograd", "graph")), "<wengert ")
 
 
 def explanations(node: Node) -> Iterator[str]:

@@ -126,7 +126,7 @@ def _attend(roots: list[tuple[Any, Any]]) -> Callable[[], None]:
 
 def _teller(node: Any) -> Callable[[Any], None]:
     def tell(grads: Any) -> None:
-        _log.debug("Executing: %s with grad_outputs: [%s]", node.shown(), ",".join(map(_brief, grads)))
+        _log.debug("Executing: %s with grad_outputs: [%s]", node, ",".join(map(_brief, grads)))
 
     return tell
 

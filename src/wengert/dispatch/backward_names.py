@@ -19,7 +19,7 @@ from ..tensor.record import OpNode
 from .aten import convolution_backward
 from .decompositions import _ARRANGED, BACKWARD
 from .meta_device import all_without
-from .torch_dispatch import SAVES_INPUT, ask, aten, detached
+from .torch_dispatch import ask, aten, detached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,7 @@ def gradients(node: OpNode, g: Any, needs: Any) -> Any:
     op = node.op
     values = node._values(RECORDED)
     for name in op.outputs if op.outputs is not ... else ():  # a result comes out of the node's keeping as another tensor
-        if values.get(name) is not None and not values[name]._dispatches and name not in op.nondifferentiable and op.name not in SAVES_INPUT:
+        if values.get(name) is not None and not values[name]._dispatches and name not in op.nondifferentiable:
             taken = detached(values[name], m)
             if not m.grad and not m.levels:
                 values[name] = taken

@@ -9,10 +9,11 @@ import numpy as np
 from ..arrays.ghost import Ghost
 from ..arrays.kinds import ARRAYS
 from ..graph.modes import modes
+from ..ops.operator import TABLE
 from ..tensor import classes
 from ..tensor.arguments import convert
 from ..tensor.call import PARTS, recorded_results, returned, see_as_view, split
-from ..tensor.inplace import check_write, cut_history, history_of_write, name_write, record_write
+from ..tensor.inplace import check_write, history_of_write, record_write
 from ..tensor.namespaces import within_operators
 from ..tensor.outs import bump, refuse_recorded
 from ..tensor.record import record
@@ -40,7 +41,7 @@ def run_operator(call: Call, below: Any) -> Any:
     if call.out is not None:
         refuse_recorded(op, call.out, inputs, m)
         return dispatched_into(op, args, call.out, m)
-    parts = COMPOSED.get(op.name)
+    parts = COMPOSED.get(op.name) if own or m.packing is None else None
     if parts is not None:  # what PyTorch makes of others is made of them here, above the tape
         with within_operators():
             answer = parts(*(v if p in op.tensors or not isinstance(v, classes.Tensor_) else values[p] for p, v in zip(op.params, args)))
@@ -62,7 +63,7 @@ def run_operator(call: Call, below: Any) -> Any:
             t._edge = (node, i)
         _remember_arguments(op, args, node)
         if not own:
-            version_results(op, node, results, values)
+            version_results(op, node, results)
             if m.packing is None:
                 saved_results(op, node, results, m)
     return returned(op, results)
@@ -106,8 +107,7 @@ def run_inplace(call: Call, below: Any) -> Any:
         if node is not None and first in op.saved and node.saved[3 * op.saved.index(first)] is not None:
             ask(aten.clone.default, classes.Tensor_.clone, False, (target,), {}, m)
     elif stale:
-        node = cut_history(op, args, values, m)
-    name_write(op, args, node)
+        node = record(TABLE["zero"], {"input": target}, values, (target,), m)  # type: ignore[arg-type]
     dispatched_inplace(op, args, m)
     if not m.below:  # where it is the call above that counts
         bump(target)
@@ -115,7 +115,7 @@ def run_inplace(call: Call, below: Any) -> Any:
         if own:
             subclass_dispatch.keep_results(op, node, [target], m)
         else:
-            version_results(op, node, [target], values)
+            version_results(op, node, [target])
             saved_results(op, node, [target], m)
         _remember_arguments(op, args, node)
         rebase(target, node)

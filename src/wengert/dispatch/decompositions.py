@@ -150,18 +150,6 @@ def _cross_entropy(x: Any, target: Any, weight: Any, reduction: str, ignore_inde
     return function("nll")(function("log_softmax")(x, 1), target, weight, reduction, ignore_index)
 
 
-def _l1_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
-    distance = (x - target).abs()
-    return distance if reduction == "none" else distance.sum() if reduction == "sum" else distance.mean()
-
-
-def _rms_norm(x: Any, weight: Any, dims: int, eps: float) -> Any:
-    if x.dtype.itemsize < 4:  # which PyTorch computes in a wider type
-        return NotImplemented
-    y = x * (x.pow(2).mean(tuple(range(-dims, 0)), True) + eps).rsqrt()
-    return y if weight is None else y * weight
-
-
 def _softmax(name: str) -> Callable[..., Any]:
     def lower(x: Any, dim: Any, dtype: Any = None) -> Any:
         """In another type: converted first."""
@@ -175,11 +163,6 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "linear": _linear, "matmul": _matmul, "numpy_T": _numpy_T, "basic_index": _index, "select_index": _index, "unsqueeze_index": _index,
     "narrow": _narrow, "reshape": _reshape, "isfinite": _isfinite,
     "cross_entropy_index": _cross_entropy, **{name: _softmax(name) for name in ("softmax", "log_softmax")},
-}  # fmt: skip
-#: One step here and several of PyTorch, of which saved-tensor hooks are given what each of them saves.
-HOOKED: dict[str, Callable[..., Any]] = {
-    "linear": _linear, "matmul": _matmul, "l1_loss": _l1_loss, "rms_norm_over": _rms_norm,
-    "relu6": lambda x: function("hardtanh")(x, 0.0, 6.0),
 }  # fmt: skip
 #: Made of others below the tape.
 LOWER: dict[str, Callable[..., Any]] = {**COMPOSED, "sum_to": _sum_to, "basic_scatter": _scatter}

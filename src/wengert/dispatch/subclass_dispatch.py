@@ -19,7 +19,7 @@ from ..graph.modes import install, modes, set_modes
 from ..tensor import classes
 from ..tensor.autograd_meta import meta_of
 from ..tensor.parameter import Parameter
-from ..tensor.record import PACKED, record, unchanged
+from ..tensor.record import record, unchanged
 from ..tensor.refusals import check_class
 from ..tensor.saved_tensor_hooks import call_pack_hook, changed
 from ..tensor.tensor import Tensor
@@ -254,10 +254,7 @@ def record_tensors(
     """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the results."""
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
         values[p] = [None if x is None else x._data for x in t] if type(t) is list else t._data
-    early = values.pop(PACKED, None)
     packing = m if m.packing is not None else m.with_(packing=(unchanged, unchanged))
-    if early:
-        values[PACKED] = early
     node = record(op, inputs, values, live, packing)
     if node is not None:
         for i, name in enumerate(op.saved):  # what only the gradient needs
@@ -296,10 +293,7 @@ def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
             kept = alias(t) if m.packing is not None or not t._dispatches else _detach(t)
-            if m.packing is not None:
-                kept._edge = t._edge
             _put(node, 3 * op.saved.index(name), kept, m, True)
-            kept._edge = None
 
 
 def _put(node: Any, at: int, t: Any, m: Modes, versioned: bool = False) -> None:

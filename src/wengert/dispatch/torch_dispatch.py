@@ -317,13 +317,15 @@ def dispatched(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     from .decompositions import LOWER
 
     lower = LOWER.get(op.name)
-    answer = NotImplemented
+    answer: Any = NotImplemented
     if lower is not None:
         set_modes(_below_tape(m, m.dispatch))
         try:
             answer = lower(*args)
         finally:
             set_modes(m)
+        if op.aux and answer is not NotImplemented:  # the parts do not give what the rule of the whole keeps
+            answer = (answer, *general_path.forward(op, convert(op, args)[1])[len(op.outputs) :])
     if answer is NotImplemented:
         answer = run(op, args, m, False)
         check_result(answer, op.outputs is ... or len(op.outputs) > 1 or bool(op.aux))
@@ -560,9 +562,6 @@ def _perform(op: Any, inplace: bool, args: tuple[Any, ...], kwargs: dict[str, An
     return tuple(RAW.wrap(v) if isinstance(v, (np.ndarray, np.generic, Ghost)) else v for v in values)
 
 
-SAVES_INPUT = frozenset(("erfinv", "relu6"))  # of which PyTorch keeps the argument, not the result
-
-
 def detached(t: Any, m: Modes) -> Any:
     """``t.detach()``, seen by the modes."""
     found = ask(aten.detach.default, classes.Tensor_.detach, False, (t,), {}, m)
@@ -574,7 +573,7 @@ def detached(t: Any, m: Modes) -> Any:
 def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
     """Tell the modes about the results that ``node`` saves: PyTorch detaches them for it."""
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
-        if name in op.saved and name not in op.nondifferentiable and node.saved[3 * op.saved.index(name)] is not None and op.name not in SAVES_INPUT:
+        if name in op.saved and name not in op.nondifferentiable and node.saved[3 * op.saved.index(name)] is not None:
             detached(t, m)
 
 

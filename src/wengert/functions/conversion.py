@@ -19,7 +19,7 @@ from ..tensor.functions import function, inplace_function
 from ..tensor.inplace import check_writable
 from ..tensor.namespaces import RECORDED
 from ..tensor.outs import bump
-from ..tensor.record import called, undifferentiable
+from ..tensor.record import undifferentiable
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
@@ -68,7 +68,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     m = modes()
     if m.dispatch or dispatching((self,)):
         return function("cast")(self, self.dtype)
-    return called(self.clone() if kept else self.clone(memory_format=memory_format), "ToCopyBackward0")
+    return self.clone() if kept else self.clone(memory_format=memory_format)
 
 
 def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
@@ -76,7 +76,7 @@ def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
     from .creation import without_numbers
 
     if modes().grad and requires_grad(self):
-        found = called(to(self, dtype=dtype, memory_format=memory_format, copy=True), "ToCopyBackward0")
+        found = to(self, dtype=dtype, memory_format=memory_format, copy=True)
     else:
         found = Tensor._wrap(self._data)
     array = without_numbers(found._data)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..tensor.functions import function
-from ..tensor.record import rename, told
 from ..tensor.tensor import Tensor
 from .surface import PLACES
 
@@ -75,33 +74,6 @@ def _numbers(tensors: list[Tensor], values: Any) -> list[Any]:
     return list(values)
 
 
-# What PyTorch's names of the nodes end in after a number (or a 0-d tensor where there is no mark for it), L a list of tensors, S a list of
-# numbers, T a 0-d tensor as the second argument. In place they are the names of nodes of one tensor.
-_ENDS = {
-    "add": ("1Scalar", {"L": "0List", "S": "1ScalarList"}), "sub": ("1Scalar", {"L": "0List", "S": "1ScalarList"}),
-    "mul": ("1Scalar", {"L": "0List", "S": "1ScalarList", "T": "0Tensor"}), "div": ("1Scalar", {"L": "0", "S": "1ScalarList", "T": "0Tensor"}),
-    "maximum": ("0", {"L": "0List", "S": "1"}), "minimum": ("0", {"L": "0List", "S": "1"}), "pow": ("0Scalar", {"L": "0", "S": "1"}),
-    "clamp_min": ("0Scalar", {"L": "1List", "S": "0ScalarList"}), "clamp_max": ("0Scalar", {"L": "1List", "S": "0ScalarList"}),
-}  # fmt: skip
-
-
-def _called(name: str, end: str, results: Any) -> Any:
-    """New tensors, whose nodes get the name of the operator of lists."""
-    for t in results:
-        if t._edge is not None:
-            rename(t._edge[0], f"Foreach{name.title().replace('_', '')}Backward{end}")
-    return results
-
-
-def _called_in_place(name: str, before: list[Any], tensors: list[Tensor]) -> None:
-    """The nodes of writes with a number have their own names here; ``before``: the edges before the writes."""
-    plain = f"{name.title()}Backward"
-    for edge, t in zip(before, tensors):
-        now = t._edge
-        if now is not None and (edge is None or edge[0] is not now[0]) and now[0].name() == plain + "0":
-            rename(now[0], plain + "1")
-
-
 def _one(name: str, in_place: bool, other: Any = None) -> Callable[..., Any]:
     """The function of one tensor."""
     if in_place or name in _METHOD:
@@ -118,7 +90,7 @@ def _unary(name: str, in_place: bool) -> Callable[..., Any]:
     def each(self: Any) -> Any:
         row, one = _tensors(name + "_" * in_place, self), _one(name, in_place)
         found = [one(t) for t in row]
-        return _each(in_place, self, found if in_place else _called(name, "0", found))
+        return _each(in_place, self, found)
 
     return each
 
@@ -137,16 +109,7 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
         row = _tensors(called, self)
         others = _operands(called, row, other, takes, alpha)
         scaled = {} if alpha is None else {"alpha": alpha}
-        kind = "T" if isinstance(other, Tensor) else "N" if _is_number(other) else "S" if others and _is_number(others[0]) else "L"
-        before = [t._edge for t in row]
         found = [_one(name, in_place, b)(a, b, **scaled) for a, b in zip(row, others)]
-        if not in_place:
-            end, ends = _ENDS[name]
-            _called(name, ends.get(kind, end), found)
-        elif name in ("add", "sub", "mul", "div") and (kind in "NS" or (kind == "T" and "T" not in _ENDS[name][1])):
-            _called_in_place(name, before, row)
-        if others and _is_number(others[0]) and isinstance(other, (list, tuple)):
-            found = [told(t, scalars=tuple(others)) for t in found]
         return _each(in_place, self, found)
 
     return each
@@ -165,8 +128,6 @@ def _ternary(name: str, in_place: bool) -> Callable[..., Any]:
         factors = _numbers(row, given) if isinstance(given, (list, tuple)) else [given] * len(row)
         one = _one(name, in_place)
         found = [one(a, b, c, value=v) for a, b, c, v in zip(row, first, second, factors)]
-        if not in_place and not isinstance(scalars, Tensor):
-            _called(name, "0ScalarList" if isinstance(given, (list, tuple)) else "0Scalar", found)
         return _each(in_place, self, found)
 
     return each
@@ -183,14 +144,13 @@ def _lerp(in_place: bool) -> Callable[..., Any]:
             weights = _numbers(row, weight) if all(map(_is_number, weight)) else _paired(called, row, weight, 2, "weights")
         one = _one("lerp", in_place)
         found = [one(a, b, w) for a, b, w in zip(row, ends, weights)]
-        end = "0Scalar" if not isinstance(weight, (list, tuple)) else "1List" if isinstance(weights[0], Tensor) else None
-        return _each(in_place, self, found if in_place or end is None else _called("lerp", end, found))
+        return _each(in_place, self, found)
 
     return each
 
 
 def _norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
-    return tuple(_called("norm", "0", [function("linalg_vector_norm")(t, ord, dtype=dtype) for t in _tensors("norm", self)]))
+    return tuple([function("linalg_vector_norm")(t, ord, dtype=dtype) for t in _tensors("norm", self)])
 
 
 def _powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:

@@ -14,7 +14,6 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import RECORDED
-from ..tensor.record import called
 from ..tensor.refusals import refuse_gradient
 from .overloads import FUNCTIONAL, FUNCTIONS, overload
 from .overloads_random import dropout
@@ -174,12 +173,6 @@ def _class_shapes(input: Any, target: Any) -> None:
         raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {found}")
 
 
-def _taken_apart() -> bool:
-    """Whether saved-tensor hooks shall see PyTorch's steps."""
-    m = modes()
-    return m.packing is not None and m.grad
-
-
 def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     if input.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -196,16 +189,13 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
         refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
     if any(x is not None and (type(x) is classes.Batched_ or x._opaque) for x in (target, weight)) or type(input) is classes.Batched_:
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
-    if op != "nll" and _taken_apart():  # hooks see PyTorch's two steps
-        return _class_loss("nll", function("log_softmax")(input, 1 if input.ndim > 1 else 0), target, weight, reduction, ignore_index)
     w = None if weight is None else weight._data
     labels = target._data
-    more = () if modes().packing is None else (dict(target=target, weight=weight),)
     if input.ndim == 1:
         if reduction == "none":
-            return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index, *more).squeeze(0)
-        return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index, *more)
-    return function(op)(input, labels, w, reduction, ignore_index, *more)
+            return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index).squeeze(0)
+        return function(op)(input.unsqueeze(0), labels.reshape(1), w, reduction, ignore_index)
+    return function(op)(input, labels, w, reduction, ignore_index)
 
 
 def _mapped_class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
@@ -251,7 +241,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
     reduction = checked(legacy(size_average, reduce, reduction))
     if weight is None and label_smoothing == 0.0 and type(input) in classes.PLAIN and type(target) in classes.PLAIN:
         x, labels = input._data, target._data
-        if labels.ndim == 1 and x.ndim == 2 and not _taken_apart() and len(x) == len(labels) and labels.dtype.char == "l" and x.dtype.kind == "f":
+        if labels.ndim == 1 and x.ndim == 2 and len(x) == len(labels) and labels.dtype.char == "l" and x.dtype.kind == "f":
             return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
@@ -329,8 +319,7 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
         mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (running_mean._data, running_var._data))
         fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
     moments: list[Any] = []
-    also = None if modes().packing is None else dict(running_mean=running_mean, running_var=running_var)
-    out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments, also)
+    out = function("batch_norm_channels")(input, weight, bias, fixed, eps, moments)
     if training and running_mean is not None and input.numel():
         count = input.numel() // channels
         batch_mean, batch_var = moments
@@ -496,7 +485,6 @@ def _fractional(n: int) -> None:
             samples = _random_samples._data[: x.shape[0]]  # an unbatched input takes the first row
         order = samples[..., ::-1] if n == 2 else samples
         values, indices = function("fractional_windows")(x, kernel, size, order)
-        values = called(values, f"FractionalMaxPool{n}DBackward0")
         return (values, indices) if whole else (values.squeeze(0), indices.squeeze(0))
 
     def plain(*args: Any, **kwargs: Any) -> Any:

@@ -12,7 +12,6 @@ from ..ops.operator import TABLE
 from ..tensor import classes
 from ..tensor.errors import warn
 from ..tensor.functions import function, inplace_function
-from ..tensor.record import called
 from .creation import empty_like
 from .overloads import FUNCTIONAL, overload
 from .random import by_map
@@ -193,8 +192,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        answer = FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
-        return called(answer, "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
+        return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
     return _random_slopes(input, lower, upper, inplace)
 
 
@@ -204,7 +202,7 @@ def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any
     if input.is_meta:
         return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
     slopes = default_generator.rrelu_slopes(input._data, lower, upper)
-    return called(_scaled(input, slopes, 1.0, inplace), "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
+    return _scaled(input, slopes, 1.0, inplace)
 
 
 @overload("torch", "functional")

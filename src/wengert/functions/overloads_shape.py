@@ -11,7 +11,7 @@ from ..ops.arrange import common_shape
 from ..tensor import classes
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.functions import by_example, function, inplace_function
-from ..tensor.record import told, undifferentiable
+from ..tensor.record import undifferentiable
 from ..tensor.subgraph_node import as_one
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, contiguous_format
@@ -215,7 +215,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     if storage_offset is not None:
         return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
     start = 0 if type(input) is classes.Batched_ else source[2]  # in a map: from where each example begins
-    return told(function("as_strided")(input, tuple(size), tuple(stride), start, source), storage_offset=None)
+    return function("as_strided")(input, tuple(size), tuple(stride), start, source)
 
 
 @overload("torch")

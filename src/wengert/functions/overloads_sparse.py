@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..tensor.record import called
 from ..tensor.types import on_cpu, sparse_csr
 from .overloads import METHODS, overload
 
@@ -120,7 +119,7 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
 
     if sparse_dim is None and dense_dim is not None:
         sparse_dim = self._data.ndim - dense_dim
-    return found(self, sparse_dim) if sparse_dim is None else called(found(self, sparse_dim), "ToSparseBackward0")
+    return found(self, sparse_dim)
 
 
 @overload("Tensor")

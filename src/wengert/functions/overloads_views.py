@@ -16,7 +16,6 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import by_example, function
 from ..tensor.inplace import check_writable
 from ..tensor.outs import bump, check_normal
-from ..tensor.record import rename
 from ..tensor.subgraph_node import as_one
 from ..tensor.tensor import Tensor
 from ..tensor.types import shape_of, sizes_given
@@ -24,16 +23,6 @@ from .overloads import METHODS, overload
 from .overloads_shape import as_strided
 
 _narrow = function("narrow")
-_NODES = {
-    "t": "TBackward1", "transpose": "TransposeBackward1", "unsqueeze": "UnsqueezeBackward1", "squeeze": "SqueezeBackward3",
-    "as_strided": "AsStridedBackward1",
-}  # fmt: skip
-
-
-def _squeezed(dim: Any = None) -> str:
-    return _NODES["squeeze"] if dim is None else "SqueezeBackward5" if isinstance(dim, (tuple, list)) else "SqueezeBackward4"
-
-
 def _in_place(name: str) -> Any:
     """``x.name_()`` for the view operator ``name``: the tensor looks at its memory in another way, and counts that as a write."""
     op = as_strided if name == "as_strided" else function(name)
@@ -58,8 +47,6 @@ def _in_place(name: str) -> Any:
         if recording or view is not None:
             seen = op(self, *args, **kwargs)
             bump(self)
-            if seen._edge is not None:
-                rename(seen._edge[0], _squeezed(*args, **kwargs) if name == "squeeze" else _NODES[name])
             if view is not None:
                 new = seen._meta.view
                 new.version = self._vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for

@@ -313,8 +313,8 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
     if not any(t.requires_grad for t in tensors):
         return finish(found)
     if len(tensors) == 2:
-        return function("drawn_from_two")(*tensors, found, "NormalBackward3")
-    return function("drawn_from")(*tensors, found, f"NormalBackward{1 if isinstance(mean, Tensor) else 2}")
+        return function("drawn_from_two")(*tensors, found)
+    return function("drawn_from")(*tensors, found)
 
 
 @by_map("numbers")
@@ -332,9 +332,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     return _without_gradient(finish(np.asarray(found)), input)
 
 
-def _without_gradient(t: Tensor, source: Tensor, node: str = "BernoulliBackward0") -> Tensor:
+def _without_gradient(t: Tensor, source: Tensor) -> Tensor:
     """PyTorch lets random results that depend on ``source`` carry a (zero) gradient."""
-    return function("drawn_from")(source, t._data, node) if requires_grad(source) else t
+    return function("drawn_from")(source, t._data) if requires_grad(source) else t
 
 
 @by_map("rows")
@@ -352,7 +352,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
     found = finish(input._data, False, META) if input.is_meta else finish(_stream(generator).poisson(input._data))
-    return _without_gradient(found, input, "PoissonBackward0")
+    return _without_gradient(found, input)
 
 
 @by_map("numbers")
@@ -383,15 +383,15 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 # -- in place ---------------------------------------------------------------------------------------------------------
 
 
-def _filled(t: Tensor, draw: Any, node: str) -> Tensor:
-    """Check first, so that a refused write draws nothing; then fill in the order of memory. ``node``: PyTorch's name for it."""
+def _filled(t: Tensor, draw: Any) -> Tensor:
+    """Check first, so that a refused write draws nothing; then fill in the order of memory."""
     from ..tensor.inplace import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
     a = t._data
     if t.is_meta:
         return inplace_function("zero")(t)
-    return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides), node)
+    return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides))
 
 
 @_filling
@@ -400,7 +400,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     low = named.pop("from", named.pop("a", from_))
     high = named.pop("b", to)
     a = self._data
-    return _filled(self, lambda s: _stream(generator).uniform(s, a.dtype, float(low), float(high), out=a), "UniformBackward0")
+    return _filled(self, lambda s: _stream(generator).uniform(s, a.dtype, float(low), float(high), out=a))
 
 
 @_filling
@@ -410,7 +410,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     a = self._data
     whole = a.flags.c_contiguous
-    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a), "NormalBackward0")
+    return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a))
 
 
 @_filling
@@ -419,8 +419,7 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
     low, high = (named.get("from"), named.get("to")) if not args else (None, args[0]) if len(args) == 1 else args[:2]
     if high is not None and low is None:
         low = 0
-    given = len(args) + sum(named.get(k) is not None for k in ("from", "to"))
-    return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high), f"RandomBackward{(2, 1, 0)[given]}")
+    return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high))
 
 
 @_filling
@@ -432,32 +431,32 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
             raise NotImplementedError(f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._data.dtype)}\'')
         probabilities = np.broadcast_to(p._data, self._data.shape)
         found = s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype)
-        return inplace_function("assign")(self, found, "BernoulliBackward1")
-    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype), "BernoulliBackward2")
+        return inplace_function("assign")(self, found)
+    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype))
 
 
 @_filling
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``."""
-    return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)), "ExponentialBackward0")
+    return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)))
 
 
 @_filling
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
-    return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)), "CauchyBackward0")
+    return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)))
 
 
 @_filling
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill with log-normal numbers."""
-    return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)), "LogNormalBackward0")
+    return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)))
 
 
 @_filling
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with geometric numbers: trials until the first success."""
-    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype), "GeometricBackward0")
+    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype))
 
 
 class fork_rng:

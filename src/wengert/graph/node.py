@@ -121,15 +121,11 @@ class Node(_Fields):
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes that the gradients go to, each with the number of the output that they belong to."""
-        return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in self.edges)
+        return tuple((None, 0) if e is None else e for e in self.edges)
 
     def places_shown(self) -> tuple[int, ...] | None:
         """Which of the edges PyTorch's node has too; None: all."""
         return None
-
-    def shown(self) -> Node:
-        """This node, as a user gets it: of the class that PyTorch's name asks for."""
-        return self
 
     @property
     def metadata(self) -> dict[Any, Any]:

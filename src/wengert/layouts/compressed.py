@@ -31,9 +31,9 @@ _SPELLED = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": 
 _TURNED = {"sparse_csr": "sparse_csc", "sparse_csc": "sparse_csr", "sparse_bsr": "sparse_bsc", "sparse_bsc": "sparse_bsr"}
 
 
-def compressed_made(values: Tensor, pattern: Compressed, label: str | None = None) -> Any:
-    """The tensor with ``values``, one after the other, at the places of ``pattern``; ``label``: what PyTorch calls its making."""
-    return _made(values, pattern, label)
+def compressed_made(values: Tensor, pattern: Compressed) -> Any:
+    """The tensor with ``values``, one after the other, at the places of ``pattern``."""
+    return _made(values, pattern)
 
 
 FUNCTIONS["compressed_made"] = compressed_made
@@ -275,9 +275,8 @@ def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = 
             f"dense_to_{name}: tensor sparse size ({','.join(map(str, size))}) must be divisible by given blocksize ({','.join(map(str, block))})"
         )
     pattern = pressed(coo._data, name, block)
-    label = f"ToSparse{_SPELLED[name][6:]}Backward0"
     take = S.sparse_taken if source == "Strided" else S.sparse_rearranged
-    return compressed_made(take(coo, wrap(pattern.indices)), pattern, label)
+    return compressed_made(take(coo, wrap(pattern.indices)), pattern)
 
 
 def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any, wants: bool, check: bool) -> Any:
@@ -381,7 +380,7 @@ def _transpose(c: Any, a: int = 0, b: int = 1) -> Any:
     turned = Compressed(_TURNED[x.layout], x.starts, x.others, values, shape)
     stored = c.values()
     stored = stored.transpose(k + 1, k + 2) if x.block else stored
-    return compressed_made(stored.reshape(-1, *x.shape[k + 2 :]), turned, "TransposeBackward0")
+    return compressed_made(stored.reshape(-1, *x.shape[k + 2 :]), turned)
 
 
 def _sum(c: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:

@@ -22,7 +22,7 @@ from ..tensor.autograd_meta import INFERENCE_VERSION, new_version, requires_grad
 from ..tensor.functions import FUNCTIONS, function, inplace_function
 from ..tensor.inplace import check_cast
 from ..tensor.namespaces import RAW, RECORDED
-from ..tensor.record import record, rename
+from ..tensor.record import record
 from ..tensor.results import attach_view
 from ..tensor.rewriting import CopySlices
 from ..tensor.subgraph_node import enclose
@@ -41,8 +41,8 @@ NESTED.append(True)
 # -- into a nested tensor, and out of it --------------------------------------------------------------------------------
 
 
-def _recorded(op: Operator, names: tuple[str, str]) -> Callable[..., Any]:
-    """The function of one of the two declared operators; ``names``: of its node, of jagged tensors and of those of parts."""
+def _recorded(op: Operator) -> Callable[..., Any]:
+    """The function of one of the two declared operators."""
 
     def call(source: Any, plan: Any = None) -> Any:
         m = modes()
@@ -62,16 +62,14 @@ def _recorded(op: Operator, names: tuple[str, str]) -> Callable[..., Any]:
             node = record(op, inputs, raw, (t,), m)
             if node is not None:
                 t._edge = (node, 0)
-                if hasattr(raw["plan"], "sizes"):
-                    rename(node, names[1])
         return t
 
     FUNCTIONS[op.name] = call
     return call
 
 
-viewed = _recorded(declared.nested_view, ("", "NestedViewFromBufferBackward0"))
-numbers = _recorded(declared.nested_values, ("", "ValuesBackwardAutogradNestedTensor0"))
+viewed = _recorded(declared.nested_view)
+numbers = _recorded(declared.nested_values)
 INVERSES[declared.nested_view.name] = lambda v, source, plan: numbers(v)
 INVERSES[declared.nested_values.name] = lambda v, source: viewed(v, source._data.plan)
 

@@ -87,7 +87,7 @@ def leaky_relu_grad(F, g, x, slope):
 
 
 @operator(grad=dict(input=lambda F, g, input, negative_slope: F.leaky_relu_grad(g, input, negative_slope)),
-          inplace=True, inplace_node="LeakyReluBackward1")
+          inplace=True)
 def leaky_relu(input: Array, negative_slope=0.01):
     """``x`` where positive, else ``negative_slope * x``."""
     return K.leaky_relu(floating("leaky_relu_cpu", input), negative_slope)
@@ -115,8 +115,7 @@ def elu_grad(F, g, input, alpha, scale, input_scale):
     return g * F.where(input <= 0, below, scale)
 
 
-@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True,
-          inplace_node="EluBackward1")
+@operator(grad=dict(input=lambda F, g, input, alpha: F.elu_grad(g, input, alpha, 1.0, 1.0)), inplace=True)
 def elu(input: Array, alpha=1.0):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``. Clevert et al., 2015."""
     return _elu(input, alpha, 1.0, 1.0)
@@ -308,7 +307,7 @@ def threshold_grad(F, g, x, threshold):
 
 
 @operator(grad=dict(input=lambda F, g, input, threshold: F.threshold_grad(g, input, threshold)), inplace=True,
-          places=("torch",), inplace_node="ThresholdBackward1")
+          places=("torch",))
 def threshold(input: Array, threshold, value):
     """``x`` above ``threshold``, else ``value``."""
     limit, instead = _comparable(input, threshold, "threshold"), _comparable(input, value, "value")
@@ -534,8 +533,7 @@ def _masked_scale_back(F: Any, g: Any, mask: Any, scale: Any) -> Any:
     return K.masked_scale(g, mask, scale) if F.raw else g * F.constant(mask) * scale
 
 
-@operator(grad=dict(input=_masked_scale_back), inplace=True, node="MulBackward0",
-          constants=1, **_hidden)
+@operator(grad=dict(input=_masked_scale_back), inplace=True, node="MulBackward0", **_hidden)
 def masked_scale(input: Array, mask, scale):
     """``input * mask * scale`` with a constant array ``mask`` that broadcasts: dropout, whose mask is kept in bits, not floats."""
     return K.masked_scale(input, mask, scale)

@@ -113,7 +113,7 @@ def polar(abs: Array, angle: Array):
     return out
 
 
-@operator(grad=dict(input=lambda F, g: F.conj_physical(g)), wirtinger=True, inplace=True, inplace_node="ConjPhysicalBackward1")
+@operator(grad=dict(input=lambda F, g: F.conj_physical(g)), wirtinger=True, inplace=True)
 def conj_physical(input: Array):
     """The complex conjugate, as a new tensor."""
     return np.conjugate(input) if input.dtype.kind == "c" else input.copy()

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 operator, composite = family()
 
 
-@operator(grad=dict(values=lambda F, g, pattern: F.sparse_taken(g, F.constant(pattern.indices))), shows=("label",),
-          naming=lambda node: node.remembered("label"))
-def compressed_made(values: Array, pattern, label=None):
-    """The array with ``values``, one after the other, at the places of ``pattern``. ``label``: what PyTorch calls that."""
+@operator(grad=dict(values=lambda F, g, pattern: F.sparse_taken(g, F.constant(pattern.indices))))
+def compressed_made(values: Array, pattern):
+    """The array with ``values``, one after the other, at the places of ``pattern``."""
     return pattern.with_values(values)
 
 

@@ -47,7 +47,7 @@ def _real_back(F: Any, g: Any, input_shape: Any, dims: Any, scale: Any, onesided
     return F.real(F.transform(g, dims, scale, False))
 
 
-@operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True, forgets=True)
+@operator(grad=dict(input=_real_back), wirtinger=True, node="FftR2CBackward0", places=(), linear=True)
 def transform_real(input: Array, dims, scale, onesided):
     """Real to complex over ``dims``; ``onesided``: only the first half of the last of them, the rest is its mirror image."""
     if onesided:
@@ -377,16 +377,14 @@ def stft(
     if onesided and both:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     frames = F.unfold(x, -1, n_fft, hop)
-    steps = {"size": tuple(frames.shape), "stride": (x.shape[-1], hop, 1), "storage_offset": None}
-    frames = F.named(frames, "AsStridedBackward0", **steps)  # PyTorch looks at the memory
     window = _window(F, window, n_fft, length, input)
     if window is not None:
         frames = frames * window
     scale = 1 if normalized else 0
     y = F.transform(_floating(F, frames, True), (2,), scale, True) if both else F.transform_real(frames, (2,), scale, bool(onesided))
-    y = F.named(F.transpose(y, 1, 2), "TransposeBackward1")
+    y = F.transpose(y, 1, 2)
     if input.ndim == 1:
-        y = F.named(F.squeeze(y, 0), "SqueezeBackward4")
+        y = F.squeeze(y, 0)
     return y if return_complex else F.view_as_real(y)
 
 

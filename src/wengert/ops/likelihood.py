@@ -27,11 +27,6 @@ class Bits:
         self.array = array
 
 
-def _nll_name(node: Any) -> str | None:
-    to, nr = node.edges[0]
-    return "NllLoss2DBackward0" if len(to.shape if to.outputs == 1 else to.shape[nr]) > 2 else None
-
-
 def same_width(wanted: Any, found: Any) -> None:
     if wanted != found:
         raise RuntimeError(f"expected scalar type {scalar_name(wanted)} but found {scalar_name(found)}")
@@ -54,9 +49,8 @@ def _nll_parts(x: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any
 @operator(
     grad=dict(input=lambda F, g, input, index, scale: F.nll_loss_grad(g, input, index, scale)),
     aux=("index", "scale", "total_weight"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
-    naming=_nll_name,
 )
-def nll(input: Array, target, weight, reduction, ignore_index, also=None):
+def nll(input: Array, target, weight, reduction, ignore_index):
     """Negative log-likelihood over class dimension 1; ``target`` holds class numbers (an array, never differentiated)."""
     index, w, kept = _nll_parts(input, target, weight, ignore_index)
     picked = K.take_along(input, 1, index).squeeze(1)
@@ -77,7 +71,7 @@ def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
 
 
 @composite(places=(), whole=("g", "input"), raw=lambda g, input, index, scale: _spread_raw(g, input.shape, index, scale),
-           node=lambda y, *_: "NllLossBackwardBackward0" if y.ndim == 2 else "NllLoss2DBackwardBackward0")  # fmt: skip
+           node="NllLossBackwardBackward0")  # fmt: skip
 def nll_loss_grad(F, g, input, index, scale):
     return F.kept(F.nll_spread(g, tuple(input.shape), index, scale), True, input)
 
@@ -134,7 +128,6 @@ def _cross_entropy_rows(input: Any, target: Any, reduction: str) -> Any:
 @operator(
     grad=dict(input=_cross_entropy_slope),
     aux=("log_p", "index", "scale"), places=(), node="NllLossBackward0", shows=("target", "weight", "reduction", "ignore_index"),
-    naming=_nll_name,
 )
 def cross_entropy_index(input: Array, target, weight, reduction, ignore_index):
     """Softmax and negative log-likelihood in one step: no more than one array of probabilities is kept."""

@@ -238,7 +238,7 @@ def cov(F, input, *, correction=1, fweights=None, aweights=None):
         scale = total - correction
     if scale <= 0 if w is None else F.every(scale <= 0):
         warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
-        scale = 0 if w is None else F.named(F.clamp(scale, 0), "ZeroBackward0")
+        scale = 0 if w is None else F.clamp(scale, 0)
     x = x - F.unsqueeze(mean, 1)
     right = x if w is None else x * w
     right = F.t(right)

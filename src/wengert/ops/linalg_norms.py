@@ -247,7 +247,7 @@ def dist(input: Array, other: Array, p=2):
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-@composite(places=("torch",), node="CdistBackward0", whole=("x1", "x2"), saves=("x1", "x2", "result"), layout="channels")
+@composite(places=("torch",), node="CdistBackward0", whole=("x1", "x2"), layout="channels")
 def cdist(F, x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The ``p``-norm distance of every row of ``x1`` to every row of ``x2``.
 
@@ -326,8 +326,7 @@ def euclidean_cdist(x1: Array, x2: Array, products):
     return np.sqrt(np.maximum(square, 0))
 
 
-@composite(places=("torch", "functional"), node=lambda y, input, p=2.0: ("PdistBackward0", {"p": float(p)}), whole=("input",),
-           saves=("input", "result"))  # fmt: skip
+@composite(places=("torch", "functional"), node="PdistBackward0", whole=("input",))
 def pdist(F, input, p=2.0):
     """The ``p``-norm distances of all pairs of rows, ``(N, M) -> (N (N - 1) / 2,)``: the upper triangle of ``cdist``."""
     if input.ndim != 2:
@@ -351,7 +350,7 @@ def _trilinear_back(F: Any, g: Any, needs: Any, i1: Any, i2: Any, i3: Any, expan
 
 
 @operator(grad=_trilinear_back, wrt=("i1", "i2", "i3"), keeps={"i1": ("i2", "i3"), "i2": ("i1", "i3"), "i3": ("i1", "i2")}, places=(),
-          linear="each", opmath=True, layout="rows")  # fmt: skip
+          linear="each", opmath=True, layout="rows")
 def trilinear(i1: Array, i2: Array, i3: Array, expand1, expand2, expand3, sumdim):
     """The product of three tensors, each of which broadcasts along the dimensions ``expand``, summed over ``sumdim``."""
     rank = i1.ndim + len(expand1)

@@ -407,7 +407,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Array, unpack_data=True, unpack_pivots=
     return (P, *_unpacked(LU_data)) if unpack_data else (P, nothing, nothing.copy())
 
 
-@composite(node="LinalgLuSolveBackward0", whole=("LU", "B"), saves=("LU", "pivots", "result"), layout="columns")
+@composite(node="LinalgLuSolveBackward0", whole=("LU", "B"), layout="columns")
 def linalg_lu_solve(F, LU, pivots, B, *, left=True, adjoint=False):
     """``X`` with ``A @ X = B`` from the packed LU factors of ``A``; ``adjoint`` for ``A.mH``, ``left=False`` for ``X @ A = B``."""
     check_sides("torch.linalg.lu_solve", LU)

@@ -337,7 +337,7 @@ def packed_qr(input: Array):
     return a.mT, tau
 
 
-@composite(node="LinalgHouseholderProductBackward0", whole=("input", "tau"), saves=("input", "tau", "result"), layout="columns")
+@composite(node="LinalgHouseholderProductBackward0", whole=("input", "tau"), layout="columns")
 def linalg_householder_product(F, input, tau):
     """The first columns of the product of the reflections ``1 - tau[i] * v_i @ v_i.mH``, ``v_i`` below the diagonal of column i.
 
@@ -386,7 +386,7 @@ def orgqr(F, input, input2):
     return F.linalg_householder_product(input, input2)
 
 
-@legacy(node="OrmqrBackward0", whole=("input", "tau", "other"), saves=("tau", "other", "input", "result"))
+@legacy(node="OrmqrBackward0", whole=("input", "tau", "other"))
 def ormqr(F, input, tau, other, left=True, transpose=False):
     """The product of ``other`` with the whole orthogonal matrix of ``householder_product`` (``transpose``: its adjoint)."""
     if input.ndim < 2:

@@ -115,14 +115,10 @@ def _sign_slope(F: Any, g: Any, a: Any, b: Any, reduction: str) -> Any:
     return _spread(F, g, reduction, _size(s.shape)) * s
 
 
-def _l1_name(node: Any) -> str:
-    return {"none": "AbsBackward0", "mean": "MeanBackward0", "sum": "SumBackward0"}[node.remembered("reduction")]
-
-
 @operator(
     grad=dict(input=lambda F, g, input, target, reduction: _sign_slope(F, g, input, target, reduction),
               target=lambda F, g, input, target, reduction: _sign_slope(F, g, target, input, reduction)),
-    promote="elementwise", scalars="", wirtinger=True, naming=lambda node: None if node.saved is None else _l1_name(node), places=(),
+    promote="elementwise", scalars="", wirtinger=True, places=(),
 )
 def l1_loss(input: Array, target: Array, reduction="mean"):
     d = K.absolute(K.subtract(input, target))
@@ -407,7 +403,7 @@ def _margin_parts(F: Any, input: Any, target: Any) -> tuple[Any, Any]:
     return rows, index
 
 
-@composite(by_example=True, node="MultiMarginLossBackward0", whole=("input",), saves=("input", "target", "weight"), fixed=("weight",))
+@composite(by_example=True, node="MultiMarginLossBackward0", whole=("input",), fixed=("weight",))
 def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """``sum_j max(0, margin - x_y + x_j)^p / classes`` over the wrong classes."""
     reduction = checked(legacy(size_average, reduce, reduction))
@@ -441,7 +437,7 @@ def multi_margin_loss(F, input, target, p=1, margin=1.0, weight=None, size_avera
     return _reduce_with(F, values if input.ndim == 2 or reduction != "none" else F.reshape(values, tuple(target.shape)), reduction)
 
 
-@composite(by_example=True, node="MultilabelMarginLossBackward0", whole=("input",), saves=("input", "target"))
+@composite(by_example=True, node="MultilabelMarginLossBackward0", whole=("input",))
 def multilabel_margin_loss(F, input, target, size_average=None, reduce=None, reduction="mean"):
     """Margins between every listed class (the labels before the first -1) and every other one."""
     reduction = checked(legacy(size_average, reduce, reduction))

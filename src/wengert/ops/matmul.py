@@ -137,31 +137,8 @@ def _columns(x: Any) -> bool:
     return x is not None and hasattr(x, "stride") and x.stride() == (1, x.shape[0])
 
 
-def _ranks(node: Any) -> tuple[int, int]:
-    """Of how many dimensions the factors were (three or more: 3): what their histories and the result's shape still tell."""
-    a, b = (None if e is None else len(e[0].shape if e[0].outputs == 1 else e[0].shape[e[1]]) for e in node.edges)
-    rank = len(node.shape)
-    if a is None:
-        a = rank + 1 if b == 1 else rank if b == 2 else 3
-    elif b is None:
-        b = rank + 1 if a == 1 else rank if a == 2 else 1 if rank < a else 2
-    return min(a or 3, 3), min(b or 3, 3)
-
-
-def _product_name(node: Any) -> str | None:
-    """PyTorch's name for a product of these numbers of dimensions: that of the last of the steps which it would take."""
-    if node.saved is not None:
-        ranks = tuple(len(node.remembered(p)) for p in ("input_shape", "other_shape"))
-    else:
-        ranks = _ranks(node)
-    if ranks[0] == 2 < ranks[1] and node.edges[0] is not None:  # the transposed product, turned back
-        return "CloneBackward0"
-    names: dict[tuple[int, ...], str] = {(2, 2): "MmBackward0", (2, 1): "MvBackward0", (1, 1): "DotBackward0", (1, 2): "SqueezeBackward4"}
-    return names.get(ranks, "UnsafeViewBackward0")
-
-
 @operator(grad=_matmul_grad, wrt=("input", "other"), keeps={"input": ("other",), "other": ("input",)}, node="MmBackward0", linear="each",
-          naming=_product_name, layout="rows")
+          layout="rows")
 def matmul(input: Array, other: Array):
     """Matrix product of the last two dimensions, broadcast over the others; vectors count as rows and columns.
 
@@ -272,7 +249,7 @@ def dot(input: Array, tensor: Array):
     return product(input, tensor)
 
 
-@composite(node="VdotBackward0", whole=("input", "other"), saves=("other", "input"))
+@composite(node="VdotBackward0", whole=("input", "other"))
 def vdot(F, input, other):
     """Inner product with the first vector conjugated."""
     return F.dot(F.conj(input) if F.is_complex(input) else input, other)
@@ -345,23 +322,10 @@ def _linear_grad(F: Any, g: Any, needs: Any, input: Any, weight: Any, input_shap
     return gb, gx, gw
 
 
-def _linear_name(node: Any) -> str | None:
-    if node.saved is None:
-        return None
-    rank, rows = (len(node.remembered(p)) for p in ("input_shape", "weight_shape"))
-    biased = type(node).__name__ != "MmBackward0"
-    if rows == 1:
-        return "AddBackward0" if biased else "DotBackward0" if rank == 1 else "MvBackward0"
-    if rank == 2:
-        return None
-    return "ViewBackward0" if biased else "SqueezeBackward4" if rank == 1 else "UnsafeViewBackward0"
-
-
 @operator(
     grad=_linear_grad, wrt=("bias", "input", "weight"), keeps={"input": ("weight",), "weight": ("input",)}, node="AddmmBackward0",
     places=("functional",), opmath=True,
     without=dict(bias="MmBackward0"),
-    naming=_linear_name,
 )
 def linear(input: Array, weight: Array, bias: Array | None = None):
     """``input @ weight.T + bias``; shapes ``(..., in), (out, in), (out,) -> (..., out)``.

@@ -297,7 +297,7 @@ class Fixed:
     grad=_batch_rule, wrt=("input", "weight", "bias"), keeps={"weight": ("input",), "input": ("input", "weight")}, aux=("mean", "rstd"),
     places=(), node="NativeBatchNormBackward0", layout=("channels",),
 )
-def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, fixed, eps, moments, also=None):
+def batch_norm_channels(input: Array, weight: Array | None, bias: Array | None, fixed, eps, moments):
     """Normalise each channel (dimension 1) by ``fixed`` statistics, or by its own, which ``moments`` receives."""
     if fixed is None:
         mean, var = K.channel_moments(input)

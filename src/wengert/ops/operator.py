@@ -44,22 +44,15 @@ of them alone (a product). Forward mode needs neither, but is faster for knowing
 forward mode is not the transpose of its backward: ``t`` is the tangent, or with several arguments in ``wrt`` a list of them (None for
 none), and what it asks for is an argument or a result; gives the tangent of the result, or of each.
 
-*Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be; ``moved`` is then the names of the node where
-the result is a copy, and where it is a view of what does not lie row by row. ``lazy=True`` if the forward takes and
+*Views*: ``view=True`` if the result is one of the first argument, ``"maybe"`` if it may be. ``lazy=True`` if the forward takes and
 gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others see the memory as it is.
 
-``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``. A parameter ``also`` takes tensors,
-by PyTorch's names, that its node saves besides: saved-tensor hooks alone are given them. ``forgets=True``: PyTorch's node saves
-something, so that a second backward is refused, though no rule here asks for anything.
+``shows`` names arguments that no rule needs and that are remembered for ``grad_fn._saved_NAME``.
 
-*PyTorch's names*: ``node`` is the name of the node that is left on the tape. Where one of our operators stands for
-several of PyTorch's: ``without=dict(other="FmodBackward0")`` gives the name if that argument is not a tensor (but a
-number, or missing), ``naming`` is a function of the node that tells its name when somebody looks at it (None: the one it
-has), and ``inplace_node`` is the name that the in-place form leaves; ``constants`` is the number of edges that it has besides
-for tensors which are constants with us. A composite's ``node`` (a name, or a function of the
-result and the arguments) is given to the last node that it leaves; with ``whole=("input", "target")``, the arguments that
-PyTorch's node has edges for, one node of that name stands for all that it leaves; ``saves`` names, in order, the arguments (and
-``result``) that PyTorch's node saves: saved-tensor hooks are given these, in the place of what the parts remember.
+*PyTorch's names*: ``node`` is the name of the node that is left on the tape, whatever the call. Where programs know two names
+of one operator, ``without=dict(exponent="PowBackward0")`` gives the name if that argument is not a tensor (but a
+number, or missing). A composite's ``node`` is given to the last node that it leaves; with ``whole=("input", "target")``, the arguments that
+PyTorch's node has edges for, one node of that name stands for all that it leaves.
 
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator, which
@@ -92,9 +85,8 @@ class Operator:
     """One row of the table. See the module's text for the meaning of the fields."""
 
     __slots__ = (
-        "aliases", "aux", "constants", "consts", "covered", "defaults", "differentiable", "doc", "forgets", "forward", "inplace",
-        "inplace_node", "joint", "kernel",
-        "kwonly", "layout", "lazy", "linear", "moved", "name", "naming", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params",
+        "aliases", "aux", "consts", "covered", "defaults", "differentiable", "doc", "forward", "inplace",
+        "joint", "kernel", "kwonly", "layout", "lazy", "linear", "name", "node_name", "nondifferentiable", "opmath", "optional", "outputs", "params",
         "places", "pointwise", "promote", "promoted", "push", "rules", "saved", "scalars", "tensor_lists", "tensors", "undefined", "users",
         "variadic", "view", "wirtinger", "without", "wrt",
     )
@@ -104,7 +96,6 @@ class Operator:
     params: tuple[str, ...]
     wrt: tuple[str, ...]
     outputs: tuple[str, ...]
-    naming: Callable[[Any], str | None] | None
 
     def __init__(self, forward: Callable[..., Any], grad: Any, options: dict[str, Any]) -> None:
         code = forward.__code__
@@ -144,14 +135,13 @@ class Operator:
         self.layout = None if self.view else layout
         if self.layout not in (None, "rows", "elementwise"):  # these two are seen to where results become tensors
             self.forward = arranged(forward, self.layout)
-        self.moved: tuple[str, str] | None = options.get("moved")
-        self.aliases, self.constants = options.get("aliases", ()), options.get("constants", 0)
+        self.aliases = options.get("aliases", ())
         self.doc = forward.__doc__ or ""
         self.node_name = options.get("node") or node_name(self.name)
-        self.without, self.naming, self.inplace_node = options.get("without", {}), options.get("naming"), options.get("inplace_node")
-        self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()), options.get("forgets", False))
+        self.without: dict[str, str] = options.get("without", {})
+        self._rules(grad, options.get("wrt"), options.get("keeps", {}), options.get("shows", ()))
 
-    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]], shows: tuple[str, ...], forgets: bool) -> None:
+    def _rules(self, grad: Any, wrt: tuple[str, ...] | None, keeps: dict[str, tuple[str, ...]], shows: tuple[str, ...]) -> None:
         wanted: dict[str, tuple[int, ...]]
         self.joint: Any = None
         self.rules: tuple[Any, ...] = ()
@@ -176,8 +166,7 @@ class Operator:
         self.saved = tuple(n for n in wanted if n in arrays)
         self.consts = tuple(n for n in wanted if n not in arrays)
         self.users = wanted
-        # whether a second backward is refused though no rule asks for anything, and whether every node of it saves something
-        self.forgets = forgets or bool(self.saved)
+        # whether every node of it saves something, so that a second backward is refused
         self.covered = all(any(i in wanted[n] for n in self.saved) for i in range(len(self.wrt)))
         for n in self.consts:
             if n not in self.params and not (n.endswith("_shape") and n[:-6] in self.params):
@@ -190,17 +179,17 @@ class Composite:
 
     __slots__ = (
         "aliases", "by_example", "defaults", "define", "doc", "fixed", "grad", "layout", "name", "node", "optional", "outputs", "params", "places",
-        "pointwise", "raw", "saves", "whole",
+        "pointwise", "raw", "whole",
     )
 
     def __init__(self, define: Callable[..., Any], options: dict[str, Any]) -> None:
-        self.define, self.raw, self.node = define, options.get("raw"), options.get("node")
+        self.define, self.raw = define, options.get("raw")
+        self.node: str | None = options.get("node")
         self.name = options.get("name") or define.__name__.rstrip("_")
         code, given = define.__code__, define.__defaults__ or ()
         self.defaults = dict(zip(code.co_varnames[code.co_argcount - len(given) :], given)) | (define.__kwdefaults__ or {})
         self.params, self.whole = code.co_varnames[1 : code.co_argcount], options.get("whole", ())
         self.fixed = options.get("fixed", ())  # tensors that PyTorch has no gradient for
-        self.saves: tuple[str, ...] | None = options.get("saves")
         self.places, self.aliases = options["places"], options.get("aliases", ())
         self.doc = define.__doc__ or ""
         self.by_example, self.layout = options.get("by_example", False), options.get("layout")

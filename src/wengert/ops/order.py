@@ -162,8 +162,8 @@ def _quantile(F: Any, name: str, input: Any, q: Any, dim: Any, keepdim: Any, int
         above = F.gather(x, -1, F.cast(F.ceil(rank), np.dtype(np.int64)))
         values = F.lerp_tensor(values, above, weight)
     if not single:
-        values = F.named(F.transpose(F.named(F.unsqueeze(values, 0), "UnsqueezeBackward1"), 0, -1), "TransposeBackward1")
-    return F.named(F.squeeze(values, -1), "SqueezeBackward4")
+        values = F.transpose(F.unsqueeze(values, 0), 0, -1)
+    return F.squeeze(values, -1)
 
 
 @composite

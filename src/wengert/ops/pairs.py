@@ -195,16 +195,14 @@ _by_log, _by_log1p = _times_log(lambda F, g, x: F.xlogy(g, x), 0), _times_log(la
 
 
 @operator(grad=dict(input=_by_log, other=lambda F, g, input, other: g * input / other),
-          promote="float", inplace=True, places=("torch", "Tensor", "special"),
-          without=dict(other="XlogyBackward2", input="XlogyBackward1"))
+          promote="float", inplace=True, places=("torch", "Tensor", "special"))
 def xlogy(input: Array, other: Array):
     """``input * log(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
     return _product_or_zero("xlogy_cpu", input, other, np.log)
 
 
 @operator(grad=dict(input=_by_log1p, other=lambda F, g, input, other: g * input / (other + 1)),
-          promote="float", places=("special",), node="SpecialXlog1PyBackward0",
-          without=dict(other="SpecialXlog1PyBackward2", input="SpecialXlog1PyBackward1"))
+          promote="float", places=("special",), node="SpecialXlog1PyBackward0")
 def special_xlog1py(input: Array, other: Array):
     """``input * log1p(other)``, and 0 where ``input`` is 0 (unless ``other`` is NaN)."""
     return _product_or_zero("xlog1py_cpu", input, other, np.log1p)

@@ -146,7 +146,7 @@ def sub(input: Array, other: Array, *, alpha=1):
 
 
 @operator(grad=dict(input=_taken_away, other=lambda F, g: g), scalars=("other",), kernel=lambda a, b: np.subtract(b, a),
-          without=dict(other="RsubBackward1"), places=("torch",))
+          node="RsubBackward1", places=("torch",))
 def rsub(input: Array, other: Array, *, alpha=1):
     """``other - alpha * input``."""
     return _difference(other, input, alpha)
@@ -173,7 +173,7 @@ def div(input: Array, other: Array):
     return np.true_divide(input, other)
 
 
-@arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(), shows=("rounding_mode",), forgets=True)
+@arithmetic(grad=dict(input=flat_gradient, other=flat_gradient), node="DivBackward2", places=(), shows=("rounding_mode",))
 def div_rounded(input: Array, other: Array, rounding_mode):
     """``input / other`` rounded towards zero (``"trunc"``) or down (``"floor"``); integers stay integers."""
     if rounding_mode in _QUOTIENTS:
@@ -215,15 +215,14 @@ def floor_divide(input: Array, other: Array):
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "floor")),
-            scalars="one", kernel=K.remainder, node="RemainderBackward1",
-            without=dict(other="RemainderBackward0", input="NotImplemented"))
+            scalars="one", kernel=K.remainder, node="RemainderBackward0")
 def remainder(input: Array, other: Array):
     """What Python's ``%`` gives: the remainder with the sign of ``other``."""
     return K.remainder(input, _no_zero(input, other, "remainder_cpu"))
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "trunc")),
-            scalars=("other",), kernel=K.fmod, node="FmodBackward1", without=dict(other="FmodBackward0"))
+            scalars=("other",), kernel=K.fmod, node="FmodBackward0")
 def fmod(input: Array, other: Array):
     """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
     _no_zero(input, other, "fmod_cpu")

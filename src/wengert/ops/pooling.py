@@ -53,7 +53,7 @@ def _pool_back(kind: str) -> dict[str, Any]:
     """The rule of a maximum; the node of its gradient is called after ``kind``."""
 
     @composite(name=f"{kind}_back", places=(), whole=("g", "input"), raw=lambda g, input, indices: K.max_pool_grad(g, indices, input.shape[2:]),
-               node=lambda y, *_: f"{kind.replace('#', str(y.ndim - 2))}BackwardBackward0")  # fmt: skip
+               node=kind.replace("#", "") + "BackwardBackward0")  # fmt: skip
     def back(F, g, input, indices):
         return F.kept(F.pool_scatter(g, indices, tuple(input.shape)), True, input)
 
@@ -231,7 +231,7 @@ _spread_rule = dict(
 
 
 @composite(places=(), whole=("g", "input"), raw=lambda g, input, *how: K.avg_pool_grad(g, input.shape[2:], how[0], how[1], how[2], *how[4:]),
-           node=lambda y, *_: f"AvgPool{y.ndim - 2}DBackwardBackward0")  # fmt: skip
+           node="AvgPoolBackwardBackward0")  # fmt: skip
 def avg_pool_back(F, g, input, *how):
     return F.kept(F.avg_pool_spread(g, tuple(input.shape), *how), True, input)
 
@@ -304,16 +304,7 @@ def _adaptive_avg(n: int) -> None:
     pool.__doc__ = f"The average of windows of the last {n} dimensions, sized so that ``output_size`` numbers come out."
     places = ("torch", "functional") if n == 1 else ("functional",)
     layout = "lines" if n == 1 else "channels"
-    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, layout=layout, **_average_node(n))
-
-
-def _average_node(n: int) -> dict[str, Any]:
-    """The average of everything is a mean."""
-    options = _node("AdaptiveAvgPool#D", n)
-    name = options.get("node")
-    if n == 1:
-        return options
-    return options | dict(saves=("input",), node=lambda y, *_, **__: "MeanBackward1" if all(s == 1 for s in y.shape[-n:]) else name)
+    composite(pool, name=f"adaptive_avg_pool{n}d", places=places, layout=layout, **_node("AdaptiveAvgPool#D", n))
 
 
 def along(F: Any, x: Any, axis: int, matrix: Any, taps: Any = None) -> Any:

@@ -38,8 +38,7 @@ def _rounded(kernel: str, input: Any, scale: Any, zero_point: Any, quant_min: in
 
 
 @operator(grad=_STRAIGHT, outputs=("result",), aux=("mask",), scalars=("scale", "zero_point"),
-          node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0",
-          without=dict(scale="FakeQuantizePerTensorAffineCachemaskBackward0"))
+          node="FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0")
 def fake_quantize_per_tensor_affine(input: Array, scale: Array, zero_point: Array, quant_min, quant_max):
     """Round to ``(clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) * scale``.
 

@@ -48,11 +48,7 @@ def trunc(input: Array):
     return _rounded("trunc", np.trunc, input)
 
 
-def _round_name(node: Any) -> str | None:
-    return None if node.remembered("decimals") is None else "RoundBackward1"
-
-
-@operator(grad=_FLAT, inplace=True, naming=_round_name, shows=("decimals",))
+@operator(grad=_FLAT, inplace=True, shows=("decimals",))
 def round(input: Array, *, decimals=None):
     """The nearest number with ``decimals`` digits after the point (before it when negative); ties to even."""
     return _to_decimals(input, decimals) if decimals else _rounded("round", np.rint, input)
@@ -133,8 +129,7 @@ def heaviside(input: Array, values: Array):
 
 
 @operator(grad=dict(input=lambda F, g, input, result: g * F.masked_fill(result / input, input == 0, 0),
-                    other=flat_gradient), promote="float", scalars=("other",), kernel=K.copysign, inplace=True,
-          without=dict(other="CopysignBackward1"))
+                    other=flat_gradient), promote="float", scalars=("other",), kernel=K.copysign, inplace=True)
 def copysign(input: Array, other: Array):
     """The magnitude of ``input`` with the sign of ``other``."""
     return np.copysign(real("copysign_cpu", input), other)

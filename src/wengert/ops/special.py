@@ -158,8 +158,7 @@ def _zeta_first(F: Any, g: Any) -> Any:
     raise NotImplementedError("the derivative for 'zeta' is not implemented.")
 
 
-@special(grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))),
-         without=dict(other="SpecialZetaBackward2", input="SpecialZetaBackward1"))
+@special(grad=dict(input=_zeta_first, other=lambda F, g, input, other: g * (-input * F.special_zeta(input + 1, other))))
 def special_zeta(input: Array, other: Array):
     """Hurwitz zeta function, the sum of ``(other + k) ** -input`` over k >= 0; differentiable in ``other``."""
     return K.zeta(real("zeta_cpu", input), np.asarray(other).astype(input.dtype, copy=False))

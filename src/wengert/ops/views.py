@@ -145,7 +145,7 @@ def alias(input: Array):
     return input[...]
 
 
-@operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0", moved=("UnsafeViewBackward0", "ReshapeAliasBackward0"))
+@operator(grad=_back, view="maybe", variadic="shape", node="ViewBackward0")
 def reshape(input: Array, shape=()):
     try:
         found = input.reshape(shape)
@@ -257,11 +257,6 @@ def unsqueeze(input: Array, dim):
     return with_dimension(input, dim % n)
 
 
-def _squeezed(node: Any) -> str:
-    dim = node.remembered("dim")
-    return "SqueezeBackward0" if dim is None else "SqueezeBackward1" if isinstance(dim, int) else "SqueezeBackward2"
-
-
 def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
     if F.raw:
         return F.reshape(g, input_shape)
@@ -272,7 +267,7 @@ def _unsqueezed(F: Any, g: Any, input_shape: Any, dim: Any) -> Any:
     return g
 
 
-@operator(grad=dict(input=_unsqueezed), view=True, naming=_squeezed)
+@operator(grad=dict(input=_unsqueezed), view=True, node="SqueezeBackward1")
 def squeeze(input: Array, dim=None):
     if dim is None:
         return input.squeeze()
@@ -293,12 +288,7 @@ for _name, _node in (
         return part(input, key)
 
 
-def _scattered(node: Any) -> str | None:
-    part = next((p for p in reversed(node.remembered("key")) if p is not Ellipsis), None)
-    return "SelectBackwardBackward0" if isinstance(part, int) else None
-
-
-@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceBackwardBackward0", naming=_scattered, places=(), linear=True)
+@operator(grad=dict(input=lambda F, g, key: F.basic_index(g, key)), node="SliceBackwardBackward0", places=(), linear=True)
 def basic_scatter(input: Array, shape, key):
     """Zeros of ``shape`` with ``input`` at ``key``."""
     whole = np.zeros(shape, input.dtype)
@@ -446,7 +436,7 @@ def imag(input: Array):
 
 @operator(
     grad=dict(real=lambda F, g: F.real(g), imag=lambda F, g: F.imag(g)), wirtinger=True, places=("torch",), linear=True,
-    layout="elementwise", forgets=True,
+    layout="elementwise",
 )
 def complex(real: Array, imag: Array):
     check_parts(real, imag)
@@ -529,18 +519,17 @@ def _single(value: Any, d: Any) -> Any:
 
 
 @operator(grad=dict(input=_overwritten, value=lambda F, g: g), inplace=True, places=("torch",), promoted=(),
-          scalars=("value",), pointwise=True, inplace_node="FillBackward3", node="FillBackward1",
-          without=dict(value="FillBackward0"))
+          scalars=("value",), pointwise=True)
 def fill(input: Array, value: Array):
     return np.broadcast_to(_single(value, input.dtype), input.shape)
 
 
-_called = dict(places=(), shows=("label",), naming=lambda node: node.remembered("label"))
+_random: dict = dict(places=(), node="RandomBackward0")
 
 
-@operator(grad=dict(input=_overwritten), inplace=True, **_called)
-def assign(input: Array, array, label="CopyBackwards"):
-    """Fresh values, of which nothing depends on the old ones (random fills). ``label``: what PyTorch calls that."""
+@operator(grad=dict(input=_overwritten), inplace=True, **_random)
+def assign(input: Array, array):
+    """Fresh values, of which nothing depends on the old ones (random fills)."""
     return array
 
 
@@ -548,16 +537,16 @@ def _nothing(F: Any, g: Any, shape: Any) -> Any:
     return F.zeros(shape, F.dtype_of(g))
 
 
-@operator(grad=dict(input=lambda F, g, input_shape: _nothing(F, g, input_shape)), **_called)
-def drawn_from(input: Array, array, label):
+@operator(grad=dict(input=lambda F, g, input_shape: _nothing(F, g, input_shape)), **_random)
+def drawn_from(input: Array, array):
     """Random numbers whose distribution depends on ``input``: the gradient is zero, as in PyTorch."""
     return array
 
 
 @operator(
-    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape), std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_called,
+    grad=dict(mean=lambda F, g, mean_shape: _nothing(F, g, mean_shape), std=lambda F, g, std_shape: _nothing(F, g, std_shape)), **_random,
 )
-def drawn_from_two(mean: Array, std: Array, array, label):
+def drawn_from_two(mean: Array, std: Array, array):
     """Random numbers whose distribution depends on two tensors."""
     return array
 

@@ -90,24 +90,6 @@ _MODES: dict[str, Any] = dict.fromkeys(("nearest", "nearest-exact", "area")) | d
 _KINDS = dict(linear="linear", bilinear="linear", trilinear="linear", bicubic="cubic", lanczos="lanczos")
 
 
-def _resampler(
-    y: Any, input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: Any = None,
-    recompute_scale_factor: Any = None, antialias: bool = False,
-) -> Any:
-    """The name of PyTorch's node for ``interpolate``, and what it shows."""
-    n = y.ndim - 2
-    if mode == "area":
-        return None
-    kind = {"nearest-exact": "NearestExact"}.get(mode, mode.capitalize())
-    factors = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * n
-    scales = (None,) * n if scale_factor is None or recompute_scale_factor else tuple(map(float, factors))
-    facts: dict[str, Any] = {"output_size": tuple(y.shape[2:]), "self_sym_sizes": tuple(input.shape)}
-    facts |= {"scales": scales[0]} if n == 1 else {f"scales_{axis}": s for axis, s in zip("dhw"[-n:], scales)}
-    if not mode.startswith("nearest"):
-        facts["align_corners"] = bool(align_corners)
-    return f"Upsample{kind}{n}D{'Aa' if antialias else ''}Backward0", facts
-
-
 def _bytes_resampled(
     F: Any, input: Any, mode: str, out: tuple[int, ...], scales: list[float | None], align: bool, antialias: bool
 ) -> Any:
@@ -127,7 +109,7 @@ def _bytes_resampled(
     return y
 
 
-@composite(node=_resampler, whole=("input",), saves=(), layout="channels")
+@composite(node="UpsampleBackward0", whole=("input",), layout="channels")
 def interpolate(F, input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     """Resize the spatial dimensions to ``size``, or by ``scale_factor``.
 
@@ -363,8 +345,7 @@ def _bounded(F: Any, x: Any, size: int, padding: str, align: bool) -> Any:
     return x
 
 
-@composite(by_example=True, node=lambda y, *_, **__: f"GridSampler{y.ndim - 2}DBackward0", whole=("input", "grid"),
-           saves=("grid", "input"), layout="rows")  # fmt: skip
+@composite(by_example=True, node="GridSamplerBackward0", whole=("input", "grid"), layout="rows")
 def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """``input`` sampled at the places ``grid`` (in [-1, 1], x first). Jaderberg et al., 2015.
 

@@ -262,10 +262,6 @@ class Nowhere(Node):
 
     __slots__ = ()
 
-    def shown(self) -> Any:
-        """Users see that there is nothing."""
-        return None
-
     def raw(self, g: Any) -> tuple[()]:
         return ()
 

@@ -21,7 +21,7 @@ from .arguments import convert, forward
 from .autograd_meta import Released
 from .errors import explain
 from .outs import DECIDING, into, refuse_recorded
-from .record import record
+from .record import pack_inputs, record
 from .results import _given, attach_part, attach_view, fresh, is_type, look_up, looks_at, named, seen_as, version_results
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def perform(call: Call) -> Any:
         refuse_recorded(op, call.out, inputs, m)
     if op.name == "view" and is_type(call.args[1]):
         return seen_as(inputs["input"], values, op, m)
+    if m.packing is not None and m.grad and op.wrt:
+        pack_inputs(op, inputs, values, m)
     arrays = run_forward(op, inputs, values, m, call.forward or forward)
     if call.out is not None:
         return into(op, arrays, call.out, inputs, m)
@@ -132,7 +134,7 @@ def record_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], 
     if node is not None:
         for i, t in enumerate(live):
             t._edge = (node, i)
-        version_results(op, node, results, values)
+        version_results(op, node, results)
     return node
 
 

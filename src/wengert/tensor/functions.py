@@ -24,7 +24,7 @@ from . import classes
 from .argument_errors import told as told_of_arguments
 from .classes import DISPATCHING, KNOWN, PLAIN
 from .namespaces import RECORDED
-from .record import rename, told
+from .record import rename
 from .refusals import refuse_gradient
 from .spellings import OTHER_NAMES, renamed
 from .subgraph_node import enclose
@@ -182,7 +182,7 @@ def _runner(op: Composite) -> Callable[[Call], Any]:
         if op.whole:
             _as_one(op, found, args, kwargs, since)
         elif op.node is not None:
-            _name_last(found, op.node, args, kwargs)
+            _name_last(found, op.node, args)
         return found if call.out is None else _write(found, call.out, op.name)
 
     return run
@@ -203,47 +203,24 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
     return answer if found.strides == y.strides else function("relaid")(answer, layout, source._data)
 
 
-def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
-    """Give the last node of a composite PyTorch's name of the whole (and what it shows), unless that node is an argument's."""
+def _name_last(answer: Any, name: str, args: Any) -> None:
+    """Give the last node of a composite PyTorch's name of the whole, unless that node is an argument's."""
     if type(answer) is tuple and not answer:
         return
-    first = answer[0] if type(answer) is tuple else answer
-    edge = first._edge
-    if edge is None or any(getattr(x, "_edge", None) is edge for x in args):
-        return
-    if not isinstance(name, str):
-        name = name(first, *args, **kwargs)
-    facts = None
-    if isinstance(name, tuple):
-        name, facts = name
-    if name is not None:
+    edge = (answer[0] if type(answer) is tuple else answer)._edge
+    if edge is not None and not any(getattr(x, "_edge", None) is edge for x in args):
         rename(edge[0], name)
-    if facts is not None:
-        told(first, **facts)
 
 
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
     """Give a composite that is one operator of PyTorch's one node."""
     first = next((t for t in answer if t is not None), None) if type(answer) is tuple else answer
-    if first is None or first._edge is None:
-        return
-    name = op.node(first, *args, **kwargs) if callable(op.node) else op.node
-    facts = None
-    if isinstance(name, tuple):
-        name, facts = name
-    if name is None:
+    if first is None or first._edge is None or op.node is None:
         return
     given = op.defaults | dict(zip(op.params, args), **kwargs)
     if op.fixed:
         refuse_gradient(op.name, **{p: given.get(p) for p in op.fixed})
-    forgets = None
-    if op.saves is not None:
-        from .saved_names import PARTS
-
-        forgets = None if op.saves and name not in PARTS else bool(op.saves)
-    enclose(answer, name, [given.get(p) for p in op.whole], since, given, forgets)
-    if facts is not None:
-        told(first, **facts)
+    enclose(answer, op.node, [given.get(p) for p in op.whole], since, given)
 
 
 def by_example(define: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from .call import general
 from .classes import PLAIN
 from .namespaces import RAW, RECORDED
 from .native_call import shortcut
-from .record import node_class, rename
+from .record import node_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def operator_of(op: Composite) -> Operator:
     forward.__defaults__ = tuple(op.defaults[p] for p in op.params if p in op.defaults)
     options: dict[str, Any] = {
         "name": op.name, "places": (), "wirtinger": True, "outputs": op.outputs or ("grad_input",), "undefined": several,
-        "node": op.node if isinstance(op.node, str) else None, "layout": op.layout, "pointwise": op.pointwise,
+        "node": op.node, "layout": op.layout, "pointwise": op.pointwise,
     }  # fmt: skip
     if rules == "replayed":
         others = tuple(p for p in whole if p != INCOMING)
@@ -126,7 +126,7 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
     """
     one: Operator | None = None
     quick: Any = None
-    count, naming = len(op.params), op.node if callable(op.node) else None
+    count = len(op.params)
     whole = tuple(i for i, p in enumerate(op.params) if p in op.whole)
     needs = op.params.index("needs") if len(op.outputs) > 1 else None
     alike = op.pointwise and op.grad != "replayed"
@@ -144,8 +144,6 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
             if m.watchers or m.more or not all(_plain(args[i], alike) for i in whole):
                 return parts(*args)
             answer = general(one, args)
-        if naming is not None and answer._edge is not None:
-            rename(answer._edge[0], naming(answer, *args))
         return answer if needs is None else tuple(y if n else None for y, n in zip(answer, args[needs]))
 
     call.__name__ = call.__qualname__ = op.name

@@ -20,7 +20,7 @@ from .arguments import convert, forward
 from .autograd_meta import creation_error, edge_of, requires_grad
 from .errors import explain
 from .outs import APART, OVERLAP, bump, check_memory, check_normal, overlapping
-from .record import record, rename
+from .record import pack_inputs, record
 from .results import look_up, version_results
 from .rewriting import rebase
 
@@ -53,6 +53,8 @@ def write(call: Call) -> Tensor:
     recording, stale = history_of_write(op, inputs, target, m)
     shared = check_write(op, call.args, inputs, recording, stale, m)
     a = target._data
+    if m.packing is not None and recording:
+        pack_inputs(op, inputs, values, m, op.params[0])
     y = run_forward(op, inputs, values, a, call.forward or forward)
     check_shape(y.shape, a.shape)
     check_cast(y.dtype, a.dtype, c_named=op.name in _CLAMPS)
@@ -62,8 +64,7 @@ def write(call: Call) -> Tensor:
     if recording:
         node = record_write(op, inputs, values, target, y, m)
     elif stale:
-        node = cut_history(op, call.args, values, m)
-    name_write(op, call.args, node)
+        node = record(TABLE["zero"], {"input": target}, values, (target,), m)  # type: ignore[arg-type]
     if type(a) is not Ghost:
         if type(y) is Ghost:
             y._refuse()
@@ -71,7 +72,7 @@ def write(call: Call) -> Tensor:
     if not m.below:  # where it is the call above that counts
         bump(target)
     if node is not None:
-        version_results(op, node, [target], values)
+        version_results(op, node, [target])
         rebase(target, node)
     return target
 
@@ -142,20 +143,6 @@ def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], t
     return record(op, inputs, values, (target,), m, first)
 
 
-def cut_history(op: Operator, args: tuple[Any, ...], values: dict[str, Any], m: Modes) -> Any:
-    """The node of a write that gives no gradient."""
-    node = record(TABLE["zero"], {"input": args[0]}, values, (args[0],), m)  # type: ignore[arg-type]
-    if node is not None and op.name in _COMPARING:
-        rename(node, f"{op.name.capitalize()}Backward{int(isinstance(args[1], classes.Tensor_))}")
-    return node
-
-
-def name_write(op: Operator, args: tuple[Any, ...], node: Any) -> None:
-    """Give the node of a write the name that PyTorch has for it where it is not that of the operator."""
-    if node is not None and op.inplace_node is not None:
-        rename(node, op.inplace_node if op.name != "fill" or isinstance(args[1], classes.Tensor_) else "FillBackward2")
-
-
 def check_cast(result: np.dtype, target: np.dtype, c_named: bool = False) -> None:
     """Refuse to write what would lose its kind: fractions into integers, say. ``c_named``: PyTorch names the target as C++ does."""
     if not dt.can_cast(result, target):
@@ -175,9 +162,8 @@ _IDEMPOTENT = frozenset((
     "copy", "fill", "zero", "masked_fill", "masked_fill_tensor", "index_fill", "index_fill_tensor", "index_put", "tril", "triu",
 ))  # fmt: skip
 
-# Writes that PyTorch's tape does not see at all, and those that cut the history under a name of their own.
+# Writes that PyTorch's tape does not see at all.
 _UNSEEN = frozenset(("logical_and", "logical_not", "logical_or", "logical_xor"))
-_COMPARING = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
 
 _CLAMPS = frozenset(("clamp", "clamp_max", "clamp_min"))
 _ADVISED = {"index_put": "[indices] = tensor", **dict.fromkeys(

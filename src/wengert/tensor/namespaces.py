@@ -173,10 +173,6 @@ class RawSpace:
         return array
 
     @staticmethod
-    def named(x: Any, name: str, **facts: Any) -> Any:
-        return x
-
-    @staticmethod
     def followed(x: Any) -> bool:
         return False
 
@@ -302,13 +298,6 @@ class RecordedSpace:
         from ..functions.overloads_complex import imag
 
         return imag(x)
-
-    @staticmethod
-    def named(x: Any, name: str, **facts: Any) -> Any:
-        """``x``, just made by an operator that PyTorch calls in another form, whose node is called ``name`` and shows ``facts``."""
-        from .record import called, told
-
-        return told(called(x, name), **facts) if facts else called(x, name)
 
     @staticmethod
     def followed(x: Any) -> bool:

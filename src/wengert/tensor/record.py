@@ -14,14 +14,13 @@ from ..graph.modes import modes
 from ..graph.node import Node, next_sequence
 from .autograd_meta import INFERENCE_VERSION, all_inference, edge_of, meta_of
 from .namespaces import RAW, RECORDED
-from .saved_tensor_hooks import UNVERSIONED, Kept, pack, stand_in, unpacked
+from .saved_tensor_hooks import UNVERSIONED, is_array, pack, stand_in, unpacked
 from .version_check import Packed, check_versions, freed, is_result, modified
 
 if TYPE_CHECKING:
     from ..graph.modes import Modes
     from ..ops.operator import Operator
 
-PACKED = "<packed>"  # among the values of a call: what hooks have taken before the forward ran; they will be given the results (see packing)
 WATCHED: list[bool] = []  # whether there ever was a dispatch mode, or a tensor that dispatches, to see what rules do
 
 
@@ -52,7 +51,7 @@ class OpNode(Node):
         return explain_rule(self.name(), error)
 
     def without_gradient(self) -> Any:
-        if self.saved is None and self.op.forgets:
+        if self.saved is None and self.op.saved:
             freed(self)
         return super().without_gradient()
 
@@ -63,15 +62,13 @@ class OpNode(Node):
 
     def release(self) -> None:
         op, saved = self.op, self.saved
-        if op.forgets and (op.covered or not saved or saved[0] is not None or not op.saved or _holds(saved, op)):
+        if op.saved and (op.covered or not saved or saved[0] is not None or _holds(saved, op)):
             self.saved = None
 
     def _values(self, space: Any, conjugate: bool = True) -> dict[str, Any]:
         saved, op = self.saved, self.op
         if saved is None:
             freed(self)
-        if type(saved) is Kept:
-            return self._kept_values(saved, space, conjugate)
         values: dict[str, Any] = {}
         for i, name in enumerate(op.saved):
             array, counter, version = saved[3 * i : 3 * i + 3]
@@ -91,37 +88,10 @@ class OpNode(Node):
             values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
         return values
 
-    def _kept_values(self, saved: Kept, space: Any, conjugate: bool) -> dict[str, Any]:
-        """The same of what hooks keep, unpacked in PyTorch's order; what no rule asks for is unpacked too."""
-        op = self.op
-        values: dict[str, Any] = dict.fromkeys(op.saved)
-        for name in (*saved.order, *(name for name in op.saved if name not in saved.order)):
-            if name in saved.beside:
-                for entry in saved.beside[name] if type(saved.beside[name]) is list else (saved.beside[name],):
-                    unpacked(entry)
-                continue
-            at = 3 * op.saved.index(name)
-            array, counter, version = saved[at : at + 3]
-            if array is None:
-                continue
-            if type(array) is list:
-                row = [None if a is None else self._value(space, name, a, c, j) for j, (a, c) in enumerate(zip(array, counter))]
-                values[name] = [_conjugated(space, a, op) for a in row] if conjugate else row
-                continue
-            if counter[0] != version:
-                array = modified(self, name, array, version, counter[0])
-            value = self._value(space, name, array, counter)
-            values[name] = _conjugated(space, value, op) if conjugate else value
-        for name, value in zip(op.consts, saved[3 * len(op.saved) :]):
-            values[name] = value.conjugate() if type(value) is complex and not op.wirtinger and conjugate else value
-        return values
-
     def _value(self, space: Any, name: str, array: Any, counter: Any, index: int = 0) -> Any:
         """One saved array as the vocabulary wants it."""
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
-            if array.dtype is not None and tensor._data.dtype != array.dtype:
-                return plain(tensor._data).astype(array.dtype) if space.raw else space.cast(tensor, array.dtype)
             if space.raw:
                 return plain(tensor._data)
             return None if name in self.op.aux and tensor._data.dtype.kind in "fcVW" and _rather_computed() else tensor
@@ -189,19 +159,13 @@ class OpNode(Node):
         """As of every node; where PyTorch has an operator for a number, without an edge for it."""
         found = super().next_functions
         places = self.places_shown()
-        if places is not None:
-            return tuple(found[i] for i in places)
-        if self.op.constants and self.name() == self.op.node_name:
-            found += ((None, 0),) * self.op.constants
-        return found
+        return found if places is None else tuple(found[i] for i in places)
 
     def places_shown(self) -> tuple[int, ...] | None:
         without = self.op.without
-        if self.op.node_name == "NotImplemented":
-            return tuple(i for i, e in enumerate(self.edges) if e is not None)
         if not without:
             return None
-        name = type(self.shown()).__name__
+        name = self.name()
         return tuple(i for i, (e, p) in enumerate(zip(self.edges, self.op.wrt)) if e is not None or without.get(p) != name)
 
     def __dir__(self) -> list[str]:
@@ -286,7 +250,7 @@ def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
 
 def _holds(saved: tuple[Any, ...], op: Operator) -> bool:
     """Whether something was saved: a node that needs nothing can be walked again."""
-    return any(saved[3 * i] is not None for i in range(len(op.saved))) or (type(saved) is Kept and bool(saved.beside))
+    return any(saved[3 * i] is not None for i in range(len(op.saved)))
 
 
 def rarely_rebuilt(node: OpNode, name: str, array: Any, counter: Any) -> Any:
@@ -331,27 +295,7 @@ def node_class(op: Operator) -> type[OpNode]:
 def make_class(op: Operator, body: dict[str, Any], node_name: str | None = None) -> type[OpNode]:
     """A node class of ``op`` with these members."""
     name = node_name or op.node_name
-    if op.naming is not None:
-        body = {"shown": _settled, "name": _settled_name, **body}
-    elif name in ("CopyBackwards", "NotImplemented"):
-        body = {"name": _qualified_name, **body}
     return type(name, (OpNode,), {"__slots__": (), "op": op, "__module__": "torch.autograd.graph", **body})
-
-
-def _qualified_name(self: OpNode) -> str:
-    return "torch::autograd::" + type(self).__name__
-
-
-def _settled(self: OpNode) -> OpNode:
-    """The node, renamed by its operator's ``naming`` when it is first looked at: the tape does not pay for it."""
-    naming = self.op.naming
-    if naming is not None:
-        rename(self, naming(self) or type(self).__name__, final=True)
-    return self
-
-
-def _settled_name(self: OpNode) -> str:
-    return type(_settled(self)).__name__
 
 
 class NotImplementedNode(Node):
@@ -381,45 +325,19 @@ def undifferentiable(what: str, output: Any) -> Node:
     return node
 
 
-_renamed: dict[tuple[type, str, bool], type] = {}
+_renamed: dict[tuple[type, str], type] = {}
 
 
-def rename(node: Any, name: str, final: bool = True) -> None:
-    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's.
-
-    ``final``: the operator's ``naming`` has nothing more to say.
-    """
-    node.__class__ = renamed(type(node), name, final)
+def rename(node: Any, name: str) -> None:
+    """Give a node the name that PyTorch has for it where one of our operators serves several of PyTorch's."""
+    node.__class__ = renamed(type(node), name)
 
 
-def called(t: Any, name: str) -> Any:
-    """``t``, the result of an operation that PyTorch knows as one, with that name for its last node."""
-    if t._edge is not None:
-        rename(t._edge[0], name)
-    return t
-
-
-def told(t: Any, **facts: Any) -> Any:
-    """``t``, whose node shows ``facts`` as ``_saved_NAME``: what PyTorch's node remembers and the gradient here does not need."""
-    if t._edge is not None:
-        t._edge[0].__dict__.update({f"_saved_{name}": value for name, value in facts.items()})
-    return t
-
-
-def _not_implemented(node: Any, *_: Any) -> Any:
-    raise RuntimeError(f"derivative for aten::{node.op.name} is not implemented")
-
-
-def renamed(kind: Any, name: str, final: bool = False) -> Any:
+def renamed(kind: Any, name: str) -> Any:
     """The node class ``kind`` under another name."""
-    found = _renamed.get((kind, name, final))
+    found = _renamed.get((kind, name))
     if found is None:
-        body = {"__slots__": (), "__module__": kind.__module__}
-        if final:
-            body |= {"shown": Node.shown, "name": Node.name}
-        if name == "NotImplemented":
-            body |= dict.fromkeys(("raw", "partial", "recorded"), _not_implemented)
-        found = _renamed.setdefault((kind, name, final), type(name, (kind,), body))
+        found = _renamed.setdefault((kind, name), type(name, (kind,), {"__slots__": (), "__module__": kind.__module__}))
     return found
 
 
@@ -430,17 +348,8 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     array (or constant) as the forward saw it. ``outputs``: the differentiable outputs, which get their edges from the
     caller. ``private``: a name whose array is a copy that nobody else can write to.
     """
-    edges: list[Any] = []
-    for p in op.wrt:
-        t = inputs.get(p)
-        if type(t) is list:
-            edges.extend(edge_of(x) if x is not None else None for x in t)
-        else:
-            edges.append(edge_of(t) if t is not None else None)
-    if not any(e is not None for e in edges):
-        return None
-    given = [x for t in inputs.values() for x in (t if type(t) is list else (t,))]
-    if all_inference(given) and op.name != "clone" and all(p in inputs or values.get(p) is None for p in op.tensors):
+    edges = edges_of(op, inputs, values)
+    if edges is None:
         return None
     node = Node.__new__(node_class(op))
     node.edges, node.seq, node.hooks = tuple(edges), next_sequence(), None
@@ -457,56 +366,77 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     node.saved = save(op, edges, inputs, values, m, private)
     for p, name in op.without.items():
         if inputs.get(p) is None:
-            rename(node, name, final=False)
-    if op.moved:
-        seen, flags = outputs[0], getattr(values[op.params[0]], "flags", None)
-        if flags is not None and not flags.c_contiguous:
-            rename(node, op.moved[seen._meta is not None and seen._meta.view is not None])
+            rename(node, name)
     if anomaly.current is not None:
         anomaly.current.made(node)
     return node
 
 
+def edges_of(op: Operator, inputs: dict[str, Any], values: dict[str, Any]) -> list[Any] | None:
+    """The places on the tape of what an operator is differentiated by; None if nothing asks for a gradient."""
+    edges: list[Any] = []
+    for p in op.wrt:
+        t = inputs.get(p)
+        if type(t) is list:
+            edges.extend(edge_of(x) if x is not None else None for x in t)
+        else:
+            edges.append(edge_of(t) if t is not None else None)
+    if not any(e is not None for e in edges):
+        return None
+    given = [x for t in inputs.values() for x in (t if type(t) is list else (t,))]
+    if all_inference(given) and op.name != "clone" and all(p in inputs or values.get(p) is None for p in op.tensors):
+        return None
+    return edges
+
+
+def is_kept(op: Operator, name: str, edges: list[Any], values: dict[str, Any]) -> bool:
+    """Whether the node saves ``name``: some gradient that is asked for needs it."""
+    return values.get(name) is not None and (bool(op.tensor_lists) or any(edges[i] is not None for i in op.users[name]))
+
+
+def pack_inputs(op: Operator, inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str = "") -> None:
+    """Give saved-tensor hooks the inputs that the node will save, before the forward: a hook that ends a recomputation spares it."""
+    edges = edges_of(op, inputs, values)
+    names = () if edges is None else [n for n in op.saved if n in inputs and n != private and is_kept(op, n, edges, values)]
+    values[PACKED] = {name: packed(values[name], inputs[name], m) for name in names}
+
+
+PACKED = "packed before"  # no operator has a parameter of that name
+
+
+def packed(value: Any, tensor: Any, m: Modes) -> Any:
+    """``value``, the array of ``tensor`` or a list of such, as saved-tensor hooks want it kept."""
+    if type(value) is not list:
+        return pack(value, m.packing, tensor)
+    return [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensor or [None] * len(value))]
+
+
 def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[str, Any], m: Modes, private: str) -> tuple[Any, ...]:
-    """The node's memory: see ``OpNode``."""
+    """The node's memory: see ``OpNode``. Saved-tensor hooks are given what is saved here; results, once they are written (``pack_results``)."""
     memory: list[Any] = []
-    lists = bool(op.tensor_lists)
-    given = values.get(PACKED)
-    early = given or {}
+    early = values.get(PACKED, ())
     for name in op.saved:
         value = values.get(name)
-        if name in early:
-            entry = early[name]
-            if type(entry) is list:
-                memory += (entry, [UNVERSIONED] * len(entry), [0] * len(entry))
-                continue
-            if value is not None and value.dtype != inputs[name]._data.dtype:
-                entry.dtype = value.dtype
-            memory += (entry, UNVERSIONED, 0)
-            continue
-        kept = value is not None and (lists or any(edges[i] is not None for i in op.users[name]))
-        if not kept:
-            memory += (None, UNVERSIONED, 0)
-            continue
-        if type(value) is list:
-            tensors = inputs.get(name) or [None] * len(value)
-            counters = [UNVERSIONED if t is None else _counter(t, m) for t in tensors]
-            if m.packing is not None and given is None:
-                value = [None if a is None else pack(a, m.packing, t) for a, t in zip(value, tensors)]
-                counters = [UNVERSIONED] * len(value)
-            memory += (value, counters, [c[0] for c in counters])
-            continue
         tensor = inputs.get(name)
-        counter = UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
         number = tensor is None and name in op.tensors  # a Python number: nothing to pack
-        held = type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
-        if m.packing is not None and value is not None and given is None and held and not number and not is_result(op, name):
-            memory += (pack(value, m.packing, tensor), UNVERSIONED, 0)
+        if not is_kept(op, name, edges, values):
+            memory += (None, UNVERSIONED, 0)
+        elif name in early:
+            entry = early[name]
+            memory += (entry, UNVERSIONED, 0) if type(entry) is not list else (entry, [UNVERSIONED] * len(entry), [0] * len(entry))
+        elif type(value) is list:
+            counters = [UNVERSIONED if t is None else _counter(t, m) for t in tensor or [None] * len(value)]
+            if m.packing is not None:
+                value, counters = packed(value, tensor, m), [UNVERSIONED] * len(value)
+            memory += (value, counters, [c[0] for c in counters])
+        elif m.packing is not None and is_array(value) and not number and not is_result(op, name):
+            memory += (pack(value, m.packing, tensor if name != private else None), UNVERSIONED, 0)
         else:
+            counter = UNVERSIONED if tensor is None or name == private else _counter(tensor, m)
             memory += (value, counter, counter[0])
     for name in op.consts:
         memory.append(_shape(values[name[:-6]]) if name not in op.params else values[name])
-    return Kept.of(memory, {n: e for n, e in early.items() if n not in op.saved}, list(early)) if early else tuple(memory)
+    return tuple(memory)
 
 
 def _shape(value: Any) -> Any:

@@ -47,11 +47,11 @@ def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
     return found
 
 
-def version_results(op: Operator, node: Any, results: list[Tensor], values: dict[str, Any]) -> None:
+def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
     """Saved outputs are checked against the version counter of the tensor that the user got; hooks get them now that they are written."""
     packing = modes().packing
     if packing is not None:
-        pack_results(op, node, results, values, packing)
+        pack_results(op, node, packing)
         return
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from .autograd_meta import edge_of, requires_grad
 from .namespaces import RAW
-from .record import OpNode, node_class, rename, unchanged
-from .saved_names import listed, names, shown_value
-from .saved_tensor_hooks import Kept, call_pack_hook, changed, pack
-from .tensor import Tensor
+from .record import OpNode, node_class, renamed, unchanged
+from .saved_names import names, shown_value
+from .saved_tensor_hooks import call_pack_hook, changed, pack
 from .version_check import FREED, Packed, check_versions, freed, modified
 
 if TYPE_CHECKING:
@@ -24,9 +20,7 @@ def saved_names(node: OpNode) -> list[str]:
     """The attributes that ``dir(node)`` shows."""
     op = node.op
     found = names(op, node.name())
-    further = [] if node.saved is None else [n for n in listed(op, node.name()) if n not in found and _elsewhere(node, n) is not None]
-    further += found
-    return [f"_saved_{n}" for n in further] + [f"_raw_saved_{n}" for n, ours in found.items() if _array(node, ours) is not None]
+    return [f"_saved_{n}" for n in found] + [f"_raw_saved_{n}" for n, ours in found.items() if _array(node, ours) is not None]
 
 
 def saved_attribute(node: OpNode, name: str) -> Any:
@@ -34,8 +28,6 @@ def saved_attribute(node: OpNode, name: str) -> Any:
     raw = name.startswith("_raw_saved_")
     asked = name.removeprefix("_raw" if raw else "").removeprefix("_saved_")
     ours = names(node.op, node.name()).get(asked)
-    if ours is None and not raw and (found := _elsewhere(node, asked)) is not None:
-        return found
     if ours is None:
         if asked not in (*node.op.saved, *node.op.consts):
             raise AttributeError(f"'{node.name()}' object has no attribute '{name}'")
@@ -48,22 +40,6 @@ def saved_attribute(node: OpNode, name: str) -> Any:
     if node.saved is not None and type(node.saved[3 * node.op.saved.index(key)]) is list:
         return tuple(SavedValue(node, key, i) for i in range(len(node.saved[3 * node.op.saved.index(key)])))
     return SavedValue(node, key)
-
-
-def _elsewhere(node: OpNode, asked: str) -> Any:
-    """What PyTorch's node saves and this one need not: what hooks keep of it, or the leaf that it is."""
-    ours = listed(node.op, node.name()).get(asked)
-    key = ours if ours is None else ours.rstrip("*?")
-    key = node.op.params[0] if key == "self" and "self" not in node.op.params else key
-    if key is None or key in (*node.op.saved, *node.op.consts):
-        return None
-    edge = node._edge_to(key) if key in node.op.wrt or node.op.outputs is not ... else None
-    if type(node.saved) is Kept and key in node.saved.beside:
-        entry = node.saved.beside[key]
-        return None if type(entry) is list else node._unpacked(entry, key)
-    if node.saved is None and node.op.forgets:
-        freed(node)
-    return None if edge is None else getattr(edge[0], "variable", None)
 
 
 def _array(node: OpNode, ours: str) -> str | None:
@@ -88,79 +64,24 @@ def remembered(node: OpNode, key: str) -> Any:
             return None  # no gradient needed it: it was never kept
         freed(node)
     at = 3 * op.saved.index(key)
-    others = _references(node.saved, at)
     array, counter, version = node.saved[at : at + 3]
     if array is None:
         return None
     if type(array) is list:
         check_versions(node, key, array, counter, version)
-        held = [_references(array, j) for j in range(len(array))]
-        return tuple(None if a is None else _tensor(node, key, a, c, held[j], j) for j, (a, c) in enumerate(zip(array, counter)))
+        return tuple(None if a is None else _tensor(node, key, a, c, j) for j, (a, c) in enumerate(zip(array, counter)))
     if type(array) is not Packed and counter[0] != version:
         array = modified(node, key, array, version, counter[0])
-    return _tensor(node, key, array, counter, others)
+    return _tensor(node, key, array, counter)
 
 
-def _tensor(node: OpNode, key: str, array: Any, counter: Any, others: int, index: int = 0) -> Any:
+def _tensor(node: OpNode, key: str, array: Any, counter: Any, index: int = 0) -> Any:
+    """A tensor that is equal to the saved one in memory, version and history; the leaf itself, if it was one."""
     if type(array) is Packed:
         return node._unpacked(array, key, index)
     if key in node.op.aux or not hasattr(array, "dtype"):
         return RAW.wrap(array)
-    if key in node.op.outputs:
-        return node._rebuild(key, array, counter, index)
-    edge = node._edge_to(key, index)
-    memories = [node.saved, getattr(edge[0], "saved", None) if edge is not None else None]
-    found = _itself(array, counter, edge, others > sum(sum(x is array for x in m) for m in memories if type(m) is tuple) - 1)
-    if found is None:
-        found = node._rebuild(key, array, counter, index)
-    if type(found) is Tensor:
-        _shown[id(array)] = found
-    return found
-
-
-_shown: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()  # by the id of its array, which it keeps
-
-
-def _itself(array: Any, counter: Any, edge: Any, held: bool) -> Any:
-    """The very tensor that was saved, if it is still there: nodes keep arrays, so it is looked for.
-
-    In the places where most tensors are: what was shown before, the leaf at the end of the edge, the variables of those who ask.
-    If somebody else has the array (``held``), at last among all that refers to it, which takes time where there are many objects.
-    """
-
-    def is_it(t: Any) -> bool:
-        return isinstance(t, Tensor) and t._data is array and t._vc is counter and edge == (edge_of(t) if requires_grad(t) else None)
-
-    shown = _shown.get(id(array))
-    if shown is not None and is_it(shown):
-        return shown
-    leaf = None if edge is None else getattr(edge[0], "variable", None)
-    if leaf is not None and is_it(leaf):
-        return leaf
-    if not held:
-        return None
-    frame: Any = sys._getframe(1)
-    seen: set[int] = set()
-    while frame is not None:
-        for variables in (frame.f_locals, frame.f_globals):
-            if id(variables) not in seen:
-                seen.add(id(variables))
-                for t in list(variables.values()):
-                    if is_it(t):
-                        return t
-        frame = frame.f_back
-    import gc
-
-    return next((t for t in gc.get_referrers(array) if is_it(t)), None)
-
-
-def _references(row: Any, i: int) -> int:
-    """How many refer to an element, but for its row."""
-    return sys.getrefcount(row[i]) - _ALONE
-
-
-_ALONE = 0
-_ALONE = _references([object()], 0)
+    return node._rebuild(key, array, counter, index)
 
 
 class SavedTensor:
@@ -288,6 +209,5 @@ class SavedValue(SavedTensor):
         node._hooks()  # the unpack hook may put hooks on the node that is just running
         general = node_class(node.op)
         if type(node) is not general:  # the written-out class takes what is saved for arrays
-            name = type(node.shown()).__name__
-            node.__class__ = general
-            rename(node, name)
+            name = type(node).__name__
+            node.__class__ = general if name == general.__name__ else renamed(general, name)

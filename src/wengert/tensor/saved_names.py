@@ -26,8 +26,6 @@ TABLE = {
     " self_sym_sizes self_sym_strides",
     "linear": "alpha:1 beta:1 mat1=input mat1_sym_sizes=input_sym_sizes mat1_sym_strides=input_sym_strides mat2=transposed",
     "attention": "attn_mask=mask dropout_p:0.0 is_causal=causal key query scale value",
-    "FmodBackward0": "",
-    "RemainderBackward0": "",
     "square": "exponent:2 self",
     "PowBackward0": "exponent# self",
     "PowBackward1": "exponent result self",
@@ -43,8 +41,8 @@ TABLE = {
     "masked_select": "mask self",
     "polar": "result",
     "resampled": "",
-    "index_add": "alpha dim index source?",
-    "index_copy": "dim index source?",
+    "index_add": "alpha dim index",
+    "index_copy": "dim index",
     "complex": "imag real",
     "div_rounded": "other rounding_mode self",
     "cholesky_solve": "input2=L result self upper",
@@ -78,7 +76,7 @@ TABLE = {
     "IndexPutBackward0": "accumulate indices*",
     "gather": "dim index self sparse_grad",
     "take": "index self",
-    "put": "accumulate index source?",
+    "put": "accumulate index",
     "scatter": "dim index",
     "scatter_add": "dim index",
     "scatter_total": "dim include_self index reduce result self src",
@@ -109,10 +107,6 @@ TABLE = {
     "MvBackward0": "self vec=other",
     "adaptive_max_windows": "result1=indices",
     "fractional_windows": "kernel_size=kernel* output_size=size* result1=indices",
-    "avg_pool_windows:AdaptiveAvgPool2DBackward0": "",
-    "avg_pool_windows:AdaptiveAvgPool3DBackward0": "",
-    "unfold:AsStridedBackward0": "",
-    "matmul:BmmBackward0": "",
     "as_strided_scatter": "size* storage_offset stride*",
     "slice_scatter": "dim end start step",
     "diagonal_scatter": "dim1 dim2 offset",
@@ -120,14 +114,7 @@ TABLE = {
     "round": "",
     "max_pool_windows": "ceil_mode dilation* kernel_size=kernel* padding* result1=indices stride*",
     "numpy_T": "dims=reversed",
-    "SqueezeBackward0": "self_sym_sizes",
-    "SqueezeBackward1": "dim self_sym_sizes",
-    "SqueezeBackward2": "dim* self_sym_sizes",
-    "assign": "",
-    "drawn_from": "",
-    "drawn_from:NormalBackward1": "mean_sym_sizes=input_sym_sizes",
-    "drawn_from:NormalBackward2": "std_sym_sizes=input_sym_sizes",
-    "drawn_from_two": "mean_sym_sizes std_sym_sizes",
+    "squeeze": "dim self_sym_sizes",
     "index_pick": "dim include_self index reduce result self source=src",
     "index_total": "dim include_self index reduce result self source=src",
     "linalg_solve_ex": "A left result",
@@ -140,8 +127,6 @@ TABLE = {
     "pad_replicate2": "padding=pad*",
     "pad_replicate3": "padding=pad*",
     "sum_to": "self_sym_sizes",
-    "index_select:UpsampleNearest1DBackward0": "output_size=resized self_sym_sizes",
-    "index_select:UpsampleNearestExact1DBackward0": "output_size=resized self_sym_sizes",
     "unsafe_split": "dim self_sym_sizes split_size",
     # losses
     "nll": "ignore_index reduction self target total_weight weight",
@@ -163,7 +148,7 @@ TABLE = {
 
 # Nodes that stand for several of ours (``whole``), in terms of the composite's arguments.
 PARTS = {
-    "PdistBackward0": "result self=input",
+    "PdistBackward0": "p result self=input",
     "CdistBackward0": "p result x1 x2",
     "DistBackward0": "other p result self=input",
     "PixelShuffleBackward0": "upscale_factor",
@@ -180,7 +165,7 @@ PARTS = {
     "VdotBackward0": "other self=input",
     **{f"AdaptiveAvgPool{n}DBackward0": "self=input" for n in (2, 3)},
     "ConvolutionBackward0": "dilation groups input padding stride weight",
-    **{f"GridSampler{n}DBackward0": "align_corners grid input interpolation_mode=mode padding_mode" for n in (2, 3)},
+    "GridSamplerBackward0": "align_corners grid input interpolation_mode=mode padding_mode",
     **{f"MaxUnpool{n}DBackward0": "indices" for n in (2, 3)},
 }
 
@@ -195,13 +180,7 @@ Names = dict[str, str]  # PyTorch's name: where the value comes from
 @functools.cache
 def names(op: Operator, node: str) -> Names:
     """PyTorch's names (without ``_saved_``) of what a node of this name and operator remembers."""
-    return {theirs: ours for theirs, ours in listed(op, node).items() if _known(op, ours.rstrip("*#?"))}
-
-
-@functools.cache
-def listed(op: Operator, node: str) -> Names:
-    """The same of what PyTorch's node remembers, whether ours does or not."""
-    found = {}
+    found: Names = {}
     row = TABLE.get(f"{op.name}:{node}", TABLE.get(op.name, TABLE.get(node)))
     if row is None:
         for key in (*op.saved, *op.consts):
@@ -211,13 +190,13 @@ def listed(op: Operator, node: str) -> Names:
             found[f"{theirs}_sym_sizes" if shape else theirs] = key
         return found
     for entry in row.split():
-        theirs, ours = entry.rstrip("*#?"), entry
+        theirs, ours = entry.rstrip("*#"), entry
         if "=" in entry:
             theirs, ours = entry.split("=")
         elif ":" in entry:
             theirs, ours = entry.split(":")
             ours = ":" + ours
-        if theirs not in found or not _known(op, found[theirs].rstrip("*#?")):
+        if theirs not in found and _known(op, ours.rstrip("*#")):
             found[theirs] = ours
     return found
 
@@ -354,7 +333,6 @@ DERIVED: dict[str, Callable[[Any], Any]] = {
     "key_step": lambda node: _slice(node, 2),
     "narrow_end": lambda node: node.remembered("start") + node.remembered("length"),
     "bias_sizes": _convolved,
-    "resized": lambda node: tuple(node.shape[2:]),
     "reversed": lambda node: tuple(reversed(range(len(node.shape)))),
     "zeros": lambda node: (0,) * len(node.remembered("stride")),
     "normalized": lambda node: tuple(shape_of(node, "input")[d] for d in _dims(node)),

@@ -1,158 +1,55 @@
-"""What saved-tensor hooks are given: the tensors that PyTorch's node saves, in its order.
+"""Saved-tensor hooks: what a node saves goes through ``pack``, and comes back through ``unpacked``.
 
-Arguments in the alphabetical order of PyTorch's names for them, before the forward runs (so that a hook that raises, a
-recomputation that has all it needs, spares the work); results when they are written. Where the gradient here needs less,
-hooks get the rest all the same: who counts or copies what is saved sees the same row in both libraries.
+Hooks are given the tensors that our nodes save, in the order of ``op.saved``: arguments and what the forward made for the rule when
+the node is recorded, results when they are written.
 """
 
 from __future__ import annotations
 
-import functools
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from ..arrays.ghost import Ghost
 from ..graph.modes import modes, set_modes
-from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version, requires_grad
+from .autograd_meta import INFERENCE_VERSION, meta_of, normal_version
 from .namespaces import RAW
 from .version_check import Packed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from ..graph.modes import Modes
     from ..ops.operator import Operator
 
 UNVERSIONED = [0]  # the version counter of what nobody can write to
 
 
-class Kept(tuple[Any, ...]):
-    """The memory of a node whose values hooks keep.
-
-    ``beside``: what they were given that no rule asks for. ``order``: all that they were given, in the order in which it is
-    to be unpacked.
-    """
-
-    beside: dict[str, Any]
-    order: list[str]
-
-    @classmethod
-    def of(cls, row: Iterable[Any], beside: dict[str, Any], order: list[str]) -> Kept:
-        found = cls(row)
-        found.beside, found.order = beside, order
-        return found
-
-
 def changed(saved: tuple[Any, ...], at: int, entry: tuple[Any, Any, Any]) -> tuple[Any, ...]:
     """A node's memory with another entry at ``at``."""
-    row = (*saved[:at], *entry, *saved[at + 3 :])
-    return row if type(saved) is not Kept else Kept.of(row, saved.beside, saved.order)
+    return (*saved[:at], *entry, *saved[at + 3 :])
 
 
-@functools.cache
-def rows(op: Operator, node: str) -> tuple[tuple[tuple[str, bool], ...], tuple[tuple[str, bool], ...]]:
-    """What nodes of that name save, by our names: the arguments (and whether only for their own gradient), and what is made (and whether
-    PyTorch's node saves it).
-    """
-    from .saved_names import listed
-
-    given, made = [], []
-    for theirs, ours in sorted(listed(op, node).items()):
-        key, own = ours.rstrip("*?"), ours.endswith("?")
-        key = op.params[0] if key == "self" and "self" not in op.params else key
-        if key in op.tensors or ("also" in op.params and key not in op.aux and key not in op.outputs):
-            given.append((theirs, key, own))
-        elif key in op.aux or (op.outputs is not ... and key in op.outputs):
-            made.append((theirs, key))
-    first = [(key, own) for _, key, own in given]
-    known = {key for key, _ in first} | {key for _, key in made}
-    first += [(name, False) for name in op.saved if name in op.tensors and name not in known]
-    after = [(key, True) for _, key in made] + [(name, False) for name in op.saved if name not in op.tensors and name not in known]
-    return tuple(dict.fromkeys(first)), tuple(dict.fromkeys(after))
+def is_array(value: Any) -> TypeGuard[np.ndarray]:
+    """Whether a saved value is a tensor's array, which hooks are given, and no number or record of the rule's own."""
+    return type(value) is np.ndarray or type(value) is Ghost or hasattr(value, "coalesce")
 
 
-def _node_name(op: Operator, inputs: dict[str, Any]) -> str:
-    return next((name for p, name in op.without.items() if inputs.get(p) is None), op.node_name)
-
-
-def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes, also: dict[str, Any] | None, private: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The arguments of ``op`` in the keeping of the hooks; none if there will be no node.
-
-    ``also``: more tensors (see ``operator``); ``private``: copies that are saved in the place of arguments.
-    """
-    early: dict[str, Any] = {}
-    if not any(_wanted(inputs.get(p)) for p in op.wrt):
-        return early
-    for name, own in rows(op, _node_name(op, inputs))[0]:
-        t = inputs.get(name) if also is None else inputs.get(name, also.get(name))
-        if t is None:
-            continue
-        users = op.users.get(name, ())
-        if own and not _wanted(t):
-            continue
-        if len(users) == 1 and len(op.wrt) > 1 and not op.tensor_lists and not _wanted(inputs.get(op.wrt[users[0]])):
-            continue  # as PyTorch, which asks where there is one gradient that needs it
-        if type(t) is list:
-            early[name] = [None if x is None else pack(x._data, m.packing, x) for x in t]
-        elif private is not None and private.get(name) is not None:
-            early[name] = pack(private[name]._data, m.packing, private[name])
-        else:
-            early[name] = pack(t._data, m.packing, t)
-    return early
-
-
-def _wanted(t: Any) -> bool:
-    return t is not None and (any(x is not None and requires_grad(x) for x in t) if type(t) is list else requires_grad(t))
-
-
-def pack_results(op: Operator, node: Any, results: list[Any], values: dict[str, Any], hooks: Any) -> None:
-    """Give hooks what the forward made, now that it is written."""
-    shown = () if op.outputs is ... else op.outputs
-    saved = node.saved
-    beside, order = (saved.beside, saved.order) if type(saved) is Kept else ({}, [])
-    row = list(saved)
-    for name, known in rows(op, type(node).__name__)[1]:
-        at = 3 * op.saved.index(name) if name in op.saved else None
-        if at is not None and row[at] is not None:
-            array = row[at]
-        elif known:
-            array = results[shown.index(name)]._data if name in shown else values.get(name)
-            at = None
-        else:
-            continue
-        if type(array) is not np.ndarray and type(array) is not Ghost and not hasattr(array, "coalesce"):
-            continue
-        if name in shown:
-            t = results[shown.index(name)]
-            entry = pack_result(array if at is not None else t._data, hooks, t._edge)
-        else:
-            entry = pack(array, hooks)
-        if at is None:
-            beside[name] = entry
-        else:
-            row[at : at + 3] = entry, UNVERSIONED, 0
-        order.append(name)
-    node.saved = Kept.of(row, beside, order)
-
-
-def pack_result(array: np.ndarray, hooks: Any, edge: Any) -> Packed:
-    """The hook sees a result with its history, which it loses again, lest the node keep itself alive."""
-    given = RAW.wrap(array)
-    given._edge = edge
-    try:
-        return pack(array, hooks, given)
-    finally:
-        given._edge = None
+def pack_results(op: Operator, node: Any, hooks: Any) -> None:
+    """Give hooks the results that ``node`` saves, now that they are written: without history, lest the node keep itself alive."""
+    for name in () if op.outputs is ... else op.outputs:
+        if name in op.saved:
+            at = 3 * op.saved.index(name)
+            if is_array(node.saved[at]):
+                node.saved = changed(node.saved, at, (pack(node.saved[at], hooks), UNVERSIONED, 0))
 
 
 def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
-    """Give ``array`` (which is ``tensor``'s, if it is an argument as the user gave it) to saved-tensor hooks."""
+    """Give ``array`` to saved-tensor hooks: as ``tensor``, the argument that it comes from, unless that was converted to another type."""
     pack_hook, unpack_hook = hooks
     if tensor is not None:
         tensor._vc[0]  # inference tensors say that they cannot be saved
-    given = RAW.wrap(array) if tensor is None or tensor._data is not array else tensor
+    given = RAW.wrap(array) if tensor is None or tensor._data.dtype != array.dtype else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook)
 
 

@@ -55,11 +55,6 @@ def specialise(op: Operator, kind: str, scope: dict[str, Any]) -> Any:
         scope["NodeClass"], scope["quick"] = nodes, shortcut(op, nodes or object, others)
         if nodes is not None:
             makers = {"NodeClass": nodes, **{f"NodeWithout_{p}": other for p, other in others.items()}}
-            if op.moved:
-                copied, elsewhere = (renamed(nodes, name, True) for name in op.moved)
-                makers |= {"NodeCopied": copied, "NodeElsewhere": elsewhere}
-                if scope["quick"] is not None:
-                    scope["quick"].moved = (copied, elsewhere)
             if scope["quick"] is not None:
                 classes.SHORTCUTS[op.name] = scope["quick"]
             scope.update(makers)
@@ -351,8 +346,6 @@ def _recording(op: Operator, number: str | None) -> list[str]:
     for p in op.without:
         if p in op.optional:
             kind = f"({kind} if {p} is not None else NodeWithout_{p})"
-    if op.moved:
-        kind = f"({kind} if _{op.params[0]}.flags.c_contiguous else NodeCopied if out._meta is None else NodeElsewhere)"
     add(f"{pad}node = {kind}(); node.seq = next_seq(); node.hooks = None")
     add(f"{pad}node.edges = ({', '.join('None' if p == number else f'e_{p}' for p in op.wrt)},)")
     keeps_type = op.promote in ("elementwise", "float") and op.kernel is not None
@@ -471,10 +464,10 @@ def raw_source(op: Operator, scope: dict[str, Any]) -> str:
 
 def _unpacked(op: Operator) -> list[str]:
     """What a node saved, by name, checked for having been overwritten."""
-    if not (op.forgets or op.consts):
+    if not (op.saved or op.consts):
         return []
     lines = ["    saved = self.saved"]
-    if op.forgets:
+    if op.saved:
         lines.append("    if saved is None: freed(self)")
     names = [f"{n}, c_{n}, v_{n}" for n in op.saved] + list(op.consts)
     if not names:

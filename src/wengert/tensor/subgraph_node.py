@@ -28,12 +28,11 @@ class Whole(Node):
     composite, by name: numbers and the like, and weak references to tensors.
     """
 
-    __slots__ = ("forgets", "given", "parts", "roots", "shared")
+    __slots__ = ("given", "parts", "roots", "shared")
 
     roots: list[Edge]
     parts: set[Node]
     given: dict[str, Any]
-    forgets: bool | None  # whether a second backward is refused; None: if the parts refuse it
     shared: bool  # whether a recorded gradient may lead into the parts: then they forget for themselves
 
     def _walk(self, space: Any, g: Any, needs: Any) -> Any:
@@ -63,12 +62,10 @@ class Whole(Node):
         return not self.parts
 
     def release(self) -> None:
-        if self.forgets is False:
-            return
-        if not self.shared and not self.forgets:
+        if not self.shared:
             for part in self.parts:
                 part.release()
-        elif self.forgets or any(part.saved or isinstance(part, Whole) for part in self.parts):
+        elif any(part.saved or isinstance(part, Whole) for part in self.parts):
             self.parts, self.roots = set(), []
 
     def __getattr__(self, name: str) -> Any:
@@ -86,13 +83,10 @@ class Whole(Node):
         return [*super().__dir__(), *(name for name in names if hasattr(self, name))]
 
 
-def enclose(
-    results: Any, name: str, arguments: Iterable[Any], since: int, given: dict[str, Any] | None = None, forgets: bool | None = None
-) -> None:  # fmt: skip
+def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given: dict[str, Any] | None = None) -> None:
     """Give ``results`` one node called ``name`` for what was recorded after the number ``since`` was taken.
 
-    ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by name. ``forgets``:
-    whether PyTorch's node saves something; None: if the parts do.
+    ``arguments``: the tensors (or None) that PyTorch's node has an edge for, in its order; ``given``: everything by name.
     """
     made = [t for t in (results if type(results) is tuple else (results,)) if t is not None]
     outputs = [t for t in made if t._edge is not None and _is_part(t._edge[0], since)]
@@ -101,8 +95,7 @@ def enclose(
     arguments = list(arguments)
     edges = [edge_of(t) if t is not None and requires_grad(t) else None for t in arguments]
     first = outputs[0]._edge[0]
-    alike = forgets is None or (forgets and bool(first.saved))
-    if alike and len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
+    if len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
         rename(first, name)
         return
     parts, doors = _inside([t._edge[0] for t in outputs], since)
@@ -112,7 +105,7 @@ def enclose(
         node = _classes[name] = type(name, (Whole,), {"__slots__": (), "__module__": "torch.autograd.graph"})
     node = node.__new__(node)
     node.given = {k: v if not hasattr(v, "_edge") else weakref.ref(v) for k, v in (given or {}).items()}
-    node.shared, node.forgets = False, forgets
+    node.shared = False
     node.parts, node.roots, node.edges = parts, [t._edge for t in outputs], tuple(edges)
     node.saved, node.hooks, node.seq = None, None, next_sequence()
     kinds = [(t._data.shape, t._data.dtype) for t in outputs]

@@ -13,7 +13,7 @@ from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_m
 from ..graph.node import HookDict, InputMetadata, _register, registering
 from ..transforms.grad_scope import adopt, ask, asks, begins, refuse_storage, sealed
 from . import classes
-from .autograd_meta import INFERENCE_VERSION, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
+from .autograd_meta import INFERENCE_VERSION, Nowhere, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .exchange import Exchange
 from .refusals import check_class, check_gradient, read_only
 from .types import CPU, strided
@@ -171,7 +171,8 @@ class Tensor(Exchange):
             refresh(self, meta.view)
         if self._edge is None or (modes().inside is not None and begins(self)):
             return None
-        return self._edge[0].shown()
+        node = self._edge[0]
+        return node if type(node) is not Nowhere else None
 
     @property
     def _grad_fn(self) -> Node | None:

@@ -7,7 +7,6 @@ import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..arrays.dtypes import tensor_name
-from .autograd_meta import edge_of, requires_grad
 from .namespaces import HELD_ONCE
 
 if TYPE_CHECKING:
@@ -18,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Packed:
-    """A saved value in the keeping of saved-tensor hooks. ``dtype``: what the rules expect, if an argument was of another type."""
+    """A saved value in the keeping of saved-tensor hooks."""
 
-    __slots__ = ("dtype", "unpack", "value")
+    __slots__ = ("unpack", "value")
 
-    def __init__(self, value: Any, unpack: Any, dtype: np.dtype | None = None) -> None:
-        self.value, self.unpack, self.dtype = value, unpack, dtype
+    def __init__(self, value: Any, unpack: Any) -> None:
+        self.value, self.unpack = value, unpack
 
 
 FREED = (
@@ -122,9 +121,6 @@ def detached(t: Any) -> None:
         counter[0] = version
 
 
-_REPLAYED = ("conj", "view_as_real", "view_as_complex", "neg_view")  # views that are no strided piece of their base
-
-
 def is_result(op: Operator, name: str) -> bool:
     """Whether what was saved under that name is an output of the operator."""
     return op.outputs is not ... and name in op.outputs
@@ -142,15 +138,7 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
         return array
     kind = f"{tensor_name(array.dtype)} {list(array.shape)}"
     edge = node._edge_to(name) if hasattr(node, "_edge_to") else None
-    origin = ""
-    now = history(array, edge, True) or edge if is_result(op, name) else history(array, edge)
-    if now is not None:
-        origin = f", which is output {now[1]} of {now[0].operation()}," if now[0].edges else ""
-    elif edge is not None and edge[0].edges:  # the history of a view that was written to is that of a strided piece of its base
-        op_below = getattr(edge[0], "op", None)
-        strided = op_below is not None and op_below.view is True and op_below.name not in _REPLAYED
-        maker = "AsStrided" if strided else edge[0].operation()
-        origin = f", which is output {edge[1]} of {maker},"
+    origin = f", which is output {edge[1]} of {edge[0].operation()}," if edge is not None and edge[0].edges else ""
     cause = "an in-place operation has overwritten it since; use the out-of-place form there, or write to a clone()."
     if edge is not None and hasattr(edge[0], "variable") and not is_result(op, name):
         cause = (
@@ -163,26 +151,6 @@ def modified(node: Node, name: str, array: Any, expected: int, found: int) -> An
         f"{'its result' if is_result(op, name) else f'its argument {name!r}'} for its gradient, and {cause} "
         "enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
     )
-
-
-def history(array: Any, edge: Any, view: bool = False) -> Any:
-    """The edge that the tensor around ``array``, which was saved with ``edge``, has by now; None if it is not there any more.
-
-    ``view``: only a view is meant.
-    """
-    import gc
-
-    found = None
-    for t in gc.get_referrers(array):
-        if getattr(t, "_data", None) is array and hasattr(t, "_edge") and (not view or (t._meta is not None and t._meta.view is not None)):
-            try:
-                now = edge_of(t) if requires_grad(t) else None
-            except RuntimeError:  # a view that must not be looked at
-                continue
-            if now == edge:
-                return now
-            found = now or found
-    return found
 
 
 def refuse_detached() -> NoReturn:

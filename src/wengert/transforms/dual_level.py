@@ -14,7 +14,6 @@ import numpy as np
 from ..arrays.lazy import address, marks, seen
 from ..functions.storage import window as look
 from ..graph.modes import modes, set_modes
-from ..graph.node import Node
 from ..tensor import classes
 from ..tensor.autograd_meta import Meta, edge_of, meta_of
 from ..tensor.namespaces import RAW, RECORDED
@@ -112,8 +111,6 @@ class Tangents:
         if type(t) is classes.Batched_ or type(t) in classes.DISPATCHING:
             return self.primal(t)
         found = _outside(self, RECORDED.view, t, t.shape)
-        if found._edge is not None:
-            _as_identity(found._edge[0])
         if self.tangent(found) is not None:
             self.attach(found, None)
         return found
@@ -174,18 +171,6 @@ def again(t: Any) -> Any:
     found = fresh(t._data, modes())
     found._vc = t._vc
     return found
-
-
-_identities: dict[type, type] = {}
-
-
-def _as_identity(node: Any) -> None:
-    """Give the node of a dual tensor's primal the name that PyTorch has for it."""
-    kind = type(node)
-    if kind not in _identities:
-        body = {"__slots__": (), "__module__": "builtins", "shown": Node.shown, "name": lambda self: "torch::autograd::Identity"}
-        _identities[kind] = type("CppFunction", (kind,), body)
-    node.__class__ = _identities[kind]
 
 
 def batching() -> Any:

@@ -9,7 +9,7 @@ backward (``Walk``), and each tensor only until it is used.
 from __future__ import annotations
 
 import weakref
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...arrays.context import ContextVar
@@ -19,7 +19,6 @@ from ...graph.engine import current_walk
 from ...graph.modes import enable_grad, modes, set_modes
 from ...tensor.autograd_meta import INFERENCE_VERSION, requires_grad
 from ...tensor.tensor import Tensor
-from .._python_dispatch import TorchDispatchMode
 from .state import Surroundings
 
 if TYPE_CHECKING:
@@ -134,7 +133,6 @@ class Frame:
         self.facts: list[Any] = []
         self.runs: weakref.WeakKeyDictionary[Any, _Run] = weakref.WeakKeyDictionary()
         self.finished = False
-        self.dispatched = bool(modes().dispatch)  # in the sight of modes operators go another way, on which they save other tensors
 
     def recording(self) -> saved_tensors_hooks:
         """The hooks of the first run."""
@@ -202,8 +200,7 @@ class Frame:
         around = modes()
         try:  # the context of the second run sees that it was stopped
             with (
-                enable_grad(), _Hooks(pack, _same), self.surroundings.again(), _seen(self.dispatched), self.context,
-                self.surroundings.device_again(),
+                enable_grad(), _Hooks(pack, _same), self.surroundings.again(), self.context, self.surroundings.device_again(),
             ):  # fmt: skip
                 self.function(*args, **self.kwargs)
         except _StopRecomputationError:
@@ -234,18 +231,6 @@ class Frame:
                     "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
                     f"pass.\n{different}.{_TIP}"
                 )
-
-
-class _Onlooker(TorchDispatchMode):
-    """Sees every operator, and does nothing about it."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*args, **(kwargs or {}))
-
-
-def _seen(wanted: bool) -> Any:
-    """A context in which some mode sees the operators, if that is ``wanted``."""
-    return _Onlooker() if wanted and not modes().dispatch else nullcontext()
 
 
 _TIP = (
