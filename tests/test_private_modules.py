@@ -12,7 +12,9 @@ import wengert
 from wengert.names.homes import MOVED, their_module
 
 BELOW = {f"_dynamo.{n}": f"compat._dynamo.{n}" for n in ("config", "eval_frame", "exc")}
-BELOW |= {f"_higher_order_ops.{n}": f"func.control_flow.{n}" for n in ("associative_scan", "cond", "map", "scan", "while_loop")}
+BELOW |= {
+    f"_higher_order_ops.{n}": f"func.control_flow.{n}" for n in ("associative_scan", "cond", "map", "scan", "while_loop")
+}
 
 
 @pytest.mark.parametrize(("name", "place"), (MOVED | BELOW).items())
@@ -36,7 +38,10 @@ def test_importing_a_module_below_leaves_the_function_of_that_name():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("name", ["_C.nothing", "_dynamo.nothing", "_utils.nothing", "_nothing", "_lowlevel", "_version.nothing"])
+NOWHERE = ("_C.nothing", "_dynamo.nothing", "_utils.nothing", "_nothing", "_lowlevel", "_version.nothing")
+
+
+@pytest.mark.parametrize("name", NOWHERE)
 def test_what_is_nowhere_is_not_found(name):
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(f"wengert.{name}")
@@ -60,8 +65,8 @@ def test_packages_that_only_we_have_are_not_offered():
 def test_libraries_import_them_under_pytorchs_name():
     code = (
         "from wengert.cli import alias; alias.install()\n"
-        "import torch, torch._C, torch._C._functorch, torch._utils, torch._dynamo.config as config, torch._higher_order_ops.cond\n"
-        "import torch._subclasses.fake_tensor as fake, wengert\n"
+        "import torch, torch._C, torch._C._functorch, torch._utils, torch._higher_order_ops.cond\n"
+        "import torch._dynamo.config as config, torch._subclasses.fake_tensor as fake, wengert\n"
         "assert torch._C is wengert._C and config is wengert.compat._dynamo.config and torch._dynamo.config is config\n"
         "assert torch._higher_order_ops.cond is torch.cond and torch._subclasses.fake_tensor is fake\n"
         "assert fake.FakeTensor.__module__ == 'torch._subclasses.fake_tensor'\n"

@@ -1,7 +1,7 @@
 """Write the type stubs of everything that is made from the table of operators.
 
-``python tools/stubs.py`` writes ``*.pyi`` files, in ``names/`` for modules whose names are attached at import time; ``--check``
-only says whether they are up to date. Type checkers read them, Python never does.
+``python tools/stubs.py`` writes ``*.pyi`` files, in ``names/`` for modules whose names are attached at import time;
+``--check`` only says whether they are up to date. Type checkers read them, Python never does.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ _ELSEWHERE = {  # name -> (module, its name there)
     **{n: ("amp.autocast_settings", n) for n in (
         "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",
         "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-        "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled",
-        "set_autocast_gpu_dtype")},
+        "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype",
+        "set_autocast_enabled", "set_autocast_gpu_dtype")},
     "is_anomaly_enabled": ("autograd.anomaly_mode", "is_anomaly_enabled"),
     "is_anomaly_check_nan_enabled": ("autograd.anomaly_mode", "is_anomaly_check_nan_enabled"),
     **{f"_check{n}": ("functions.checks", f"_check{n}") for n in (
@@ -132,7 +132,7 @@ _ELSEWHERE = {  # name -> (module, its name there)
     "OutOfMemoryError": ("functions.checks", "OutOfMemoryError"),
     "Stream": ("compat.streams", "Stream"), "Event": ("compat.streams", "Event"),
     "get_device_module": ("accelerator", "get_device_module"),
-    "compile": ("compiler", "compile"), "cond": ("func.control_flow", "cond"), "while_loop": ("func.control_flow", "while_loop"),
+    "compile": ("compiler", "compile"), **{n: ("func.control_flow", n) for n in ("cond", "while_loop")},
     **{n: ("jit", n) for n in ("ScriptFunction", "ScriptModule")}, "Future": ("futures", "Future"),
     "UntypedStorage": ("functions.storage", "UntypedStorage"), "TypedStorage": ("functions.typed_storage", "TypedStorage"),
     "Storage": ("functions.typed_storage", "FloatStorage"),

@@ -1,4 +1,4 @@
-"""What PyTorch keeps in ``torch._C._autograd``: saved-tensor hooks that are pushed and popped, and the next sequence number."""
+"""From ``torch._C._autograd``: saved-tensor hooks that are pushed and popped, and the next sequence number."""
 
 from __future__ import annotations
 

@@ -72,9 +72,9 @@ def _is_grad_layout_enforcement_enabled() -> bool:
 _autograd = SimpleNamespace(
     SavedTensor=SavedTensor, _InputMetadata=InputMetadata, _get_current_graph_task_keep_graph=keeps_graph,
     **{name: getattr(_core, name) for name in (
-        "_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks", "_saved_tensors_hooks_disable",
-        "_saved_tensors_hooks_enable", "_saved_tensors_hooks_get_disabled_error_message", "_saved_tensors_hooks_is_enabled",
-        "_top_saved_tensors_default_hooks")},
+        "_get_sequence_nr", "_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks",
+        "_saved_tensors_hooks_disable", "_saved_tensors_hooks_enable", "_saved_tensors_hooks_is_enabled",
+        "_saved_tensors_hooks_get_disabled_error_message", "_top_saved_tensors_default_hooks")},
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What exists only because a program or a library says its name: PyTorch's private modules, old forms, other devices' queues.
+"""What exists only because programs or libraries say its name: PyTorch's private modules, old forms, queues of work.
 
-The highest package beside ``cli``: nothing else imports it. ``names.homes.MOVED`` says which name of PyTorch's leads here.
+The highest package beside ``cli``: what is below does not import it. ``names.homes.MOVED`` says which names lead here.
 """

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..library import fake_tensor as fake_tensor
-from ..library.fake_tensor import DynamicOutputShapeException, FakeTensor, FakeTensorMode, UnsupportedFakeTensorException
+from ..library.fake_tensor import (
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedFakeTensorException,
+)
 
 __path__: list[str] = []  # there are modules below
 __all__ = ["DynamicOutputShapeException", "FakeTensor", "FakeTensorMode", "UnsupportedFakeTensorException"]

@@ -16,7 +16,7 @@ from ..tensor.call import PARTS, recorded_results, returned, see_as_view, split
 from ..tensor.inplace import check_write, history_of_write, record_write
 from ..tensor.namespaces import within_operators
 from ..tensor.outs import bump, refuse_recorded
-from ..tensor.record import record
+from ..tensor.record import pack_inputs, record
 from ..tensor.results import attach_part, fresh, is_type, looks_at, version_results
 from ..tensor.rewriting import rebase
 from . import subclass_dispatch
@@ -47,6 +47,8 @@ def run_operator(call: Call, below: Any) -> Any:
             answer = parts(*(v if p in op.tensors or not isinstance(v, classes.Tensor_) else values[p] for p, v in zip(op.params, args)))
         if answer is not NotImplemented:
             return answer
+    if m.packing is not None and m.grad and op.wrt:
+        pack_inputs(op, inputs, values, m)
     answer, given = dispatched(op, args, m)
     arrays = split(op, answer, values)
     results = _results(op, args, arrays, given, inputs, m)

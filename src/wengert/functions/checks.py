@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..tensor import Tensor, bool_
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -21,8 +23,6 @@ def _check_with(error: type[Exception], cond: Any, message: Callable[[], Any] | 
     Traceback (most recent call last):
     ValueError: one is less
     """
-    from ..tensor import Tensor
-
     if not isinstance(cond, bool):
         hint = ""
         if isinstance(cond, Tensor):
@@ -76,8 +76,6 @@ def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) 
 
 def _check_tensor_all_with(error: type[Exception], cond: Any, message: Callable[[], Any] | None = None) -> None:
     """Raise ``error`` unless every element of ``cond``, a tensor of truth values, holds."""
-    from ..tensor import Tensor, bool_
-
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype is not bool_:

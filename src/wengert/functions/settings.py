@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import dtypes as _dtypes
+from ..arrays import errors, fresh
 from ..arrays.dtypes import dtype, set_default_dtype
 from ..dispatch.default_device import get_default_device, set_default_device
 from ..dispatch.torch_function import overridable
@@ -140,9 +141,7 @@ def numel(input: Tensor) -> int:
 
 def set_default_tensor_type(t: Any) -> None:
     """Make the type of ``t`` (``torch.DoubleTensor``, say) the default floating type."""
-    from ..arrays.errors import warn_once
-
-    warn_once(
+    errors.warn_once(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() as "
         "alternatives."
     )
@@ -225,9 +224,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision not in ("highest", "high", "medium"):
-        from ..arrays.errors import warn
-
-        warn(f"{precision} is not one of 'highest', 'high', or 'medium'; this call of set_float32_matmul_precision has no effect.")
+        errors.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; this call of set_float32_matmul_precision has no effect.")
         return
     _precision = precision
 
@@ -242,8 +239,6 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     Fresh memory is filled, see ``utils.deterministic``.
     """
-    from ..arrays import errors, fresh
-
     if not isinstance(mode, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
 
@@ -265,15 +260,11 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 def set_warn_always(b: bool) -> None:
     """Whether the warnings that come once in a process come every time."""
-    from ..arrays import errors
-
     errors.warn_always = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What ``set_warn_always`` was last told."""
-    from ..arrays import errors
-
     return errors.warn_always
 
 

@@ -27,7 +27,7 @@ from ..autograd.function import Function
 from ..dispatch import torch_dispatch as dispatch
 from ..dispatch.keys import DispatchKey
 from ..ops import NAMESPACES
-from ..tensor import device
+from ..tensor import Tensor, device
 from .custom_ops import OPERATORS, CustomOperator, current_context, fallthrough_kernel
 from .schema import infer_schema
 
@@ -433,7 +433,6 @@ class OpCheckError(Exception):
 
 
 def _tensors(values: Any) -> list[Any]:
-    from ..tensor import Tensor
     from .custom_ops import _flatten
 
     return [t for t in _flatten(values if isinstance(values, tuple) else (values,))[0] if isinstance(t, Tensor)]
@@ -467,7 +466,6 @@ def _check_fake(operator: CustomOperator, args: Any, kwargs: Any) -> None:
 
 def _faked(operator: CustomOperator, args: Any, kwargs: Any) -> Any:
     """What the operator gives for fakes of its arguments."""
-    from ..tensor import Tensor
     from ..utils._pytree import tree_map
     from .fake_tensor import FakeTensorMode
 

@@ -39,10 +39,11 @@ _NAMES: dict[str, str] = {
 
 # The modules of torch.distributed that can be imported.
 DISTRIBUTED = frozenset((
-    "algorithms", "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils", "constants", "device_mesh", "distributed_c10d",
-    "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn", "optim", "pipelining", "remote_device", "rendezvous", "run",
-    "tensor", "utils", "_composable", "_functional_collectives", "_shard", "_sharded_tensor", "_state_dict_utils", "_symmetric_memory",
-    "_tensor", "_tools",
+    "algorithms", "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils", "constants",
+    "device_mesh", "distributed_c10d", "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn",
+    "optim", "pipelining", "remote_device", "rendezvous", "run", "tensor", "utils", "_composable",
+    "_functional_collectives", "_shard", "_sharded_tensor", "_state_dict_utils", "_symmetric_memory", "_tensor",
+    "_tools",
 ))  # fmt: skip
 
 

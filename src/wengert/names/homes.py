@@ -152,7 +152,7 @@ def _translated(name: str, table: dict[str, str]) -> str | None:
 
 
 def moved(name: str) -> str | None:
-    """Where PyTorch's private module ``name`` is, without the packages' names; None if it is at its own place, or nowhere.
+    """Where PyTorch's private module ``name`` is, below our package; None if it is at its own place, or nowhere.
 
     >>> moved("_dynamo.config"), moved("_subclasses.fake_tensor")
     ('compat._dynamo.config', 'library.fake_tensor')

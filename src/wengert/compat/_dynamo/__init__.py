@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...compiler import OptimizedModule, allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset
+from ...compiler import (
+    OptimizedModule,
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+)
 from . import config, eval_frame, exc
 
 __all__ = [
