@@ -62,7 +62,7 @@ def run_operator(call: Call, below: Any) -> Any:
         node = record(op, inputs, values, live, m)
     if node is not None:
         for i, t in enumerate(live):
-            t._edge = (node, i)
+            t._wg_edge = (node, i)
         _remember_arguments(op, args, node)
         if not own:
             version_results(op, node, results)
@@ -78,7 +78,7 @@ def _results(op: Operator, args: tuple[Any, ...], arrays: list[Any], given: list
     for i, a in enumerate(arrays):
         if type(a) not in ARRAYS:
             a = np.asarray(a)
-        seen = source is not None and (op.view is True or looks_at(a, source._data))
+        seen = source is not None and (op.view is True or looks_at(a, source._wg_data))
         if isinstance(given[i], classes.Tensor_) and not (m.inference and type(given[i]) is classes.Tensor_):
             seen = seen or (source is not None and type(a) is Ghost and given[i]._is_view())
             t = subclass_dispatch.result(given[i], args)
@@ -101,10 +101,10 @@ def run_inplace(call: Call, below: Any) -> Any:
     check_write(op, args, inputs, recording, stale, m)
     node = None
     if recording and own:
-        values["result"] = values[op.params[0]] = target._data  # such tensors copy themselves
+        values["result"] = values[op.params[0]] = target._wg_data  # such tensors copy themselves
         node = subclass_dispatch.record_write(op, inputs, values, target, m)
     elif recording:
-        node = record_write(op, inputs, values, target, target._data, m)
+        node = record_write(op, inputs, values, target, target._wg_data, m)
         first = op.params[0]
         if node is not None and first in op.saved and node.saved[3 * op.saved.index(first)] is not None:
             ask(aten.clone.default, classes.Tensor_.clone, False, (target,), {}, m)
@@ -144,6 +144,6 @@ def _remember_arguments(op: Operator, args: tuple[Any, ...], node: Any) -> None:
 
 def _facts(v: Any) -> Any:
     if isinstance(v, classes.Tensor_):
-        a = v._data
+        a = v._wg_data
         return a.shape, tuple(s // a.itemsize for s in a.strides)
     return v if v is None or isinstance(v, (int, float)) else ...

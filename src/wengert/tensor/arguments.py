@@ -34,9 +34,9 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 for at, x in enumerate(rows):
                     if not isinstance(x, classes.Tensor_) and not (x is None and p in op.optional):
                         raise TypeError(f"expected Tensor as element {at} in argument {i}, but got {type(x).__name__}")
-                inputs[p], raw[p] = rows, [None if x is None else plain(x._data) for x in rows]
+                inputs[p], raw[p] = rows, [None if x is None else plain(x._wg_data) for x in rows]
             elif isinstance(v, classes.Tensor_):
-                a = v._data
+                a = v._wg_data
                 inputs[p], raw[p] = v, a if type(a) is not Lazy or (op.view and not i) else a.resolved()
             elif v is None:
                 if p not in op.optional:

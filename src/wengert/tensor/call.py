@@ -103,7 +103,7 @@ def wrap(op: Operator, arrays: list[Any], args: tuple[Any, ...], inputs: dict[st
         elif op.layout == "elementwise" and type(a) is np.ndarray:
             a = in_order_of(a, [_given(inputs.get(p), values[p]) for p in op.tensors])
         t = fresh(a, m)
-        if source is not None and (op.view is True or looks_at(a, source._data)):
+        if source is not None and (op.view is True or looks_at(a, source._wg_data)):
             see_as_view(t, source, op, args, i, m)
         elif op.outputs is ... and op.name in PARTS:
             attach_part(t, inputs[op.params[0]], op, (i, *args[1:]), m)
@@ -119,12 +119,12 @@ def see_as_view(t: Tensor, source: Tensor, op: Operator, args: tuple[Any, ...], 
 
 def recorded_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], values: dict[str, Any], m: Modes) -> tuple[Tensor, ...]:
     """The results that a node is for: none if nothing is recorded."""
-    if not (m.grad and op.wrt) or (op.view and type(inputs[op.params[0]]._vc) is Released):
+    if not (m.grad and op.wrt) or (op.view and type(inputs[op.params[0]]._wg_vc) is Released):
         return ()
     if op.outputs is ...:
         return tuple(results)
-    values.update((name, t._data) for name, t in zip(op.outputs, results))
-    return tuple(results[i] for i in op.differentiable if results[i]._data.dtype.kind in "fcVW")
+    values.update((name, t._wg_data) for name, t in zip(op.outputs, results))
+    return tuple(results[i] for i in op.differentiable if results[i]._wg_data.dtype.kind in "fcVW")
 
 
 def record_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], values: dict[str, Any], m: Modes) -> Any:
@@ -133,7 +133,7 @@ def record_results(op: Operator, results: list[Tensor], inputs: dict[str, Any], 
     node = record(op, inputs, values, live, m) if live else None
     if node is not None:
         for i, t in enumerate(live):
-            t._edge = (node, i)
+            t._wg_edge = (node, i)
         version_results(op, node, results)
     return node
 

@@ -192,30 +192,30 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
     """The result of a composite in the layout that it declares: a copy, where it is not."""
     if type(answer) not in PLAIN or type(source) not in PLAIN:
         return answer
-    y = answer._data
+    y = answer._wg_data
     if type(y) is Ghost and y.meta:
-        answer._data = y.laid(lay(y.window, layout, (getattr(source._data, "window", source._data),)))
+        answer._wg_data = y.laid(lay(y.window, layout, (getattr(source._wg_data, "window", source._wg_data),)))
     if type(y) is not np.ndarray:
         return answer
-    if layout != "columns" and y.flags.c_contiguous and (layout == "rows" or source._data.flags.c_contiguous):
+    if layout != "columns" and y.flags.c_contiguous and (layout == "rows" or source._wg_data.flags.c_contiguous):
         return answer
-    found = lay(y, layout, (source._data,))
-    return answer if found.strides == y.strides else function("relaid")(answer, layout, source._data)
+    found = lay(y, layout, (source._wg_data,))
+    return answer if found.strides == y.strides else function("relaid")(answer, layout, source._wg_data)
 
 
 def _name_last(answer: Any, name: str, args: Any) -> None:
     """Give the last node of a composite PyTorch's name of the whole, unless that node is an argument's."""
     if type(answer) is tuple and not answer:
         return
-    edge = (answer[0] if type(answer) is tuple else answer)._edge
-    if edge is not None and not any(getattr(x, "_edge", None) is edge for x in args):
+    edge = (answer[0] if type(answer) is tuple else answer)._wg_edge
+    if edge is not None and not any(getattr(x, "_wg_edge", None) is edge for x in args):
         rename(edge[0], name)
 
 
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
     """Give a composite that is one operator of PyTorch's one node."""
     first = next((t for t in answer if t is not None), None) if type(answer) is tuple else answer
-    if first is None or first._edge is None or op.node is None:
+    if first is None or first._wg_edge is None or op.node is None:
         return
     given = op.defaults | dict(zip(op.params, args), **kwargs)
     if op.fixed:
@@ -255,5 +255,5 @@ def _write(answer: Any, out: Any, name: str) -> Any:
             t.copy_(r)
         return out_row(name, out)
     shim = type("op", (), {"name": name})
-    into(shim, [r._data for r in results], targets, {}, modes())  # type: ignore[arg-type]
+    into(shim, [r._wg_data for r in results], targets, {}, modes())  # type: ignore[arg-type]
     return out_row(name, out)

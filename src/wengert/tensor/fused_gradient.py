@@ -93,11 +93,11 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
             array = np.asarray(value)
             row[place] = value = RAW.wrap(array)
             if wanted:
-                edge = value._edge = (_Door(array), 0)
+                edge = value._wg_edge = (_Door(array), 0)
         elif value is not None and requires_grad(value):  # those that are not wanted too: what is wanted depends on them
             edge = edge_of(value)
         elif value is not None and wanted:  # a missing one
-            edge = value._edge = (_Door(value._data), 0)
+            edge = value._wg_edge = (_Door(value._wg_data), 0)
         edges.append(edge)
     before = modes()
     if before is not RECORD:
@@ -155,7 +155,7 @@ def _plain(value: Any, mapped: bool) -> bool:
     if value is None:
         return True
     kind = type(value)
-    return (kind in PLAIN or (mapped and kind is classes.Batched_)) and value._data.dtype.kind in "fV" and not value.is_meta
+    return (kind in PLAIN or (mapped and kind is classes.Batched_)) and value._wg_data.dtype.kind in "fV" and not value.is_meta
 
 
 def _fast_class(op: Operator) -> type:

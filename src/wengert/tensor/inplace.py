@@ -52,7 +52,7 @@ def write(call: Call) -> Tensor:
     inputs, values = convert(op, call.args)
     recording, stale = history_of_write(op, inputs, target, m)
     shared = check_write(op, call.args, inputs, recording, stale, m)
-    a = target._data
+    a = target._wg_data
     if m.packing is not None and recording:
         pack_inputs(op, inputs, values, m, op.params[0])
     y = run_forward(op, inputs, values, a, call.forward or forward)
@@ -82,7 +82,7 @@ def history_of_write(op: Operator, inputs: dict[str, Any], target: Any, m: Modes
     if not m.grad:
         return False, False
     wanted = any(requires_grad(t) for p in op.wrt for t in _row(inputs.get(p)))
-    if wanted and target._data.dtype.kind in "fcVW":  # integers take the values alone
+    if wanted and target._wg_data.dtype.kind in "fcVW":  # integers take the values alone
         return True, False
     return False, isinstance(target, classes.Tensor_) and requires_grad(target) and op.name not in _UNSEEN
 
@@ -95,7 +95,7 @@ def check_write(op: Operator, args: tuple[Any, ...], inputs: dict[str, Any], rec
     """Refuse writes that PyTorch refuses, before anything is changed; gives the arrays of arguments that share the target's memory."""
     target = args[0]
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
-    a = target._data
+    a = target._wg_data
     if op.name in _ADVISED and overlapping(a):
         warn(
             f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
@@ -103,7 +103,7 @@ def check_write(op: Operator, args: tuple[Any, ...], inputs: dict[str, Any], rec
         )
     if op.name == "abs" and a.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
-    shared = [v._data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._vc is target._vc]
+    shared = [v._wg_data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._wg_vc is target._wg_vc]
     if shared and op.name not in APART and op.name != "fill":  # whose one number is read first
         check_memory(op, a, shared)
     if recording:
@@ -136,7 +136,7 @@ def run_forward(op: Operator, inputs: dict[str, Any], values: dict[str, Any], a:
 
 def record_write(op: Operator, inputs: dict[str, Any], values: dict[str, Any], target: Tensor, y: Any, m: Modes) -> Any:
     """The node of the write, before it is done."""
-    a, first = target._data, op.params[0]
+    a, first = target._wg_data, op.params[0]
     values["result"] = a if type(a) is not Lazy else np.asarray(y).astype(a.dtype)
     if first in op.saved:  # some rule needs the value that is about to be overwritten
         values[first] = a if type(a) is Ghost else a.copy()
@@ -180,7 +180,7 @@ def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
     target, source = args[0], args[1]
     if source is target:
         return True
-    a, b = target._data, getattr(source, "_data", None)
+    a, b = target._wg_data, getattr(source, "_wg_data", None)
     return type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides and address(a) == address(b)
 
 
@@ -193,32 +193,32 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
         raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
     if m.mutation is not None:
         m.mutation.before_write(t)
-    if not t._data.flags.writeable:
-        if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
-            t._data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._data)
+    if not t._wg_data.flags.writeable:
+        if memory_of(t._wg_data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
+            t._wg_data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._wg_data)
         else:
             raise RuntimeError(
                 "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."
             )
     if recording:
         check_history(t)
-    if not shared and overlapping(t._data):
+    if not shared and overlapping(t._wg_data):
         raise RuntimeError(OVERLAP)
     check_normal(t, m)
 
 
 def check_history(t: Tensor) -> None:
     """Refuse a write that would be recorded to what has no history to go on from: a leaf, a view of one, a view that was not recorded."""
-    meta = t._meta
+    meta = t._wg_meta
     if meta is None:
         return
     view = meta.view
     if view is not None:
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, t))
-        if view.base._edge is None and requires_grad(t):
+        if view.base._wg_edge is None and requires_grad(t):
             raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
-    if t._edge is None and meta.requires_grad:
+    if t._wg_edge is None and meta.requires_grad:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
 
 

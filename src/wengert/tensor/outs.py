@@ -170,26 +170,26 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     flat = refuse_recorded(op, targets, inputs, m)
     for a, t in zip(arrays, targets):
         a = a if type(a) is Ghost else np.asarray(a)
-        check_type(op.name, a.dtype, t._data.dtype)
-        if overlapping(t._data):
+        check_type(op.name, a.dtype, t._wg_data.dtype)
+        if overlapping(t._wg_data):
             raise RuntimeError(OVERLAP)
-        check_memory(op, t._data, [x._data for x in flat if x._vc is t._vc], a.nbytes)
+        check_memory(op, t._wg_data, [x._wg_data for x in flat if x._wg_vc is t._wg_vc], a.nbytes)
         check_normal(t, m)
     for a, t in zip(arrays, targets):
         a = a if type(a) is Ghost else np.asarray(a)
         if m.mutation is not None:
             m.mutation.before_write(t)
-        if t._data.shape != a.shape:
-            if t._data.size:
-                warn_resized(t._data.shape, a.shape)
-            seen = refitted(t._data, a.shape) if type(t._data) is np.ndarray is type(a) else None
+        if t._wg_data.shape != a.shape:
+            if t._wg_data.size:
+                warn_resized(t._wg_data.shape, a.shape)
+            seen = refitted(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
             if seen is None:
-                seen = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
-            t._data = seen
-        if type(a) is Ghost is not type(t._data):
+                seen = a.astype(t._wg_data.dtype) if type(a) is Ghost else np.empty(a.shape, t._wg_data.dtype)
+            t._wg_data = seen
+        if type(a) is Ghost is not type(t._wg_data):
             a._refuse()
-        if type(t._data) is not Ghost:
-            put(t._data, a)
+        if type(t._wg_data) is not Ghost:
+            put(t._wg_data, a)
         bump(t)
     return out_row(op.name, out)
 
@@ -210,13 +210,13 @@ def refuse_recorded(op: Any, out: Any, inputs: dict[str, Any], m: Modes) -> list
 
 def bump(t: Tensor) -> None:
     """Count one more write to the tensor's memory."""
-    if type(t._vc) is list or (t._vc is not INFERENCE_VERSION and not modes().inference):
-        t._vc[0] += 1
+    if type(t._wg_vc) is list or (t._wg_vc is not INFERENCE_VERSION and not modes().inference):
+        t._wg_vc[0] += 1
 
 
 def check_normal(t: Tensor, m: Modes) -> None:
     """Refuse to change an inference tensor outside of inference mode."""
-    if t._vc is INFERENCE_VERSION and not m.inference:
+    if t._wg_vc is INFERENCE_VERSION and not m.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
             " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."

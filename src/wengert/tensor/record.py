@@ -93,8 +93,8 @@ class OpNode(Node):
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
             if space.raw:
-                return plain(tensor._data)
-            return None if name in self.op.aux and tensor._data.dtype.kind in "fcVW" and _rather_computed() else tensor
+                return plain(tensor._wg_data)
+            return None if name in self.op.aux and tensor._wg_data.dtype.kind in "fcVW" and _rather_computed() else tensor
         return array if space.raw else self._rebuild(name, array, counter, index)
 
     def _edge_to(self, name: str, index: int = 0) -> Any:
@@ -120,10 +120,10 @@ class OpNode(Node):
             return None if array.dtype.kind in "fcVW" and (not modes().dispatch or _rather_computed()) else RAW.wrap(array)
         edge = self._edge_to(name, index)
         variable = getattr(edge[0], "variable", None) if edge is not None else None
-        if variable is not None and variable._data is array:
+        if variable is not None and variable._wg_data is array:
             return variable
         tensor = RAW.wrap(array)
-        tensor._vc, tensor._edge = counter if counter is not UNVERSIONED else [0], edge
+        tensor._wg_vc, tensor._wg_edge = counter if counter is not UNVERSIONED else [0], edge
         self._carry(tensor, name, index)
         return tensor
 
@@ -139,7 +139,7 @@ class OpNode(Node):
         edge = self._edge_to(name, index)
         if edge is None and "tangents" not in self.__dict__:
             return tensor
-        if "keeps_tensors" in self.__dict__ and tensor._edge == edge and edge is not None:  # the one that was saved, as it was
+        if "keeps_tensors" in self.__dict__ and tensor._wg_edge == edge and edge is not None:  # the one that was saved, as it was
             return tensor
         fresh = stand_in(tensor, edge)
         if fresh is not tensor:
@@ -239,12 +239,12 @@ def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
     if type(array) is not np.ndarray or not (array.dtype is F32 or array.dtype is F64):
         return None
     variable = None if edge is None else getattr(edge[0], "variable", None)
-    if variable is not None and variable._data is array:
+    if variable is not None and variable._wg_data is array:
         return variable
     tensor = RAW.wrap(array)
-    tensor._edge = edge
+    tensor._wg_edge = edge
     if counter is not UNVERSIONED:
-        tensor._vc = counter
+        tensor._wg_vc = counter
     return tensor
 
 
@@ -321,7 +321,7 @@ def undifferentiable(what: str, output: Any) -> Node:
     """A node for ``output`` that raises when a gradient reaches it."""
     node = NotImplementedNode()
     node.what, node.edges, node.saved, node.hooks, node.seq = what, (), None, None, next_sequence()
-    node.shape, node.dtype = output._data.shape, output._data.dtype
+    node.shape, node.dtype = output._wg_data.shape, output._wg_data.dtype
     return node
 
 
@@ -356,11 +356,11 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     if m.packing is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
     if len(outputs) == 1 and op.outputs is not ...:
-        node.shape, node.dtype = outputs[0]._data.shape, outputs[0]._data.dtype
+        node.shape, node.dtype = outputs[0]._wg_data.shape, outputs[0]._wg_data.dtype
     else:
         node.__dict__["outputs"] = len(outputs)
-        node.shape = tuple(o._data.shape for o in outputs)
-        node.dtype = tuple(o._data.dtype for o in outputs)
+        node.shape = tuple(o._wg_data.shape for o in outputs)
+        node.dtype = tuple(o._wg_data.dtype for o in outputs)
         if len(outputs) == 1:
             node.shape, node.dtype = node.shape[0], node.dtype[0]
     node.saved = save(op, edges, inputs, values, m, private)
@@ -445,4 +445,4 @@ def _shape(value: Any) -> Any:
 
 def _counter(t: Any, m: Modes) -> Any:
     """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors, which have none."""
-    return UNVERSIONED if m.inside is not None and t._vc is INFERENCE_VERSION else t._vc
+    return UNVERSIONED if m.inside is not None and t._wg_vc is INFERENCE_VERSION else t._wg_vc

@@ -25,13 +25,13 @@ def look_up(inputs: dict[str, Any], m: Modes) -> None:
     """Ask for the histories of the inputs of a forward that failed: what is wrong with one is said before."""
     for t in inputs.values() if m.grad else ():
         for x in t if type(t) is list else (t,):
-            if x is not None and x._meta is not None and x._meta.view is not None:
+            if x is not None and x._wg_meta is not None and x._wg_meta.view is not None:
                 edge_of(x)
 
 
 def _given(t: Any, array: Any) -> Any:
     """What an argument was before it was converted: it is its layout that counts."""
-    return array if t is None or type(t) is list else t._data
+    return array if t is None or type(t) is list else t._wg_data
 
 
 def is_type(shape: Any) -> bool:
@@ -43,7 +43,7 @@ def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
     """The same bytes in another type: memory and version are shared, but no gradient passes, and it is no view to the tape."""
     found = fresh(forward(op, raw), m)
     if not m.inference and not t.is_inference():
-        found._vc = t._vc
+        found._wg_vc = t._wg_vc
     return found
 
 
@@ -57,26 +57,26 @@ def version_results(op: Operator, node: Any, results: list[Tensor]) -> None:
         if name in op.saved:
             at = 3 * op.saved.index(name)
             if type(node.saved[at]) is np.ndarray:
-                node.saved = changed(node.saved, at, (node.saved[at], t._vc, t._vc[0]))
+                node.saved = changed(node.saved, at, (node.saved[at], t._wg_vc, t._wg_vc[0]))
 
 
 def fresh(a: np.ndarray, m: Modes) -> Tensor:
     """A tensor around a result."""
     t: Tensor = object.__new__(classes.Tensor_)
-    t._data, t._edge, t._meta = a, None, None
-    t._vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
+    t._wg_data, t._wg_edge, t._wg_meta = a, None, None
+    t._wg_vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
     return t
 
 
 def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes, creation: str | None = None) -> None:
     """Make ``t`` a view of ``source``: one version counter, and the steps from the base."""
-    counter = source._vc
+    counter = source._wg_vc
     if type(counter) is Released:
         counter = INFERENCE_VERSION
-    t._vc = counter
+    t._wg_vc = counter
     if counter is INFERENCE_VERSION:
         return
-    parent = source._meta.view if source._meta is not None else None
+    parent = source._wg_meta.view if source._wg_meta is not None else None
     if parent is not None:
         base = parent.base
         last: tuple[Any, tuple[Any, ...], Any] = (op, args, parent.last)
@@ -87,17 +87,17 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
         creation = "inference"
     elif not m.grad:
         creation = creation if creation not in (None, "multi") else "no_grad"
-    meta = t._meta = Meta()
+    meta = t._wg_meta = Meta()
     meta.view = View(base, last, counter[0], creation)
 
 
 def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes) -> None:
     """``t`` shares memory with ``source`` but counts its own writes: no view, but in inference mode, where PyTorch makes it of those."""
     if source.is_inference():
-        t._vc = INFERENCE_VERSION
+        t._wg_vc = INFERENCE_VERSION
     elif m.inference:
         attach_view(t, source, op, args, m)
-        t._vc = normal_version()
+        t._wg_vc = normal_version()
 
 
 def looks_at(a: np.ndarray, source: np.ndarray) -> bool:

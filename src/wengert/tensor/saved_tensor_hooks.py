@@ -48,14 +48,14 @@ def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
     """Give ``array`` to saved-tensor hooks: as ``tensor``, the argument that it comes from, unless that was converted to another type."""
     pack_hook, unpack_hook = hooks
     if tensor is not None:
-        tensor._vc[0]  # inference tensors say that they cannot be saved
-    given = RAW.wrap(array) if tensor is None or tensor._data.dtype != array.dtype else tensor
+        tensor._wg_vc[0]  # inference tensors say that they cannot be saved
+    given = RAW.wrap(array) if tensor is None or tensor._wg_data.dtype != array.dtype else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook)
 
 
 def call_pack_hook(pack_hook: Callable[..., Any], given: Any) -> Any:
     """The hook's answer, computed without recording; the hook may not write to what it is given."""
-    counter = given._vc
+    counter = given._wg_vc
     before = modes()
     version = None if given.is_inference() else counter[0]
     set_modes(before.with_(grad=False))
@@ -83,13 +83,13 @@ def unpacked(entry: Packed) -> Any:
 def stand_in(tensor: Any, edge: Any) -> Any:
     """``tensor``, which an unpack hook gave, in the place of the one that was saved with ``edge``."""
     leaf = None if edge is None else getattr(edge[0], "variable", None)
-    if leaf is not None and leaf._data is tensor._data:
+    if leaf is not None and leaf._wg_data is tensor._wg_data:
         return leaf
     fresh = tensor.detach()  # a write to it counts as one to what the hook holds
-    if fresh._vc is INFERENCE_VERSION:
-        fresh._vc = normal_version()
+    if fresh._wg_vc is INFERENCE_VERSION:
+        fresh._wg_vc = normal_version()
     if leaf is None:
-        fresh._edge = edge
+        fresh._wg_edge = edge
     else:  # a leaf, whose gradients go where those of the saved one go
         meta = meta_of(fresh)
         meta.requires_grad, meta.accumulator = True, weakref.ref(edge[0])

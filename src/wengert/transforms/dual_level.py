@@ -46,7 +46,7 @@ class Tangents:
         if type(t) is classes.Batched_:  # the value carries it
             found = self.tangent(t.value)
             return None if found is None else batching().raised(found, [t.level])
-        meta = getattr(t, "_meta", None)
+        meta = getattr(t, "_wg_meta", None)
         if meta is None:
             return None
         if meta.tangents is not None and self in meta.tangents:
@@ -81,7 +81,7 @@ class Tangents:
         """
         if type(t) is classes.Batched_:
             b = batching()
-            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._data)), t.level)
+            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._wg_data)), t.level)
         if t.is_nested:
             raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
         result = RECORDED.alias(t) if type(t) in classes.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
@@ -91,7 +91,7 @@ class Tangents:
             elif type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING or type(t) in classes.DISPATCHING:
                 alike = tangent.stride() == t.stride()
             else:
-                alike = _alike(t._data, tangent._data)
+                alike = _alike(t._wg_data, tangent._wg_data)
             self.attach(result, tangent if alike else _laid_out_as(t, tangent))
         return result
 
@@ -100,8 +100,8 @@ class Tangents:
         if type(t) is classes.Batched_:
             return batching().wrapped(self.primal(t.value), t.level)
         found = again(t)
-        found._vc, found._edge = t._vc, edge_of(t)
-        others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
+        found._wg_vc, found._wg_edge = t._wg_vc, edge_of(t)
+        others = {} if t._wg_meta is None or t._wg_meta.tangents is None else {k: v for k, v in t._wg_meta.tangents.items() if k is not self}
         if others:
             meta_of(found).tangents = others
         return found
@@ -125,8 +125,8 @@ class Tangents:
         if type(new) is classes.Batched_ and type(t) is not classes.Batched_:
             old = self._varying(t, new)
         if old is None:
-            view = t._meta.view if t._meta is not None else None
-            if view is None or (t._meta.tangents is not None and self in t._meta.tangents):  # type: ignore[union-attr]
+            view = t._wg_meta.view if t._wg_meta is not None else None
+            if view is None or (t._wg_meta.tangents is not None and self in t._wg_meta.tangents):  # type: ignore[union-attr]
                 self.attach(t, new)
                 return
             whole = zeros(view.base)
@@ -138,7 +138,7 @@ class Tangents:
         """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can be written there."""
         b = batching()
         levels = b.decomposed(new)[1]
-        view = t._meta.view if t._meta is not None else None
+        view = t._wg_meta.view if t._wg_meta is not None else None
         root = t if view is None else view.base
         own = self.tangent(t)
         if own is not None and all(x in b.decomposed(own)[1] for x in levels):
@@ -148,8 +148,8 @@ class Tangents:
             whole = zeros(root)
         if any(x not in b.decomposed(whole)[1] for x in levels):
             self.attach(root, b.raised(b.lowered(whole, levels).clone(), levels))
-            if view is not None and t._meta is not None and t._meta.tangents is not None:
-                t._meta.tangents.pop(self, None)
+            if view is not None and t._wg_meta is not None and t._wg_meta.tangents is not None:
+                t._wg_meta.tangents.pop(self, None)
         return self.tangent(t)
 
 
@@ -168,8 +168,8 @@ def again(t: Any) -> Any:
         from ..dispatch.subclass_dispatch import alias
 
         return alias(t)
-    found = fresh(t._data, modes())
-    found._vc = t._vc
+    found = fresh(t._wg_data, modes())
+    found._wg_vc = t._wg_vc
     return found
 
 
@@ -186,7 +186,7 @@ def zeros(t: Any) -> Any:
         from ..functions.creation import zeros_like
 
         return zeros_like(t)
-    return RAW.wrap(np.zeros_like(t._data))
+    return RAW.wrap(np.zeros_like(t._wg_data))
 
 
 def _outside(level: Tangents, f: Any, *args: Any) -> Any:
@@ -211,7 +211,7 @@ def _unchecked(write: Any, *args: Any) -> None:
 
 def _same_window(t: Tensor, base: Tensor) -> bool:
     """Whether a view shows all of its base as it is: then they share the tangent too."""
-    a, b = t._data, base._data
+    a, b = t._wg_data, base._wg_data
     return a.shape == b.shape and a.dtype == b.dtype and address(a) == address(b) and a.strides == b.strides and marks(a) == marks(b)
 
 
@@ -231,13 +231,13 @@ def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
     if type(tangent) is classes.Batched_ or type(tangent) in classes.DISPATCHING or type(t) in classes.DISPATCHING:
         order = sorted(range(t.dim()), key=t.stride, reverse=True)
         return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
-    storage, offset, strides = look(t._data)
-    whole = RAW.wrap(np.zeros(storage.nbytes() // t._data.itemsize, tangent._data.dtype))
-    part = whole.as_strided(t._data.shape, strides, offset)
-    if any(marks(t._data)):
-        seen_so = RAW.wrap(seen(part._data, *marks(t._data)))
-        seen_so._vc = part._vc
+    storage, offset, strides = look(t._wg_data)
+    whole = RAW.wrap(np.zeros(storage.nbytes() // t._wg_data.itemsize, tangent._wg_data.dtype))
+    part = whole.as_strided(t._wg_data.shape, strides, offset)
+    if any(marks(t._wg_data)):
+        seen_so = RAW.wrap(seen(part._wg_data, *marks(t._wg_data)))
+        seen_so._wg_vc = part._wg_vc
         part = seen_so
-    found = RAW.wrap(part._data)  # no view
+    found = RAW.wrap(part._wg_data)  # no view
     found.copy_(tangent)
     return found
