@@ -94,7 +94,7 @@ def wrapped(value: Any, level: Level) -> Batched:
     t: Batched = object.__new__(Batched)
     t._data, t._edge, t._meta = ghost(a.shape[1:], a.dtype), None, None
     t._vc = value._vc
-    t.value, t.level, t.given, t.asked = value, level, None, False
+    t.value, t.level, t.given, t.asked, t.alike = value, level, None, False, None
     return t
 
 
@@ -124,8 +124,24 @@ def settled(x: Any, level: Level) -> Any:
         for f in modes().levels:
             t = f.tangent(x)
             if t is not None and level in decomposed(t)[1]:
-                return wrapped(_repeated(x, level), level)
+                return repeated(wrapped(_repeated(x, level), level), (level,))
     return x
+
+
+def repeated(t: Any, levels: Iterable[Level]) -> Any:
+    """``t``, in which every example of ``levels`` is the same."""
+    found = t
+    while type(t) is Batched:
+        if t.level in levels:
+            t.alike = t._version
+        t = t.value
+    return found
+
+
+def all_alike(args: Any, level: Level) -> bool:
+    """Whether what varies along ``level`` among ``args`` is known to be the same in every example, tangents apart."""
+    rows = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
+    return all(x.alike == x._version for x in rows if type(x) is Batched and x.level is level)
 
 
 def mapped_over(*values: Any) -> bool:
@@ -215,10 +231,11 @@ def _data_of(self: Any) -> Any:
 class Batched(Tensor):
     """A tensor inside a mapped function: see the module's text."""
 
-    __slots__ = ("asked", "given", "level", "value")
+    __slots__ = ("alike", "asked", "given", "level", "value")
 
     value: Any
     level: Level
+    alike: int | None  # the version in which all examples are known to be one, as far as "same" random numbers ask
     asked: bool  # what the user calls it, inside of the map, without any effect
     given: Any  # None, or the argument of the map and the dimension of its batch, of which this one has it in front
 
