@@ -253,9 +253,12 @@ def _implementation(name: str) -> Callable[..., Any]:
     if name == "detach":
         return general_path.Tensor_.detach
     from . import aten as only
+    from .aten_networks import OPERATORS
 
     if name in only.__all__:
         return getattr(only, name)  # type: ignore[no-any-return]
+    if name in OPERATORS:
+        return OPERATORS[name]
     method = getattr(general_path.Tensor_, name, None)
     if callable(method):
         return method
