@@ -23,8 +23,8 @@ __all__ = [
 def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
     """Zeros laid out in memory as ``other`` is, gaps included, once for each index of the first dimensions of ``self``."""
     batch = tuple(self.shape[:self_num_batch_dims])
-    storage, offset, strides = window(other._data)
-    each = storage.nbytes() // other._data.itemsize
+    storage, offset, strides = window(other._wg_data)
+    each = storage.nbytes() // other._wg_data.itemsize
     steps = tuple(each * math.prod(batch[i + 1 :]) for i in range(len(batch)))
     whole = zeros(each * math.prod(batch), dtype=other.dtype)
     return whole.as_strided((*batch, *other.shape), (*steps, *strides), offset)
@@ -63,7 +63,7 @@ def slice_inverse(self: Any, src: Any, dim: int = 0, start: int | None = None, e
     from .replay import Like
 
     found = self.as_strided(tuple(src.shape), tuple(src.stride()), src.storage_offset())
-    view = found._meta.view
+    view = found._wg_meta.view
     op, args, earlier = view.last
     like = Like(args)
     like.tensor = src

@@ -36,7 +36,7 @@ def gradients(node: OpNode, g: Any, needs: Any) -> Any:
     op = node.op
     values = node._values(RECORDED)
     for name in op.outputs if op.outputs is not ... else ():  # a result comes out of the node's keeping as another tensor
-        if values.get(name) is not None and not values[name]._dispatches and name not in op.nondifferentiable and op.name not in SAVES_INPUT:
+        if values.get(name) is not None and not values[name]._wg_dispatches and name not in op.nondifferentiable and op.name not in SAVES_INPUT:
             taken = detached(values[name], m)
             if not m.grad and not m.levels:
                 values[name] = taken
@@ -120,7 +120,7 @@ def _one(node: OpNode, param: str, name: str, spec: tuple[str, ...]) -> Callable
         if "rows" in spec:
             given["rows"] = (v["weight_shape"] if "weight_shape" in v else v["input_shape"])[0]
         if "input" in spec and "input" not in v:  # no number of it is looked at
-            given["input"] = RAW.wrap(np.broadcast_to(np.zeros((), g._data.dtype), v["input_shape"]))
+            given["input"] = RAW.wrap(np.broadcast_to(np.zeros((), g._wg_data.dtype), v["input_shape"]))
         row = [_shown(n, given) for n in spec]
 
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -151,7 +151,7 @@ def _shown(name: str, values: dict[str, Any]) -> Any:
 def _raw(value: Any) -> Any:
     if type(value) is list:
         return tuple(map(_raw, value))
-    return RAW.unwrap(value) if hasattr(value, "_data") else value
+    return RAW.unwrap(value) if hasattr(value, "_wg_data") else value
 
 
 def as_function(name: str) -> Callable[..., Any] | None:

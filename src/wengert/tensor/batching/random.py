@@ -101,7 +101,7 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     from ..tensor import Tensor
 
     whole = [expanded(x, level) if isinstance(x, Tensor) else x for x in args]
-    lines = kind == "rows" and whole[0]._data.ndim == 3
+    lines = kind == "rows" and whole[0]._wg_data.ndim == 3
     if lines:
         whole[0] = whole[0].flatten(0, 1)
     with without():
