@@ -873,7 +873,7 @@ static PyObject *tape(PyObject *module, PyObject *args)
                         at.sequence, at.leaf_row, at.edge_of, at.unversioned, at.accumulate, at.in_order_of, at.flags, at.ignored};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) Py_INCREF(kept[i]); /* for as long as the process */
     const struct { PyObject *type; const char *name; Py_ssize_t *to; } slots[] = {
-        {at.tensor, "_data", &at.data}, {at.tensor, "_edge", &at.edge}, {at.tensor, "_meta", &at.meta}, {at.tensor, "_vc", &at.vc},
+        {at.tensor, "_wg_data", &at.data}, {at.tensor, "_wg_edge", &at.edge}, {at.tensor, "_wg_meta", &at.meta}, {at.tensor, "_wg_vc", &at.vc},
         {at.view_class, "base", &at.base},
         {at.view_class, "creation", &at.creation}, {at.view_class, "last", &at.last}, {at.view_class, "version", &at.version},
         {at.view_class, "window", &at.window}, {at.meta_class, "requires_grad", &at.requires_grad},

@@ -60,7 +60,7 @@ class WarnNotImplemented(Node):
 
     def __init__(self, qualname: str, inputs: Iterable[Tensor], output: Tensor) -> None:
         self.seq, self.hooks = next_sequence(), None
-        self.shape, self.dtype = output._data.shape, output._data.dtype
+        self.shape, self.dtype = output._wg_data.shape, output._wg_data.dtype
         self.edges = tuple(edge_of(t) for t in inputs)
         self.qualname = qualname
 
@@ -98,7 +98,7 @@ def fallen_back(run: Callable[[], Any], qualname: str, inputs: list[Any], mutabl
     answer = run()
     for i, value in enumerate(answer if isinstance(answer, tuple) else (answer,)):
         for t in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(t, Tensor) and t._data.dtype.kind in "fcVW":
+            if isinstance(t, Tensor) and t._wg_data.dtype.kind in "fcVW":
                 _watch(t, qualname, given, i in mutable)
     return answer
 
@@ -112,4 +112,4 @@ def _watch(t: Tensor, qualname: str, inputs: list[Tensor], mutable: bool) -> Non
         if mutable and t._is_view() and requires_grad(t._base):  # type: ignore[arg-type]
             t._base.register_hook(warn)  # type: ignore[union-attr]
     elif not mutable:  # whether the history of a written view may be set is not known
-        t._edge = (WarnNotImplemented(qualname, inputs, t), 0)
+        t._wg_edge = (WarnNotImplemented(qualname, inputs, t), 0)

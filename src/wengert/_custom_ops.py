@@ -245,7 +245,7 @@ class CustomOperator:
             if p.mutated:
                 for t in named[p.name] if p.is_list else (named[p.name],):
                     if t is not None:
-                        t._vc[0] += 1
+                        t._wg_vc[0] += 1
         returns = self.schema.returns
         if returns == "Tensor" and not isinstance(answer, Tensor):
             raise RuntimeError(f"Unable to cast {answer!s} to Tensor")

@@ -168,7 +168,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
     if not all(isinstance(x, Tensor) or _dtypes.of_python(x) is not None for x in (tensor1, tensor2)):
         kinds = f"({type(tensor1).__name__}, {type(tensor2).__name__})"
         raise TypeError(f"result_type() received an invalid combination of arguments - got {kinds}, but expected one of: Tensor, Number")
-    found = _dtypes.result([x._data if isinstance(x, Tensor) else x for x in (tensor1, tensor2)])
+    found = _dtypes.result([x._wg_data if isinstance(x, Tensor) else x for x in (tensor1, tensor2)])
     assert found is not None
     return _dtypes.of(found)
 

@@ -25,7 +25,7 @@ PRINT_OPTS = _Options()
 
 
 def _tensor_str(self: Tensor, indent: int) -> str:
-    return values_text(plain(self._data), indent)
+    return values_text(plain(self._wg_data), indent)
 
 
 def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:

@@ -59,7 +59,7 @@ _IGNORED: dict[str, str] = {
         new_ones new_tensor new_zeros reinforce solve stride symeig to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
         unflatten""",
 }
-_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "_opaque"))  # found among public names, but none of PyTorch's
+_HELPERS = frozenset(("overridable", "manual_seed_all", "feature_dropout", "_wg_opaque"))  # found among public names, but none of PyTorch's
 
 
 def has_torch_function_unary(x: Any) -> bool:

@@ -44,9 +44,9 @@ class SobolEngine:
         self.shift = _whole(state[:, 0] * 0)
         if scramble:
             generator = None if seed is None else Generator().manual_seed(seed)
-            bits = _randint(2, (dimension, self.MAXBIT), generator=generator)._data
+            bits = _randint(2, (dimension, self.MAXBIT), generator=generator)._wg_data
             self.shift = _whole((bits << range(self.MAXBIT)).sum(1))
-            matrices = _randint(2, (dimension, self.MAXBIT, self.MAXBIT), generator=generator).tril()._data
+            matrices = _randint(2, (dimension, self.MAXBIT, self.MAXBIT), generator=generator).tril()._wg_data
             state = sobol.scrambled(state, matrices)
         self.sobolstate = _whole(state)
         self.quasi = self.shift.clone()
@@ -61,7 +61,7 @@ class SobolEngine:
         more = n - 1 if self.num_generated == 0 else n
         if more < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {more}: [{more}, {self.dimension}]")
-        points = sobol.walk(self.quasi._data, self.sobolstate._data, max(self.num_generated - 1, 0), more)
+        points = sobol.walk(self.quasi._wg_data, self.sobolstate._wg_data, max(self.num_generated - 1, 0), more)
         if more:
             self.quasi = _whole(points[-1].copy())
         result = _whole(points.astype(d.np) * d.np.type(2.0**-self.MAXBIT))
@@ -85,7 +85,7 @@ class SobolEngine:
 
     def reset(self) -> SobolEngine:
         """Begin anew."""
-        self.quasi = _whole(self.shift._data.copy())
+        self.quasi = _whole(self.shift._wg_data.copy())
         self.num_generated = 0
         return self
 
@@ -93,7 +93,7 @@ class SobolEngine:
         """Leave out the next ``n`` points."""
         start, count = (0, n - 1) if self.num_generated == 0 else (self.num_generated - 1, n)
         if count > 0:
-            self.quasi = _whole(sobol.leap(self.quasi._data, self.sobolstate._data, start, count))
+            self.quasi = _whole(sobol.leap(self.quasi._wg_data, self.sobolstate._wg_data, start, count))
         self.num_generated += n
         return self
 
@@ -107,4 +107,4 @@ class SobolEngine:
 
 
 def _whole(array: Any) -> Tensor:
-    return Tensor._wrap(array)
+    return Tensor._wg_wrap(array)

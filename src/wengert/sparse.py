@@ -101,8 +101,8 @@ def _over_stored(name: str, input: Any, dim: int, dtype: Any) -> Any:
         raise NotImplementedError(f"Could not run 'aten::_sparse_{name}' with arguments from the 'CPU' backend: only sparse tensors have it.")
     s = input.coalesce()
     s = s if dtype is None else s.to(dtype)
-    at = wrap(s._data.indices)
-    there = made(full(s._data.values.shape[:1], True), s._data.indices, s.shape[: s.sparse_dim()], True).to_dense()
+    at = wrap(s._wg_data.indices)
+    there = made(full(s._wg_data.values.shape[:1], True), s._wg_data.indices, s.shape[: s.sparse_dim()], True).to_dense()
     there = there.reshape(*there.shape, *(1,) * s.dense_dim())
     raised = function("where")(there, s.to_dense(), -float("inf"))
     return like(s, sparse_taken(function(name)(raised, dim), at))
@@ -141,9 +141,9 @@ def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, 
 
     if not input.is_sparse_csr:
         raise RuntimeError(f"sampled_addmm: Expected self to have sparse csr layout, but got {input.layout}")
-    row, column = (wrap(i) for i in input._data.indices)
+    row, column = (wrap(i) for i in input._wg_data.indices)
     dots = (mat1.index_select(0, row) * mat2.t().index_select(0, column)).sum(1)
-    return compressed_made(elements(input) * beta + dots * alpha, input._data)
+    return compressed_made(elements(input) * beta + dots * alpha, input._wg_data)
 
 
 # -- products under their older names -------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, 
 
 def _rows_of(product: Tensor, s: Any) -> tuple[Any, Tensor]:
     """The rows that ``s`` stores something of, and what a product has there."""
-    rows = wrap(s.coalesce()._data.indices[0]).unique()
+    rows = wrap(s.coalesce()._wg_data.indices[0]).unique()
     return rows, product.index_select(0, rows)
 
 

@@ -111,7 +111,7 @@ class FakeTensor(Tensor):
             cls, elem.size(), strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, layout=elem.layout, device=place,
             requires_grad=requires_grad or elem.requires_grad,
         )  # fmt: skip
-        made._data.fake = True  # type: ignore[attr-defined]
+        made._wg_data.fake = True  # type: ignore[attr-defined]
         made.elem, made.fake_mode, made.fake_device, made.constant = elem.detach(), fake_mode, place, constant
         return made
 
@@ -138,7 +138,7 @@ class FakeTensor(Tensor):
             return found
         found = found.clone() if found is self else found
         found.fake_device = _on(wanted)
-        found._data.device = str(found.fake_device)
+        found._wg_data.device = str(found.fake_device)
         return found
 
     def cpu(self, memory_format: Any = preserve_format) -> Any:
@@ -285,7 +285,7 @@ class FakeTensorMode(TorchDispatchMode):
             return self._number(func, fakes, args, kwargs)
         if name in _SHAPES or (name == "repeat_interleave" and func._overloadname == "Tensor"):
             raise DynamicOutputShapeException(func)
-        if name == "index" and any(isinstance(t, Tensor) and t._data.dtype.kind == "b" for t in args[1]):
+        if name == "index" and any(isinstance(t, Tensor) and t._wg_data.dtype.kind == "b" for t in args[1]):
             raise DynamicOutputShapeException(aten.nonzero.default)
         wanted = kwargs.get("device")
         place = _on(wanted) if wanted is not None or not fakes else self._common(func, fakes)

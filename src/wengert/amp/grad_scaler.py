@@ -110,14 +110,14 @@ class GradScaler:
         if progress.stage == _STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if any(g._data.dtype == np.float16 for g in grads):
+        if any(g._wg_data.dtype == np.float16 for g in grads):
             raise ValueError("Attempting to unscale FP16 gradients.")
-        inverse = np.float32(1.0 / float(scale._data))
+        inverse = np.float32(1.0 / float(scale._wg_data))
         for g in grads:
-            finite = bool(np.isfinite(g._data).all())
+            finite = bool(np.isfinite(g._wg_data).all())
             progress.found_inf = bool(progress.found_inf) or not finite
-            np.multiply(g._data, inverse, out=g._data, casting="same_kind")
-            g._vc[0] += 1
+            np.multiply(g._wg_data, inverse, out=g._wg_data, casting="same_kind")
+            g._wg_vc[0] += 1
         progress.stage = _UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -154,12 +154,12 @@ class GradScaler:
             if not checks:
                 raise AssertionError("No inf checks were recorded prior to update.")
             if any(checks):
-                self._scale, self._growth_tracker = _number(float(scale._data) * self._backoff_factor), 0
+                self._scale, self._growth_tracker = _number(float(scale._wg_data) * self._backoff_factor), 0
             else:
                 self._growth_tracker += 1
                 if self._growth_tracker == self._growth_interval:
-                    grown = _number(float(scale._data) * self._growth_factor)
-                    if np.isfinite(grown._data):
+                    grown = _number(float(scale._wg_data) * self._growth_factor)
+                    if np.isfinite(grown._wg_data):
                         self._scale = grown
                     self._growth_tracker = 0
         self._progress.clear()
@@ -168,7 +168,7 @@ class GradScaler:
         """The present scale; 1 when disabled."""
         if not self._enabled:
             return 1.0
-        return self._init_scale if self._scale is None else float(self._scale._data)
+        return self._init_scale if self._scale is None else float(self._scale._wg_data)
 
     def get_growth_factor(self) -> float:
         """The factor by which the scale grows."""

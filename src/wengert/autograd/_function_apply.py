@@ -105,8 +105,8 @@ def run(cls: Any, separate: bool, args: tuple[Any, ...], push: Any = None) -> tu
         if anomaly.current is not None:
             anomaly.current.made(node)
         node.outputs = len(outputs)
-        shapes = tuple(o._data.shape if isinstance(o, Tensor) else None for o in outputs)
-        dtypes = tuple(o._data.dtype if isinstance(o, Tensor) else None for o in outputs)
+        shapes = tuple(o._wg_data.shape if isinstance(o, Tensor) else None for o in outputs)
+        dtypes = tuple(o._wg_data.dtype if isinstance(o, Tensor) else None for o in outputs)
         node.shape, node.dtype = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
     given = {id(args[i]): at for at, i in enumerate(places)}
     if live:
@@ -157,8 +157,8 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
             "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to support more."
         )
     for t in ctx.dirty_tensors or ():
-        if t._vc is not INFERENCE_VERSION:
-            t._vc[0] += 1
+        if t._wg_vc is not INFERENCE_VERSION:
+            t._wg_vc[0] += 1
     _check_dirty(cls, ctx, outputs, dirty, plain, given, live, m)
     results: list[Any] = []
     differentiable = 0
@@ -166,10 +166,10 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
         if not isinstance(o, Tensor):
             results.append(o)
             continue
-        if m.inside is not None and type(o._vc) is list and len(o._vc) == 1 and id(o) not in given and not o._is_view():
-            o._vc.append(m.inside)  # forward runs outside of transforms; what it makes belongs to them
+        if m.inside is not None and type(o._wg_vc) is list and len(o._wg_vc) == 1 and id(o) not in given and not o._is_view():
+            o._wg_vc.append(m.inside)  # forward runs outside of transforms; what it makes belongs to them
         is_input, is_dirty = id(o) in given, id(o) in dirty
-        if live is None or id(o) in plain or o._data.dtype.kind not in "fcVW":
+        if live is None or id(o) in plain or o._wg_data.dtype.kind not in "fcVW":
             if is_input and not is_dirty and not requires_grad(o):
                 _refuse_saved(o, saved)
             r = _without_gradient(o, is_input, is_dirty, m)
@@ -182,16 +182,16 @@ def _wire(cls: Any, live: Any, ctx: Any, outputs: tuple[Any, ...], given: dict[i
                 if is_input:
                     _refuse_saved(o, saved)
                     r = _alias(o, m)
-                r._edge = (live, i)
-                if r._meta is not None:
-                    r._meta.requires_grad = False
+                r._wg_edge = (live, i)
+                if r._wg_meta is not None:
+                    r._wg_meta.requires_grad = False
         if not (is_input and is_dirty) and r._is_view():
-            r._meta.view.creation, r._meta.view.version = None if ctx._is_pure_view else "custom", r._vc[0]
+            r._wg_meta.view.creation, r._wg_meta.view.version = None if ctx._is_pure_view else "custom", r._wg_vc[0]
         results.append(r)
     if differentiable > 1:
         for r in results:
             if isinstance(r, Tensor) and r._is_view():
-                r._meta.view.creation = "multi"  # type: ignore[union-attr]
+                r._wg_meta.view.creation = "multi"  # type: ignore[union-attr]
     return tuple(results)
 
 
@@ -231,9 +231,9 @@ def _check_dirty(cls: Any, ctx: Any, outputs: Any, dirty: set[int], plain: set[i
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
                 "inplace must all be outputs of the Function."
             )
-        if live is None or id(t) in plain or t._data.dtype.kind not in "fcVW":
+        if live is None or id(t) in plain or t._wg_data.dtype.kind not in "fcVW":
             continue
-        if t._edge is None and requires_grad(t):
+        if t._wg_edge is None and requires_grad(t):
             if t._is_view() and id(t) in given:
                 check_writable(t, True, m)
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
@@ -265,7 +265,7 @@ def _without_gradient(o: Any, is_input: bool, is_dirty: bool, m: Any) -> Any:
 def _alias(o: Any, m: Any) -> Any:
     """A view of all of an input, of the input's class."""
     alias = object.__new__(type(o))
-    alias._data, alias._edge, alias._meta, alias._vc = o._data, None, None, o._vc
+    alias._wg_data, alias._wg_edge, alias._wg_meta, alias._wg_vc = o._wg_data, None, None, o._wg_vc
     attach_view(alias, o, TABLE["alias"], (), m, "custom")
     return alias
 
@@ -275,11 +275,11 @@ def _rewrite(r: Any, node: Any, i: int, at: int | None) -> None:
     if r._is_view() and at is not None:
         rebase(r, node, at)
         return
-    if r._meta is not None:
-        r._meta.grad = None
+    if r._wg_meta is not None:
+        r._wg_meta.grad = None
     rebase(r, node)
     if not r._is_view():
-        r._edge = (node, i)
+        r._wg_edge = (node, i)
 
 
 def _save(node: Any, m: Any) -> None:
@@ -290,10 +290,10 @@ def _save(node: Any, m: Any) -> None:
         if t is None:
             row.append(None)
             continue
-        if t._vc is INFERENCE_VERSION:
-            t._vc[0]  # says that inference tensors cannot be saved
-        own = t._edge[1] if t._edge is not None and t._edge[0] is node else None
-        if id(t) in dirty and t._edge is not None and t._is_view():  # the only output, though its history is that of a piece of its base
+        if t._wg_vc is INFERENCE_VERSION:
+            t._wg_vc[0]  # says that inference tensors cannot be saved
+        own = t._wg_edge[1] if t._wg_edge is not None and t._wg_edge[0] is node else None
+        if id(t) in dirty and t._wg_edge is not None and t._is_view():  # the only output, though its history is that of a piece of its base
             own = 0
         row.append(SavedTensor(t, own, m.packing))
     node.saved = tuple(row)

@@ -94,17 +94,17 @@ class SavedTensor(SavedBase):
     __slots__ = ("array", "counter", "edge", "kind", "output", "packed", "tangents", "tensor", "unpack_hook", "version")
 
     def __init__(self, t: Any, output: int | None, hooks: Any) -> None:
-        self.array, self.counter, self.output = t._data, t._vc, output
-        self.version = None if t.is_inference() else t._vc[0]
+        self.array, self.counter, self.output = t._wg_data, t._wg_vc, output
+        self.version = None if t.is_inference() else t._wg_vc[0]
         stale = False
         try:
             self.edge = edge_of(t) if output is None and requires_grad(t) else None
         except RuntimeError:  # a view that was written to where that is not allowed: whoever uses it again is told
             self.edge, stale = None, True
         self.kind, self.packed, self.unpack_hook = type(t), None, None
-        self.tangents = dict(t._meta.tangents) if t._meta is not None and t._meta.tangents else None
+        self.tangents = dict(t._wg_meta.tangents) if t._wg_meta is not None and t._wg_meta.tangents else None
         # a leaf is kept itself: its accumulator refers to it anyway
-        self.tensor = t if stale or (output is None and t._edge is None) else None
+        self.tensor = t if stale or (output is None and t._wg_edge is None) else None
         if hooks is not None:
             self._pack(t, hooks)
 
@@ -142,7 +142,7 @@ class SavedTensor(SavedBase):
         if self.tensor is not None:
             return self.tensor
         t = object.__new__(self.kind)
-        t._data, t._edge, t._meta, t._vc = self.array, None, None, self.counter
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = self.array, None, None, self.counter
         return self._with_edge(t, node)
 
     @property
@@ -178,7 +178,7 @@ class SavedTensor(SavedBase):
     def _with_edge(self, t: Any, node: BackwardCFunction | None) -> Any:
         if self.tangents:
             meta_of(t).tangents = dict(self.tangents)
-        t._edge = self._edge(node)
+        t._wg_edge = self._edge(node)
         return t
 
     def _edge(self, node: BackwardCFunction | None) -> Any:

@@ -48,7 +48,7 @@ class _AllowMutationOnSavedContext:
 
     def pack(self, tensor: Tensor) -> Handle:
         """The handle for ``tensor``: one for all that save the same window while nobody writes to it."""
-        array = tensor._data
+        array = tensor._wg_data
         tid = (address(array), array.shape, array.strides, array.dtype)
         handle = self.tid_to_weakhandle.get(tid)
         if handle is None:
@@ -68,7 +68,7 @@ class _AllowMutationOnSavedContext:
 
     def before_write(self, tensor: Tensor) -> None:
         """Copy what graphs hold of the memory of ``tensor``, which is about to be written to."""
-        for tid in self.sid_to_tid.pop(_memory(tensor._data), ()):
+        for tid in self.sid_to_tid.pop(_memory(tensor._wg_data), ()):
             handle = self.tid_to_weakhandle.pop(tid, None)
             if handle is not None:
                 before = modes()

@@ -189,7 +189,7 @@ class Recorder:
             bare = self._bare(m, args) if out is None and call is compute else None
             event = self.begin(name, FUNCTION, args)
             if name == "aten::matmul":
-                event.steps = ([product_name(*(len(v._data.shape) for v in args[:2]))], 0)
+                event.steps = ([product_name(*(len(v._wg_data.shape) for v in args[:2]))], 0)
             try:
                 if bare is None:
                     answer = call(op, args, out, m)
@@ -289,7 +289,7 @@ class Recorder:
     def _made(self, event: Event, args: Any, answer: Any) -> None:
         """Note the number of the step that an operator has left on the tape."""
         first = answer[0] if isinstance(answer, (tuple, list)) and answer else answer
-        edge = getattr(first, "_edge", None)
+        edge = getattr(first, "_wg_edge", None)
         if edge is not None and not any(first is a for a in args):
             event.seq = edge[0]._sequence_nr()
             self._makers[event.seq] = event.thread
@@ -365,7 +365,7 @@ class Recorder:
             event = self.begin(shown(node), BACKWARD, g if type(g) is list else (g,), seq)
             event.fwd_thread = self._makers.get(seq, 0)
             leaf = getattr(node, "variable", None) if seq < 0 else None
-            before, given = (None, 0) if leaf is None else (leaf.grad, id(getattr(g, "_data", g)))
+            before, given = (None, 0) if leaf is None else (leaf.grad, id(getattr(g, "_wg_data", g)))
             box = [g]
             del g
             try:
@@ -373,7 +373,7 @@ class Recorder:
             finally:
                 self.finish(event)
                 if leaf is not None and leaf.grad is not None and event.whole:
-                    first = "kept" if id(leaf.grad._data) == given else "copied"
+                    first = "kept" if id(leaf.grad._wg_data) == given else "copied"
                     self._inside(event, ACCUMULATIONS[first if before is None else "recorded" if method == "recorded" else "added"])
 
         node.__dict__[method] = run
@@ -452,7 +452,7 @@ def remember(inputs: Any) -> list[Any]:
     """What ``described`` needs of the arguments, and nothing that would keep an array alive."""
     row: list[Any] = []
     for v in inputs:
-        a = v._data if isinstance(v, Tensor) else v
+        a = v._wg_data if isinstance(v, Tensor) else v
         if hasattr(a, "dtype"):
             row.append((a.shape, a.dtype))
         elif isinstance(v, (list, tuple)):
@@ -498,8 +498,8 @@ def python_stack() -> list[tuple[Any, int]]:
 
 def flops(name: str, args: Any, answer: Any) -> int:
     """The floating point operations of a matrix product, convolution, sum or product; 0 for other operators."""
-    out = getattr(answer, "_data", answer if hasattr(answer, "dtype") else None)
-    tensors = [v._data if isinstance(v, Tensor) else v for v in args if hasattr(v, "dtype")]
+    out = getattr(answer, "_wg_data", answer if hasattr(answer, "dtype") else None)
+    tensors = [v._wg_data if isinstance(v, Tensor) else v for v in args if hasattr(v, "dtype")]
     if out is None or not tensors:
         return 0
     kind = name.removeprefix("aten::").rstrip("_")

@@ -149,9 +149,9 @@ class _Anomaly:
         if not self.check_nan:
             return
         for i, x in enumerate(grads):
-            array = None if x is None else x if raw else x._data
+            array = None if x is None else x if raw else x._wg_data
             array = next((getattr(array, n) for n in ("packed", "values") if hasattr(type(array), n)), array)  # of a nested or sparse one
-            if x is not None and (K.has_nan(array) if raw or not x._dispatches else x.isnan().any().item()):
+            if x is not None and (K.has_nan(array) if raw or not x._wg_dispatches else x.isnan().any().item()):
                 raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 

@@ -174,7 +174,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
         row = outputs if isinstance(outputs, tuple) else (outputs,)
         if not all(o is None or isinstance(o, Tensor) for o in row):
             return outputs  # refused by whoever asked
-        leaves = tuple(None if o is None else o.detach()._require() for o in row)
+        leaves = tuple(None if o is None else o.detach()._wg_require() for o in row)
         marked = delayed("trying to differentiate twice a function that was marked with @once_differentiable", leaves)
         return marked if isinstance(outputs, tuple) else marked[0]
 
@@ -201,13 +201,13 @@ def delayed(message: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
     node.edges = tuple(edge_of(t) if isinstance(t, Tensor) and requires_grad(t) else None for t in row)
     node.hooks, node.saved, node.seq = None, None, next_sequence()
     node.__dict__["outputs"] = len(row)
-    shapes, dtypes = (tuple(None if t is None else getattr(t._data, name) for t in row) for name in ("shape", "dtype"))
+    shapes, dtypes = (tuple(None if t is None else getattr(t._wg_data, name) for t in row) for name in ("shape", "dtype"))
     node.shape, node.dtype = (shapes[0], dtypes[0]) if len(row) == 1 else (shapes, dtypes)
     found: list[Any] = []
     for i, t in enumerate(row):
         fresh = None if t is None else t.detach()
         if fresh is not None:
-            fresh._edge = (node, i)
+            fresh._wg_edge = (node, i)
         found.append(fresh)
     return tuple(found)
 

@@ -152,7 +152,7 @@ class _unsafe_preserve_version_counter(_Mode):
 
     def __exit__(self, *exc: object) -> None:
         for t, version in zip(self.tensors, self.prev_versions):
-            t._vc[0] = version
+            t._wg_vc[0] = version
 
     def clone(self) -> _unsafe_preserve_version_counter:
         """Another one for the same tensors."""

@@ -150,7 +150,7 @@ def _random_like(o: Any, noncontiguous: bool) -> Any:
     """A random vector in the place of a gradient of ``o``, from the stream that ``manual_seed`` sets."""
     from ..tensor.random import rand
 
-    a = rand(o.shape, dtype=o.dtype).mul_(2).sub_(1)._data
+    a = rand(o.shape, dtype=o.dtype).mul_(2).sub_(1)._wg_data
     if noncontiguous and a.ndim:
         a = np.repeat(a, 2, axis=-1)[..., ::2]
     return wrap(a).requires_grad_()

@@ -95,7 +95,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
             raise RuntimeError(f"increment_version expects each element of the iterable to be a tensor, not {type(t).__name__}")
     for t in row:
         if not t.is_inference():  # they have no version
-            t._vc[0] += 1
+            t._wg_vc[0] += 1
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:

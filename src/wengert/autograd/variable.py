@@ -40,4 +40,4 @@ class Variable(metaclass=VariableMeta):
         if requires_grad and data is not None and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t = Tensor() if data is None else data.detach()
-        return t._require(requires_grad)
+        return t._wg_require(requires_grad)

@@ -256,6 +256,6 @@ def log_normalizer_slopes(p: ExponentialFamily) -> tuple[Any, Any, Any]:
     """The natural parameters, cut off from what they were made of, the logarithm of the normaliser, and its gradient by them."""
     from ..autograd import grad
 
-    eta = [x.detach()._require() for x in p._natural_params]
+    eta = [x.detach()._wg_require() for x in p._natural_params]
     normalizer = p._log_normalizer(*eta)
     return eta, normalizer, grad(normalizer.sum(), eta, create_graph=True)

@@ -44,11 +44,12 @@ class Level:
         if not isinstance(x, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
         below = batching.plain(self.entire(x))
-        fresh = below.view_as(below) if requires_grad(below) else unrecorded(below)._require()
+        fresh = below.view_as(below) if requires_grad(below) else unrecorded(below)._wg_require()
         self.inside.begins(fresh)
         self.inputs.append(fresh)
         self.inside.give(fresh, x)
-        return batching.raised(fresh, self.maps)
+        varies = batching.decomposed(x)[1]
+        return batching.repeated(batching.raised(fresh, self.maps), [m for m in self.maps if m not in varies])
 
     def entire(self, t: Tensor) -> Tensor:
         """``t`` as a batched tensor of every map around this level."""
@@ -116,7 +117,7 @@ def unrecorded(t: Tensor) -> Tensor:
         return batching.wrapped(unrecorded(t.value), t.level)
     found = t.detach()
     if found.is_inference():
-        found._vc = normal_version()
+        found._wg_vc = normal_version()
     for level in modes().levels:
         tangent = level.tangent(t)
         if tangent is not None:

@@ -116,7 +116,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         leaves = trees.leaves(inside)
         outputs = [o for o in leaves if isinstance(o, Tensor)]  # any others are what they are, whichever way one goes
         roots = [batching.lowered(o, maps) for o in outputs if recorded(o)]
-        seeds = [zeros_like(r.detach())._require() for r in roots]
+        seeds = [zeros_like(r.detach())._wg_require() for r in roots]
         level.own.update(map(id, seeds))
         rows = _grad(roots, level.inputs, seeds, create_graph=True, allow_unused=True) if roots else (None,) * len(level.inputs)
 
@@ -157,9 +157,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def _basis(like: Tensor, before: int = 0, count: int | None = None) -> Tensor:
     """For each element of ``like`` the tensor that is 1 there and 0 elsewhere, stacked; ``before`` rows of zeros first, ``count`` in all."""
     n = like.numel()
-    a = np.zeros((n if count is None else count, n), like._data.dtype)
-    np.fill_diagonal(a[before : before + n], np.ones((), like._data.dtype))
-    found = (from_numpy if modes().dispatch else wrap)(a.reshape(-1, *like._data.shape) if n else a.reshape(len(a), *like._data.shape))
+    a = np.zeros((n if count is None else count, n), like._wg_data.dtype)
+    np.fill_diagonal(a[before : before + n], np.ones((), like._wg_data.dtype))
+    found = (from_numpy if modes().dispatch else wrap)(a.reshape(-1, *like._wg_data.shape) if n else a.reshape(len(a), *like._wg_data.shape))
     return found.to("meta") if like.is_meta else found
 
 

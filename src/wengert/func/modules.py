@@ -76,7 +76,7 @@ def _stacked_leaf(tensors: list[Any], name: str) -> Any:
     asked = {t.requires_grad for t in tensors}
     if len(asked) > 1:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
-    return function("stack")([t.detach() for t in tensors])._require(asked.pop())
+    return function("stack")([t.detach() for t in tensors])._wg_require(asked.pop())
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:

@@ -26,7 +26,7 @@ class Part(Tensor):
     """
 
     _own_operators = "and functions"
-    _opaque = True
+    _wg_opaque = True
     value: Any
     level: Level
     is_nested = False
@@ -41,7 +41,7 @@ class Part(Tensor):
         if isinstance(value, Part):
             raise RuntimeError("Only one level of vmap is supported when vmapping over nested tensors")
         t: Part = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = value._data, None, None, value._vc
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = value._wg_data, None, None, value._wg_vc
         t.value, t.level = value, level
         return t
 

@@ -273,7 +273,7 @@ def _run(roots: Any, space: Any, retain: bool, needed: Any, captures: Any, watch
                         if raw:
                             if gi.shape != to.shape or gi.dtype is not to.dtype:
                                 gi = _conform(space, gi, to.shape, to.dtype, node, i)
-                        elif gi._data.shape != to.shape or gi._data.dtype is not to.dtype:
+                        elif gi._wg_data.shape != to.shape or gi._wg_data.dtype is not to.dtype:
                             gi = _conform(space, gi, to.shape, to.dtype, node, i)
                         if to not in pending and (awaited is None or to not in awaited):
                             pending[to] = gi

@@ -39,7 +39,7 @@ def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Any:
     """The number that changes nothing in the operation, as a tensor; None where there is none."""
     if op_name in ("mean", "var", "std"):
         return None
-    d = input._data.dtype
+    d = input._wg_data.dtype
     return RECORDED.constant(_rules.np.asarray(_rules.identity(op_name, d, *args[:1]), d))
 
 

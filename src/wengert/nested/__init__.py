@@ -97,11 +97,11 @@ def nested_tensor(
         if dtype is None and layout is strided and row:
             dtype = row[0].dtype
         found = as_nested_tensor(row, dtype, device, layout).detach()
-    if len(row) == 1 and found._data.packed.base is not None:
-        found._data = found._data.copy()
-    found._vc = [0]
+    if len(row) == 1 and found._wg_data.packed.base is not None:
+        found._wg_data = found._wg_data.copy()
+    found._wg_vc = [0]
     if requires_grad:
-        found._require(True)
+        found._wg_require(True)
     return found
 
 
@@ -157,7 +157,7 @@ def nested_tensor_from_jagged(
     if offsets is None:
         if lengths is None:
             raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
-        offsets, lengths = offsets_from(lengths._data), None
+        offsets, lengths = offsets_from(lengths._wg_data), None
     if jagged_dim is not None and jagged_dim < 1:
         raise ValueError(f"Expected jagged_dim >=1, but got {jagged_dim}.")
     return nested_view_from_values_offsets_lengths(values, offsets, lengths, 1 if jagged_dim is None else jagged_dim, min_seqlen, max_seqlen)
@@ -177,7 +177,7 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Any:
         raise RuntimeError(f"torch.nested.masked_select requires a strided mask, given: {mask.layout}")
     values = function("masked_select")(tensor, mask)
     wide = mask.expand(tensor.shape)
-    counts = wide._data.reshape(-1, wide.shape[-1]).sum(1) if wide.dim() > 1 else wide._data.reshape(1, -1).sum(1)
+    counts = wide._wg_data.reshape(-1, wide.shape[-1]).sum(1) if wide.dim() > 1 else wide._wg_data.reshape(1, -1).sum(1)
     return nested_view_from_values_offsets(values, offsets_from(counts))
 
 

@@ -52,15 +52,15 @@ def _recorded(op: Operator, names: tuple[str, str]) -> Callable[..., Any]:
                 "no tangents; take the parts one by one."
             )
         inner = op is declared.nested_values
-        inputs, raw = convert(op, (source, source._data.plan if inner else plan))
+        inputs, raw = convert(op, (source, source._wg_data.plan if inner else plan))
         t = RAW.wrap(op.forward(*positional(op, raw)))
         attach_view(t, source, op, () if inner else (plan,), m)
         if m.inference:
-            t._vc = INFERENCE_VERSION
-        elif m.grad and t._data.dtype.kind in "fcVW":
+            t._wg_vc = INFERENCE_VERSION
+        elif m.grad and t._wg_data.dtype.kind in "fcVW":
             node = record(op, inputs, raw, (t,), m)
             if node is not None:
-                t._edge = (node, 0)
+                t._wg_edge = (node, 0)
                 if hasattr(raw["plan"], "sizes"):
                     rename(node, names[1])
         return t
@@ -72,14 +72,14 @@ def _recorded(op: Operator, names: tuple[str, str]) -> Callable[..., Any]:
 viewed = _recorded(declared.nested_view, ("", "NestedViewFromBufferBackward0"))
 numbers = _recorded(declared.nested_values, ("", "ValuesBackwardAutogradNestedTensor0"))
 INVERSES[declared.nested_view.name] = lambda v, source, plan: numbers(v)
-INVERSES[declared.nested_values.name] = lambda v, source: viewed(v, source._data.plan)
+INVERSES[declared.nested_values.name] = lambda v, source: viewed(v, source._wg_data.plan)
 
 
 def nest(packed: Tensor, plan: Any) -> Any:
     """A nested tensor of new numbers: no view of them."""
     t = viewed(packed, plan)
-    if t._meta is not None:
-        t._meta.view = None
+    if t._wg_meta is not None:
+        t._wg_meta.view = None
     return t
 
 
@@ -88,7 +88,7 @@ def as_one(arguments: Iterable[Any], make: Callable[[], Any], name: str | None =
     since = next_sequence()
     results = make()
     first = results[0] if isinstance(results, (tuple, list)) and results else results
-    edge = getattr(first, "_edge", None)
+    edge = getattr(first, "_wg_edge", None)
     if edge is None:
         return results
     node = edge[0]
@@ -106,15 +106,15 @@ class Nest(Tensor):
     """A tensor of parts. ``table``: what its kind does at an operator or a function, by name."""
 
     _own_operators = "and functions"  # it is asked about both
-    _data: Any
+    _wg_data: Any
     is_nested = True
-    _opaque = True  # nobody else looks at its numbers
+    _wg_opaque = True  # nobody else looks at its numbers
     table: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     @classmethod
     def _around(cls, array: Nested) -> Any:
         t = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
         return t
 
     @classmethod
@@ -167,14 +167,14 @@ class Nest(Tensor):
         target = args[0]
         if not isinstance(target, Nest):
             raise RuntimeError(f"{name}_(): a tensor that is not nested cannot be written to with a nested one")
-        if modes().grad and target._edge is None and requires_grad(target) and not target._is_view():
+        if modes().grad and target._wg_edge is None and requires_grad(target) and not target._is_view():
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         operands = cls._operands(name + "_", target, [*args[1:], *kwargs.values()])
         before, since = target.detach(), next_sequence()
-        before._edge = target._edge
+        before._wg_edge = target._wg_edge
         seen = numbers(target)
         inplace_function(name)(seen, *operands[: len(args) - 1], **dict(zip(kwargs, operands[len(args) - 1 :])))
-        node = target._edge[0] if target._edge is not None else None
+        node = target._wg_edge[0] if target._wg_edge is not None else None
         if type(node) is CopySlices and node.seq < since:  # of a tensor that is no view, with one node for the whole
             enclose(target, node.fn.name(),  # type: ignore[union-attr]
                      [before, *(x for x in args[1:] if isinstance(x, Tensor))], since)
@@ -185,8 +185,8 @@ class Nest(Tensor):
     @property
     def _packed(self) -> Tensor:
         """The numbers without history."""
-        t = wrap(self._data.packed)
-        t._vc = self._vc
+        t = wrap(self._wg_data.packed)
+        t._wg_vc = self._wg_vc
         return t
 
     def values(self) -> Tensor:
@@ -195,24 +195,24 @@ class Nest(Tensor):
 
     def dim(self) -> int:
         """The number of dimensions, that of the parts included."""
-        return self._data.ndim  # type: ignore[no-any-return]
+        return self._wg_data.ndim  # type: ignore[no-any-return]
 
     ndimension = dim
     ndim = property(dim)
 
     def detach(self) -> Any:
         """The same parts, outside the graph."""
-        t = type(self)._around(self._data)
-        t._vc = self._vc
+        t = type(self)._around(self._wg_data)
+        t._wg_vc = self._wg_vc
         return t
 
     def _get_data(self) -> Any:
-        return type(self)._around(self._data)
+        return type(self)._around(self._wg_data)
 
     def _set_data(self, new: Tensor) -> None:
         if type(new) is not type(self):
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
-        self._data = new._data
+        self._wg_data = new._wg_data
 
     data = property(_get_data, _set_data)
 
@@ -226,12 +226,12 @@ class Nest(Tensor):
         return self._packed.untyped_storage()
 
     def item(self) -> Any:
-        if self._data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        if self._wg_data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._wg_data.size} elements cannot be converted to Scalar")
         return self._packed.item()
 
     def __bool__(self) -> bool:
-        if self._data.size != 1:
+        if self._wg_data.size != 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self._packed)
 
@@ -242,17 +242,17 @@ class Nest(Tensor):
         return object.__format__(self, spec)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._edge is not None:
+        if self._wg_edge is not None:
             return Tensor.__deepcopy__(self, memo)
         if id(self) not in memo:
-            memo[id(self)] = type(self)._around(self._data.copy())._require(requires_grad(self))
+            memo[id(self)] = type(self)._around(self._wg_data.copy())._wg_require(requires_grad(self))
         return memo[id(self)]
 
     def is_set_to(self, other: Any) -> bool:
         raise self._refused("is_set_to")
 
     def is_same_size(self, other: Any) -> bool:
-        return bool(self._data.shape == other._data.shape)
+        return bool(self._wg_data.shape == other._wg_data.shape)
 
     def apply_(self, f: Callable[[Any], Any]) -> Any:
         """Every number replaced by ``f`` of it, in place."""
@@ -264,9 +264,9 @@ class Nest(Tensor):
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """The numbers of another nested tensor of the same parts."""
-        if not isinstance(src, Nest) or src._data.packed.shape != self._data.packed.shape:
+        if not isinstance(src, Nest) or src._wg_data.packed.shape != self._wg_data.packed.shape:
             self._cannot_copy(src)
-        check_cast(src._data.dtype, self._data.dtype)
+        check_cast(src._wg_data.dtype, self._wg_data.dtype)
         numbers(self).copy_(numbers(src))
         return self
 
@@ -315,7 +315,7 @@ for _name in ("uniform_", "normal_", "exponential_", "bernoulli_", "log_normal_"
 
 def numbers_plan(t: Any) -> Any:
     """Where the numbers of ``t`` belong."""
-    return t._data.plan
+    return t._wg_data.plan
 
 
 _FILLS = frozenset(("zero_", "fill_", "masked_fill_"))

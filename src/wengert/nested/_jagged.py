@@ -34,7 +34,7 @@ def entry(*names: str) -> Callable[[Any], Any]:
 
 
 def shown(t: Any) -> str:
-    return f"({', '.join(map(str, t._data.shape))})"
+    return f"({', '.join(map(str, t._wg_data.shape))})"
 
 
 def inner(t: Any, dim: int, op: str) -> int:
@@ -168,7 +168,9 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     """Write to the places that ``self[key]`` shows."""
     seen = getitem(self, key)
     target = numbers(seen) if isinstance(seen, Nest) else seen
-    target.copy_(numbers(value) if isinstance(value, Nest) else value if isinstance(value, Tensor) else wrap(np.asarray(value, target._data.dtype)))
+    if not isinstance(value, Tensor):
+        value = wrap(np.asarray(value, target._wg_data.dtype))
+    target.copy_(numbers(value) if isinstance(value, Nest) else value)
 
 
 # -- copies -----------------------------------------------------------------------------------------------------------------
@@ -270,7 +272,7 @@ def squeeze(self: Any, dim: Any = None) -> Any:
         raise type(self)._refused("squeeze")
     r, found = numbers_plan(self).ragged, self
     for d in sorted((dimension(self, x) for x in ((dim,) if isinstance(dim, int) else dim)), reverse=True):
-        at, size = inner(found, d, "squeeze"), found._data.shape[d]
+        at, size = inner(found, d, "squeeze"), found._wg_data.shape[d]
         if size == 1:
             r -= d < r
             found = on_numbers(found, lambda v, at=at: v.squeeze(at), "SqueezeBackwardAutogradNestedTensor0", True, r)  # type: ignore[misc]
@@ -281,7 +283,7 @@ def wanted_shape(self: Any, size: Any, op: str = "view") -> list[int]:
     """The sizes of the numbers for a new shape, which keeps the batch and the ragged dimension, both as they are or as -1."""
     shape = list(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else list(size)
     plan = numbers_plan(self)
-    r, count, old = plan.ragged, plan.rows.count, self._data.shape
+    r, count, old = plan.ragged, plan.rows.count, self._wg_data.shape
     refused = RuntimeError(f"{op}(): cannot view shape {shown(self)} as {shape}")
     symbols = [i for i, n in enumerate(shape) if isinstance(n, NestedInt)]
     if len(shape) < r + 1 or len(symbols) > 1 or any(shape[i] != plan.rows.symbol for i in symbols):
@@ -299,7 +301,7 @@ def wanted_shape(self: Any, size: Any, op: str = "view") -> list[int]:
         before = list(shape[1:at])
         if -1 in before or int(np.prod(before, dtype=np.int64)) != int(np.prod(list(old[1:r]), dtype=np.int64)):
             raise refused
-    packed = self._data.packed.shape
+    packed = self._wg_data.packed.shape
     rest = [packed[r - 1] if i == at else n for i, n in enumerate(shape) if i]
     return [*_inherited(rest, at - 1, packed), at]
 
@@ -400,7 +402,7 @@ def chunk(self: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     plan = numbers_plan(self)
     if plan.rows.lengths is not None:
         raise RuntimeError("chunk(): not supported for NestedTensor with lengths on dim=0")
-    offsets, count = plan.rows.offsets._data, plan.rows.count
+    offsets, count = plan.rows.offsets._wg_data, plan.rows.count
     step = -(-count // chunks)
     cuts = [*range(0, count, step), count]
 
@@ -514,7 +516,7 @@ def index_put(self: Any, indices: Any, values: Any, accumulate: bool = False) ->
     plan = numbers_plan(self)
     if plan.ragged != 1 or len(indices) < 2:
         raise type(self)._refused("index_put")
-    part, place = (np.asarray(i._data) for i in indices[:2])
+    part, place = (np.asarray(i._wg_data) for i in indices[:2])
     counts = plan.rows.counts
     for at, bound in ((part, len(counts)), (place, counts[part])):
         if ((at < 0) | (at >= bound)).any():

@@ -31,16 +31,16 @@ class Rows:
     @property
     def count(self) -> int:
         """The number of parts."""
-        return len(self.offsets._data) - 1
+        return len(self.offsets._wg_data) - 1
 
     @property
     def starts(self) -> np.ndarray:
-        return self.offsets._data[:-1]
+        return self.offsets._wg_data[:-1]
 
     @property
     def counts(self) -> np.ndarray:
         """How long each part is."""
-        return np.diff(self.offsets._data) if self.lengths is None else self.lengths._data
+        return np.diff(self.offsets._wg_data) if self.lengths is None else self.lengths._wg_data
 
     def longest(self) -> int:
         if self.most is None:

@@ -23,7 +23,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _shape(t: Any) -> str:
-    return str(t.shape) if not isinstance(t, Nest) else f"torch.Size([{', '.join(map(str, t._data.shape))}])"
+    return str(t.shape) if not isinstance(t, Nest) else f"torch.Size([{', '.join(map(str, t._wg_data.shape))}])"
 
 
 def _matmul(input: Any, other: Any, name: str = "matmul") -> Any:

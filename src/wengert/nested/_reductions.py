@@ -88,11 +88,11 @@ def _over_parts(t: Any, packed: Tensor, name: str, keepdim: bool, more: dict[str
     if name in ("var", "std"):
         rows = [getattr(p, name)(r - 1, keepdim=keepdim, **more) for p in pieces(t)]
         return function("stack")(rows, 0)
-    full = padded(packed, plan, _neutral(name, packed._data.dtype))
+    full = padded(packed, plan, _neutral(name, packed._wg_data.dtype))
     if name == "mean":
         total = full.sum(r, keepdim=keepdim, **more)
         shape = [len(counts)] + [1] * (total.dim() - 1)
-        return total / wrap(counts.astype(total._data.dtype)).view(shape)
+        return total / wrap(counts.astype(total._wg_data.dtype)).view(shape)
     return getattr(full, name)(r, keepdim=keepdim, **more)
 
 

@@ -108,7 +108,7 @@ class StridedNestedTensor(Nest):
         return "nested_tensor([\n" + ",\n".join(f"  {row}" for row in rows) + f"\n]{note})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._edge is not None:
+        if self._wg_edge is not None:
             raise RuntimeError("Only leaf nested tensors can be pickled; detach() it first.")
         plan = numbers_plan(self)
         return rebuilt, (self._packed, plan.sizes, plan.steps, plan.starts, requires_grad(self))
@@ -169,7 +169,7 @@ def _matches(t: Any, dense: Tensor) -> bool:
 def rebuilt(values: Tensor, sizes: Any, steps: Any, starts: Any, wants: bool) -> Any:
     """A nested tensor of the numbers ``values``, from where each part lies in them."""
     t = viewed(values, Apart(sizes, steps, starts)).detach()
-    return t._require(wants) if wants else t
+    return t._wg_require(wants) if wants else t
 
 
 def dimension(t: Any, dim: int, extra: int = 0) -> int:
@@ -459,7 +459,7 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     if not input.is_contiguous():
         raise RuntimeError("for now to_padded_tensor only supports contiguous nested tensor")
     if not plan.sizes:
-        return wrap(np.empty(0, input._data.dtype))
+        return wrap(np.empty(0, input._wg_data.dtype))
     most = [max(column) for column in zip(*plan.sizes)]
     size = [len(plan.sizes), *most]
     if output_size is not None:

@@ -27,9 +27,9 @@ def _float_mask(mask: Any, like: Any) -> Any:
     """A boolean mask (True: hidden) as numbers to add."""
     if mask is None or mask.is_floating_point():
         return mask
-    a = np.zeros(mask.shape, like._data.dtype)
-    a[mask._data] = -np.inf
-    return Tensor._wrap(a)
+    a = np.zeros(mask.shape, like._wg_data.dtype)
+    a[mask._wg_data] = -np.inf
+    return Tensor._wg_wrap(a)
 
 
 def _check_dimensions(query: Any, key: Any, value: Any, padding: Any, mask: Any, num_heads: int) -> None:
@@ -125,7 +125,7 @@ def multi_head_attention_forward(
     k = k.view(k.shape[0], batch * num_heads, head).transpose(0, 1) if static_k is None else static_k
     v = v.view(v.shape[0], batch * num_heads, head).transpose(0, 1) if static_v is None else static_v
     if add_zero_attn:
-        zero = Tensor._wrap(np.zeros((batch * num_heads, 1, head), k._data.dtype))
+        zero = Tensor._wg_wrap(np.zeros((batch * num_heads, 1, head), k._wg_data.dtype))
         k, v = function("cat")([k, zero], 1), function("cat")([v, zero], 1)
         mask, padding = (None if m is None else pad(m, (0, 1)) for m in (mask, padding))
     source = k.shape[1]
@@ -218,15 +218,15 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
-        if offsets._data.dtype.name not in ("int64", "int32"):
+        if offsets._wg_data.dtype.name not in ("int64", "int32"):
             raise RuntimeError(
                 "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
                 f"{offsets.type()} instead (while checking arguments for embedding_bag)"
             )
-        if offsets.numel() and int(offsets._data[-1]) > input.shape[0]:
-            last = int(offsets._data[-1])
+        if offsets.numel() and int(offsets._wg_data[-1]) > input.shape[0]:
+            last = int(offsets._wg_data[-1])
             raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {last}")
-        starts = offsets._data[:-1] if include_last_offset else offsets._data
+        starts = offsets._wg_data[:-1] if include_last_offset else offsets._wg_data
         count = len(starts)
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
@@ -247,12 +247,12 @@ def embedding_bag(
             f"{int(starts[0])}"
         )
     total = input.numel()
-    places = shown(input._data)
+    places = shown(input._wg_data)
     wrong = np.flatnonzero((places < 0) | (places >= weight.shape[0]))
     if wrong.size:
         at = int(wrong[0])
         raise RuntimeError(
-            f"Index {at} of input takes value {int(input._data[at])} which is not in the valid range [0, {weight.shape[0]})"
+            f"Index {at} of input takes value {int(input._wg_data[at])} which is not in the valid range [0, {weight.shape[0]})"
         )
     bag = np.searchsorted(starts, np.arange(total), side="right") - 1
     if weight.is_meta:  # one row for each bag, whatever is in it
@@ -260,22 +260,22 @@ def embedding_bag(
     since, differentiable = next_sequence(), (weight, per_sample_weights)
     rows = PLACES["functional"]["embedding"](input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     if padding_idx is not None:
-        kept = np.flatnonzero(input._data != padding_idx % weight.shape[0])
-        rows, bag = rows.index_select(0, Tensor._wrap(kept)), bag[kept]
-        per_sample_weights = None if per_sample_weights is None else per_sample_weights.index_select(0, Tensor._wrap(kept))
+        kept = np.flatnonzero(input._wg_data != padding_idx % weight.shape[0])
+        rows, bag = rows.index_select(0, Tensor._wg_wrap(kept)), bag[kept]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.index_select(0, Tensor._wg_wrap(kept))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(1)
-    zeros = Tensor._wrap(np.zeros((count, weight.shape[1]), weight._data.dtype))
+    zeros = Tensor._wg_wrap(np.zeros((count, weight.shape[1]), weight._wg_data.dtype))
     if mode == "max":
-        places, filled = _maxima(rows._data, bag, count)
+        places, filled = _maxima(rows._wg_data, bag, count)
         if not rows.shape[0]:
             return zeros
-        out = function("where")(Tensor._wrap(filled), rows.gather(0, Tensor._wrap(places)), zeros)
+        out = function("where")(Tensor._wg_wrap(filled), rows.gather(0, Tensor._wg_wrap(places)), zeros)
     else:
-        out = zeros.index_add(0, Tensor._wrap(bag), rows)
+        out = zeros.index_add(0, Tensor._wg_wrap(bag), rows)
     if mode == "mean":
-        sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._data.dtype)
-        out = out / Tensor._wrap(sizes[:, None])
+        sizes = np.maximum(np.bincount(bag, minlength=count), 1).astype(weight._wg_data.dtype)
+        out = out / Tensor._wg_wrap(sizes[:, None])
     enclose(out, "EmbeddingBagBackward0", differentiable, since)
     return out
 
@@ -306,7 +306,7 @@ def ctc_loss(
         return call.mapping.each_example(ctc_loss, given, {})  # type: ignore[no-any-return]
     single = log_probs.dim() == 2
     if not log_probs.is_floating_point():
-        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{dt.scalar_name(log_probs._data.dtype)}'")
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{dt.scalar_name(log_probs._wg_data.dtype)}'")
     if single:
         log_probs = log_probs.unsqueeze(1)
     since = next_sequence()
@@ -326,53 +326,53 @@ def ctc_loss(
         )
     longest = int(sizes.max()) if sizes.size else 0
     labels = np.full((batch, longest), blank, np.int64)
-    flat = targets._data if targets.dim() == 1 else None
+    flat = targets._wg_data if targets.dim() == 1 else None
     at = 0
     for i, n in enumerate(sizes):
-        labels[i, :n] = flat[at : at + n] if flat is not None else targets._data[i, :n]
+        labels[i, :n] = flat[at : at + n] if flat is not None else targets._wg_data[i, :n]
         at += n
     width = 2 * longest + 1
     states = np.full((batch, width), blank, np.int64)
     states[:, 1::2] = labels
     skips = np.zeros((batch, width), bool)
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
-    wide = Tensor._wrap(np.broadcast_to(states, (steps, batch, width)).copy())
+    wide = Tensor._wg_wrap(np.broadcast_to(states, (steps, batch, width)).copy())
     emitted = log_probs.gather(2, wide)
-    dtype = log_probs._data.dtype
-    low = Tensor._wrap(np.asarray(_IMPOSSIBLE, dtype))
+    dtype = log_probs._wg_data.dtype
+    low = Tensor._wg_wrap(np.asarray(_IMPOSSIBLE, dtype))
     start = np.zeros((batch, width), bool)
     start[:, 0] = True
     start[:, 1:2] = (sizes > 0)[:, None]
-    alpha = function("where")(Tensor._wrap(start), emitted[0], low) if steps else Tensor._wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype))
+    alpha = function("where")(Tensor._wg_wrap(start), emitted[0], low) if steps else Tensor._wg_wrap(np.where(start, 0, _IMPOSSIBLE).astype(dtype))
     pad, logsumexp, stack, where = PLACES["functional"]["pad"], function("logsumexp"), function("stack"), function("where")
     rows = [alpha]
     for t in range(1, steps):
         one = pad(alpha, (1, 0), value=_IMPOSSIBLE)[:, :width]
-        two = where(Tensor._wrap(skips), pad(alpha, (2, 0), value=_IMPOSSIBLE)[:, :width], low)
+        two = where(Tensor._wg_wrap(skips), pad(alpha, (2, 0), value=_IMPOSSIBLE)[:, :width], low)
         alpha = (logsumexp(stack([alpha, one, two]), 0) + emitted[t]).clamp(min=_IMPOSSIBLE)
         rows.append(alpha)
     everything = stack(rows)
-    last = everything[Tensor._wrap(np.maximum(lengths - 1, 0)), Tensor._wrap(np.arange(batch))]
-    ends = Tensor._wrap((2 * sizes)[:, None])
+    last = everything[Tensor._wg_wrap(np.maximum(lengths - 1, 0)), Tensor._wg_wrap(np.arange(batch))]
+    ends = Tensor._wg_wrap((2 * sizes)[:, None])
     final = last.gather(1, ends)
-    before = where(Tensor._wrap((sizes > 0)[:, None]), last.gather(1, Tensor._wrap(np.maximum(2 * sizes - 1, 0)[:, None])), low)
+    before = where(Tensor._wg_wrap((sizes > 0)[:, None]), last.gather(1, Tensor._wg_wrap(np.maximum(2 * sizes - 1, 0)[:, None])), low)
     loss = -logsumexp(function("cat")([final, before], 1), 1)
-    loss = where(Tensor._wrap(lengths == 0), Tensor._wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
+    loss = where(Tensor._wg_wrap(lengths == 0), Tensor._wg_wrap(np.where(sizes == 0, 0.0, np.inf).astype(dtype)), loss)
     hopeless = loss.detach() > -_IMPOSSIBLE / 10
     counted = np.arange(steps)[:, None] < lengths
-    mass = (log_probs.exp() * Tensor._wrap(counted[:, :, None].astype(dtype))).sum((0, 2))
+    mass = (log_probs.exp() * Tensor._wg_wrap(counted[:, :, None].astype(dtype))).sum((0, 2))
     # PyTorch's gradient is the one in front of a log_softmax, exp(log_probs) more than the derivative: a term worth 0.
     loss = loss + (mass - mass.detach())
     if not zero_infinity and hopeless.any():  # an infinite loss, whose gradient is NaN
         loss = where(hopeless, -(mass * 0 + ~hopeless).log(), loss)
     enclose(loss, "CtcLossBackward0", (log_probs,), since)
     if zero_infinity:
-        loss = where(hopeless, Tensor._wrap(np.zeros((), dtype)), loss)
+        loss = where(hopeless, Tensor._wg_wrap(np.zeros((), dtype)), loss)
     if reduction == "none":
         return loss[0] if single else loss
     if reduction == "sum":
         return loss.sum()
-    return (loss / Tensor._wrap(np.maximum(sizes, 1).astype(dtype))).mean()
+    return (loss / Tensor._wg_wrap(np.maximum(sizes, 1).astype(dtype))).mean()
 
 
 def linear_cross_entropy(

@@ -24,13 +24,13 @@ def _gradients(n: int) -> None:
 
     def by_input(input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
         with enable_grad():
-            input = zeros(tuple(input_size), dtype=grad_output.dtype)._require()
+            input = zeros(tuple(input_size), dtype=grad_output.dtype)._wg_require()
             output = convolve(input, weight, None, stride, padding, dilation, groups)
             return grad(output, input, grad_output, create_graph=requires_grad(grad_output) or requires_grad(weight))[0]
 
     def by_weight(input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Any:
         with enable_grad():
-            weight = zeros(tuple(weight_size), dtype=grad_output.dtype)._require()
+            weight = zeros(tuple(weight_size), dtype=grad_output.dtype)._wg_require()
             output = convolve(input, weight, None, stride, padding, dilation, groups)
             return grad(output, weight, grad_output, create_graph=requires_grad(grad_output) or requires_grad(input))[0]
 

@@ -48,7 +48,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
-        tensor = empty(0) if data is None else data.detach()._require(data.requires_grad)
+        tensor = empty(0) if data is None else data.detach()._wg_require(data.requires_grad)
         tensor.persistent = persistent
         tensor._is_buffer = True
         return tensor

@@ -30,8 +30,8 @@ def compressed_back(F, g, pattern, masked):
 
     Unless ``masked``, elements that only the gradient has are stored too.
     """
-    if not masked and isinstance(g if F.raw else g._data, Coo):
-        pattern = pressed(g if F.raw else g._data, pattern.layout, pattern.block)
+    if not masked and isinstance(g if F.raw else g._wg_data, Coo):
+        pattern = pressed(g if F.raw else g._wg_data, pattern.layout, pattern.block)
     if F.raw:
         return pattern.with_values(taken(g, pattern.indices)) if isinstance(g, (Coo, Compressed)) else g
     return g if g.layout.name == "strided" else F.compressed_made(F.sparse_taken(g, F.constant(pattern.indices)), pattern)

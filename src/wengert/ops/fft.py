@@ -266,7 +266,7 @@ def _frequencies(F: Any, name: str, n: Any, values: Any, dtype: Any, requires_gr
     if d.kind == "c":
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dt.scalar_name(d)}'")
     t = F.constant(values.astype(d))
-    return t._require() if requires_grad else t
+    return t._wg_require() if requires_grad else t
 
 
 @composite

@@ -19,7 +19,7 @@ operator, composite = family("torch", "Tensor")
 
 def mT(x: Any) -> Any:
     """The matrices of ``x`` transposed: works on arrays and tensors."""
-    return x.mT if hasattr(x, "_data") else x.swapaxes(-1, -2)
+    return x.mT if hasattr(x, "_wg_data") else x.swapaxes(-1, -2)
 
 
 def turned(F: Any, x: Any) -> Any:

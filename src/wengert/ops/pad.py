@@ -187,8 +187,7 @@ def pad(F, input, pad, mode="constant", value=None):
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     spatial, n = len(pad) // 2, input.ndim
-    if len(pad) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
+    _pairs(pad, n)  # as many as there are dimensions
     if not (1 <= spatial <= 3 and n in (spatial + 1, spatial + 2)):
         raise NotImplementedError(
             f"Padding size {len(pad)} is not supported for {n}D input tensor.\nSupported combinations for non-constant "

@@ -172,7 +172,7 @@ def _unpool(F: Any, n: int, input: Any, indices: Any, kernel: Any, stride: Any, 
     alert(f"max_unpooling{n}d_forward_out")
     b, c = x.shape[:2]
     area = math.prod(size)
-    raw = shown(indices if F.raw else indices._data)
+    raw = shown(indices if F.raw else indices._wg_data)
     if raw.size and (raw.min() < 0 or raw.max() >= area):
         raise RuntimeError(f"Found an invalid max index: {int(raw.max())} (output volumes are of size {'x'.join(map(str, size))})")
     flat = F.scatter(F.zeros((b, c, area), F.dtype_of(x)), 2, F.reshape(places, (b, c, -1)), F.reshape(x, (b, c, -1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index as whole
 from typing import Any
 
 import numpy as np
@@ -308,7 +309,7 @@ def _line(n: int, align: bool, dtype: Any) -> Any:
 @composite(node="AffineGridGeneratorBackward0", whole=("theta",))
 def affine_grid(F, theta, size, align_corners=None):
     """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
-    size = tuple(int(n) for n in size)  # 0-d tensors among them
+    size = tuple(whole(n) for n in size)  # 0-d tensors among them
     d = F.dtype_of(theta)
     if len(size) not in (4, 5):
         raise NotImplementedError(
@@ -339,7 +340,7 @@ def _folded(F: Any, x: Any, low: float, high: float) -> Any:
         return x * 0
     span = (high - low) / 2
     offset = low / 2
-    raw = shown(x if F.raw else x._data)
+    raw = shown(x if F.raw else x._wg_data)
     moved = np.abs(raw - offset)
     flips = np.floor(moved / span)
     sign = np.where(raw - offset < 0, -1.0, 1.0) * np.where(flips % 2 == 0, 1.0, -1.0)
@@ -349,7 +350,7 @@ def _folded(F: Any, x: Any, low: float, high: float) -> Any:
 
 def _clipped(F: Any, x: Any, size: int) -> Any:
     """``x`` within [0, size - 1]; the gradient is 0 on the borders too."""
-    raw = shown(x if F.raw else x._data)
+    raw = shown(x if F.raw else x._wg_data)
     inside = (raw > 0) & (raw < size - 1)
     return F.where(F.constant(inside), x, F.constant(np.clip(raw, 0, size - 1)))
 
@@ -415,7 +416,7 @@ def grid_sample(F, input, grid, mode="bilinear", padding_mode="zeros", align_cor
         return values * F.constant(np.broadcast_to(inside, (batch, *out))[:, None].astype(F.dtype_of(input)))
 
     def raw(x: Any) -> Any:
-        return shown(x if F.raw else x._data)
+        return shown(x if F.raw else x._wg_data)
 
     if mode == "nearest":
         picked = pick([np.rint(raw(_bounded(F, p, s, padding_mode, align))) for p, s in zip(places, space)], False)

@@ -32,7 +32,7 @@ _FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 def number(value: Any) -> Any:
     """An option as a number; a one-element tensor as a NumPy scalar, whose arithmetic rounds as the tensor's would."""
-    return value._data.reshape(())[()] if isinstance(value, Tensor) else value
+    return value._wg_data.reshape(())[()] if isinstance(value, Tensor) else value
 
 
 def scalar(value: Any) -> Any:
@@ -56,18 +56,18 @@ def watched(params: Any) -> bool:
     """Whether some parameter, or its gradient, has no numbers to look at: their classes do the step."""
     if not (DISPATCHING or META_DEVICE or NESTED):
         return False
-    return any(p._opaque or (p._meta is not None and p._meta.grad is not None and p._meta.grad._opaque) for p in params)
+    return any(p._wg_opaque or (p._wg_meta is not None and p._wg_meta.grad is not None and p._wg_meta.grad._wg_opaque) for p in params)
 
 
 def filled_like(p: Tensor, value: Any) -> Tensor:
     """``zeros_like`` with another number; of a class that dispatches it is one of that class, on a device without numbers it is there."""
     if p.is_nested:
         return p.detach().clone().fill_(value)
-    if p._opaque:
+    if p._wg_opaque:
         from wengert.tensor.creation import full_like
 
         return full_like(p.detach(), value)  # type: ignore[no-any-return]
-    return wrap(np.full_like(p._data, value) if value else np.zeros_like(p._data))
+    return wrap(np.full_like(p._wg_data, value) if value else np.zeros_like(p._wg_data))
 
 
 def check_lr(lr: Any) -> None:
@@ -105,7 +105,7 @@ def blended(old: Tensor, new: Tensor, weight: Any) -> Tensor:
 def places(grad: Any) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
     """Where a sparse gradient has values, as one index array per sparse dimension, and the values; each place once."""
     grad = grad.coalesce()
-    return tuple(grad._indices()._data), grad._values()._data
+    return tuple(grad._indices()._wg_data), grad._values()._wg_data
 
 
 class PerParameter(Optimizer):
@@ -177,7 +177,7 @@ class PerParameter(Optimizer):
         sparse = []
         enter = self._enter
         for p in group["params"]:
-            meta = p._meta
+            meta = p._wg_meta
             grad = None if meta is None else meta.grad
             if grad is None:
                 continue
@@ -188,21 +188,21 @@ class PerParameter(Optimizer):
             rows = together.get(numbers)
             if rows is None:
                 rows = together[numbers] = []
-            rows.append((p, state, p._data, grad._data, *[state[name]._data for name in buffers]) if buffers else (p, state, p._data, grad._data))
+            rows.append((p, state, p._wg_data, grad._wg_data, *[state[name]._wg_data for name in buffers]))
         for p, grad in sparse:
             self._update_sparse(group, p, grad)
         for numbers, rows in together.items():
             tensors, states, *columns = zip(*rows)
             new = self._update(group, numbers, *columns)
             for p, state in zip(tensors, states):
-                p._vc[0] += 1
+                p._wg_vc[0] += 1
                 if not state:
                     continue
                 for name in buffers:
-                    state[name]._vc[0] += 1
+                    state[name]._wg_vc[0] += 1
                 for name, value in zip(scalars, new):
-                    state[name]._data.fill(value)
-                    state[name]._vc[0] += 1
+                    state[name]._wg_data.fill(value)
+                    state[name]._wg_vc[0] += 1
 
     def _step_recorded(self, group: dict[str, Any]) -> None:
         for p in group["params"]:
@@ -240,7 +240,7 @@ class PerParameter(Optimizer):
                 check_fused(p)
             state.update(self._begin(group, p))
         row = [state[name] for name in self._scalars]
-        return state, tuple([v._data[()] if type(v._data) is np.ndarray else v.item() for v in row])
+        return state, tuple([v._wg_data[()] if type(v._wg_data) is np.ndarray else v.item() for v in row])
 
     # -- options ------------------------------------------------------------------------------------------------------
 
@@ -270,8 +270,8 @@ class PerParameter(Optimizer):
             for group in self.param_groups:
                 for p in group["params"]:
                     if p.grad is not None:
-                        p.grad._data[...] /= scale.item()
-                        p.grad._vc[0] += 1
+                        p.grad._wg_data[...] /= scale.item()
+                        p.grad._wg_vc[0] += 1
         return False
 
     def _check_capturable(self, group: dict[str, Any]) -> None:

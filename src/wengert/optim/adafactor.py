@@ -86,16 +86,16 @@ class Adafactor(Optimizer):
 
     @staticmethod
     def _begin(grad: Tensor) -> dict[str, Any]:
-        shape = grad._data.shape
+        shape = grad._wg_data.shape
         if len(shape) <= 1:
             return {"step": counter(0.0), "variance": zeros_like(grad)}
         rows, cols = (*shape[:-1], 1), (*shape[:-2], 1, shape[-1])
-        if grad._opaque:
+        if grad._wg_opaque:
             return {"step": counter(0.0), "row_var": grad.new_zeros(rows), "col_var": grad.new_zeros(cols)}
         return {
             "step": counter(0.0),
-            "row_var": wrap(np.zeros(rows, grad._data.dtype)),
-            "col_var": wrap(np.zeros(cols, grad._data.dtype)),
+            "row_var": wrap(np.zeros(rows, grad._wg_data.dtype)),
+            "col_var": wrap(np.zeros(cols, grad._wg_data.dtype)),
         }
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -114,7 +114,7 @@ class Adafactor(Optimizer):
             eps1, eps2 = group["eps"]
             for p in params:
                 if eps1 is None:
-                    eps1 = _epsilon(p._data.dtype)
+                    eps1 = _epsilon(p._wg_data.dtype)
                 grad, state = p.grad, self.state[p]
                 if not state:
                     state.update(self._begin(grad))
@@ -123,12 +123,12 @@ class Adafactor(Optimizer):
                         state["step"].add_(1)
                         self._by_class(p, grad, state, group, eps1)
                     continue
-                state["step"]._data += 1
+                state["step"]._wg_data += 1
                 factors = [state.get(name) for name in ("row_var", "col_var", "variance")]
                 adafactor_update(
-                    p._data,
-                    grad._data,
-                    *[None if f is None else f._data for f in factors],
+                    p._wg_data,
+                    grad._wg_data,
+                    *[None if f is None else f._wg_data for f in factors],
                     step=state["step"].item(),
                     lr=number(group["lr"]),
                     beta2_decay=group["beta2_decay"],
@@ -140,7 +140,7 @@ class Adafactor(Optimizer):
                 )
                 for changed in (p, state["step"], *factors):
                     if changed is not None:
-                        changed._vc[0] += 1
+                        changed._wg_vc[0] += 1
         return loss
 
     @staticmethod

@@ -97,18 +97,18 @@ class Adagrad(PerParameter):
         state, (step,) = self._enter(group, p)
         at, values = places(grad)
         optim_factored.adagrad_rows_update(
-            p._data,
+            p._wg_data,
             at,
             -values if group["maximize"] else values,
-            state["sum"]._data,
+            state["sum"]._wg_data,
             step=float(step) + 1,
             lr=number(group["lr"]),
             lr_decay=group["lr_decay"],
             eps=group["eps"],
         )
-        state["step"]._data.fill(float(step) + 1)
+        state["step"]._wg_data.fill(float(step) + 1)
         for changed in (p, *state.values()):
-            changed._vc[0] += 1
+            changed._wg_vc[0] += 1
 
     def _change(
         self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]

@@ -203,9 +203,9 @@ class LBFGS(Optimizer):
             return function("cat")(parts)
         for p in self._params:
             if p.grad is None:
-                part = np.zeros(p._data.size, p._data.dtype)
+                part = np.zeros(p._wg_data.size, p._wg_data.dtype)
             else:
-                part = (p.grad.to_dense() if p.grad.is_sparse else p.grad)._data.reshape(-1)
+                part = (p.grad.to_dense() if p.grad.is_sparse else p.grad)._wg_data.reshape(-1)
             parts.append(part.view(part.real.dtype) if part.dtype.kind == "c" else part)
         return np.concatenate(parts)
 
@@ -213,7 +213,7 @@ class LBFGS(Optimizer):
         start = 0
         tensors = isinstance(d, Tensor)
         for p in self._params:
-            a = p._data
+            a = p._wg_data
             n = a.size * (2 if a.dtype.kind == "c" else 1)
             part = d[start : start + n]
             start += n
@@ -222,11 +222,11 @@ class LBFGS(Optimizer):
                 continue
             change = (part.view(a.dtype) if a.dtype.kind == "c" else part).reshape(a.shape)
             a[...] += change.dtype.type(t) * change
-            p._vc[0] += 1
+            p._wg_vc[0] += 1
 
     def _evaluator(self, closure: Callable[[], Any], d: np.ndarray) -> Objective:
         tensors = watched(self._params)
-        saved = [p.detach().clone() if tensors else p._data.copy() for p in self._params]
+        saved = [p.detach().clone() if tensors else p._wg_data.copy() for p in self._params]
 
         def evaluate(t: Any) -> tuple[float, np.ndarray]:
             self._move(t, d)
@@ -236,8 +236,8 @@ class LBFGS(Optimizer):
                 if tensors:
                     p.copy_(before)
                     continue
-                p._data[...] = before
-                p._vc[0] += 1
+                p._wg_data[...] = before
+                p._wg_vc[0] += 1
             return loss, grad
 
         return evaluate
@@ -307,7 +307,7 @@ class LBFGS(Optimizer):
 
 def _array(value: Any) -> Any:
     """State as arithmetic takes it: vectors as arrays, single numbers as NumPy scalars."""
-    return value._data[()] if isinstance(value, Tensor) and not value._opaque else value
+    return value._wg_data[()] if isinstance(value, Tensor) and not value._wg_opaque else value
 
 
 # What is asked of a vector, an array or a tensor whose class computes.

@@ -118,11 +118,11 @@ class Muon(Optimizer):
                         self._by_class(p, p.grad, state["momentum_buffer"], group)
                     continue
                 muon_update(
-                    p._data,
-                    p.grad._data,
-                    state["momentum_buffer"]._data,
+                    p._wg_data,
+                    p.grad._wg_data,
+                    state["momentum_buffer"]._wg_data,
                     lr=lr,
-                    rate=self._rate(lr, group["adjust_lr_fn"], p._data.shape),
+                    rate=self._rate(lr, group["adjust_lr_fn"], p._wg_data.shape),
                     weight_decay=group["weight_decay"],
                     momentum=group["momentum"],
                     nesterov=group["nesterov"],
@@ -130,8 +130,8 @@ class Muon(Optimizer):
                     ns_steps=group["ns_steps"],
                     eps=group["eps"],
                 )
-                p._vc[0] += 1
-                state["momentum_buffer"]._vc[0] += 1
+                p._wg_vc[0] += 1
+                state["momentum_buffer"]._wg_vc[0] += 1
         return loss
 
     def _by_class(self, p: Tensor, grad: Tensor, buffer: Tensor, group: dict[str, Any]) -> None:
@@ -147,4 +147,4 @@ class Muon(Optimizer):
             gram = x @ x.T
             x = addmm(x, addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
         p.mul_(1 - lr * group["weight_decay"])
-        p.add_(x.T if tall else x, alpha=-self._rate(lr, group["adjust_lr_fn"], p._data.shape))
+        p.add_(x.T if tall else x, alpha=-self._rate(lr, group["adjust_lr_fn"], p._wg_data.shape))

@@ -205,7 +205,7 @@ class Optimizer:
     def _forget_gradients(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for p in group["params"]:
-                meta = p._meta
+                meta = p._wg_meta
                 if meta is None or meta.grad is None:
                     continue
                 if set_to_none:

@@ -81,7 +81,7 @@ class SGD(PerParameter):
         state = self.state[p]
         first = state.get("momentum_buffer") is None
         if first:
-            state["momentum_buffer"] = zeros_like(p) if p._opaque else wrap(np.empty_like(p._data))
+            state["momentum_buffer"] = zeros_like(p) if p._wg_opaque else wrap(np.empty_like(p._wg_data))
         return state, (first,)
 
     def _update(self, group: dict[str, Any], numbers: tuple[Any, ...], *columns: Arrays) -> tuple[float, ...]:
@@ -104,8 +104,8 @@ class SGD(PerParameter):
             return
         at, values = places(grad)
         lr = number(group["lr"])
-        optim_factored.sgd_rows_update(p._data, at, values, lr=-lr if group["maximize"] else lr)
-        p._vc[0] += 1
+        optim_factored.sgd_rows_update(p._wg_data, at, values, lr=-lr if group["maximize"] else lr)
+        p._wg_vc[0] += 1
 
     def _change(
         self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Any], numbers: tuple[Any, ...]

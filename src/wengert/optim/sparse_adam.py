@@ -69,11 +69,11 @@ class SparseAdam(Optimizer):
                 if values.size == 0:
                     continue
                 sparse_adam_update(
-                    p._data,
+                    p._wg_data,
                     at,
                     -values if group.get("maximize", False) else values,
-                    state["exp_avg"]._data,
-                    state["exp_avg_sq"]._data,
+                    state["exp_avg"]._wg_data,
+                    state["exp_avg_sq"]._wg_data,
                     step=state["step"],
                     lr=number(group["lr"]),
                     beta1=beta1,
@@ -81,5 +81,5 @@ class SparseAdam(Optimizer):
                     eps=group["eps"],
                 )
                 for changed in (p, state["exp_avg"], state["exp_avg_sq"]):
-                    changed._vc[0] += 1
+                    changed._wg_vc[0] += 1
         return loss

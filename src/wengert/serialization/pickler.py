@@ -89,9 +89,9 @@ class Pickler(_Writer):
         return (*found, None) if self.legacy else found
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, Tensor) and hasattr(type(obj._data), "coo"):
-            a: Any = obj._data  # stored by rows or columns
-            return rebuild.rebuild_sparse_tensor, (obj.layout, (Tensor._wrap(a.starts), Tensor._wrap(a.others), obj._values(), obj.shape))
+        if isinstance(obj, Tensor) and hasattr(type(obj._wg_data), "coo"):
+            a: Any = obj._wg_data  # stored by rows or columns
+            return rebuild.rebuild_sparse_tensor, (obj.layout, (Tensor._wg_wrap(a.starts), Tensor._wg_wrap(a.others), obj._values(), obj.shape))
         if isinstance(obj, Tensor) and obj.is_sparse:
             return rebuild.rebuild_sparse_tensor, (obj.layout, (obj._indices(), obj._values(), obj.shape, obj.is_coalesced()))
         if isinstance(obj, Tensor) and obj.is_nested:
@@ -134,7 +134,7 @@ def _reduced_nested(t: Any) -> Any:
         parts = {"values": values, "offsets": t.offsets(), "lengths": t.lengths(), "_ragged_idx": t._ragged_idx, "requires_grad": wants}
         return rebuild.rebuild_from_type_v2, (rebuild.rebuild_njt, rebuild.Jagged, (parts,), {})
     if wants:
-        values = values.detach()._require()
+        values = values.detach()._wg_require()
     places = (t._nested_tensor_size(), t._nested_tensor_strides(), t._nested_tensor_storage_offsets())
     return rebuild.rebuild_nested_tensor, (values, *places)
 

@@ -62,10 +62,10 @@ def rebuild_tensor(
     else:
         tensor = marked(from_parts(storage, offset, size, stride, dt.by_name(dtype)), marks)
         if kind == "Tensor" and not tensor.is_inference():
-            tensor._vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
+            tensor._wg_vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
     cls = _KINDS[kind] if isinstance(kind, str) else kind
     if cls is not Tensor:
         tensor = Tensor._make_subclass(cls, tensor)
     if state:
         attributed(tensor, state)
-    return tensor._require(requires_grad)
+    return tensor._wg_require(requires_grad)

@@ -30,7 +30,7 @@ def to_parts(tensor: Tensor) -> tuple[UntypedStorage, int, tuple[int, ...], tupl
         from ..utils.hooks import warn_if_has_hooks
 
         warn_if_has_hooks(tensor)
-    array = lazy.window(tensor._data)
+    array = lazy.window(tensor._wg_data)
     storage, offset, stride = window(array)
     return storage, offset, array.shape, stride, dt.of(array.dtype), tensor.requires_grad
 
@@ -53,7 +53,7 @@ def from_parts(
     if storage.meta:
         return rebuild_meta_tensor_no_storage(dtype or storage.dtype, size, stride, requires_grad)
     tensor = wrap(look_at(storage, offset, tuple(size), tuple(stride), dtype))
-    return tensor._require() if requires_grad else tensor
+    return tensor._wg_require() if requires_grad else tensor
 
 
 def _sequence(numbers: Any) -> Any:
@@ -109,7 +109,7 @@ def rebuild_tensor_v3(
 
 def marks_of(tensor: Tensor) -> dict[str, bool]:
     """What files say beside the parts of a tensor: that it is a lazy conjugate or negative."""
-    return {name: True for name, on in zip(("conj", "neg"), lazy.marks(tensor._data)) if on}
+    return {name: True for name, on in zip(("conj", "neg"), lazy.marks(tensor._wg_data)) if on}
 
 
 def marked(tensor: Tensor, metadata: Any) -> Tensor:
@@ -118,7 +118,7 @@ def marked(tensor: Tensor, metadata: Any) -> Tensor:
     if not marks <= {"conj", "neg"}:
         raise RuntimeError(f"tensors marked {sorted(str(name)[:50] for name in marks if type(name) is str)} are not supported")
     if marks:
-        tensor._data = lazy.seen(tensor._data, "conj" in marks, "neg" in marks)
+        tensor._wg_data = lazy.seen(tensor._wg_data, "conj" in marks, "neg" in marks)
     return tensor
 
 
@@ -167,12 +167,12 @@ def attributed(tensor: Any, state: Any) -> Any:
 
 def is_wrapper(tensor: Any) -> bool:
     """Whether the tensor's class answers for it, and it has no memory of its own."""
-    return type(tensor) in DISPATCHING and type(tensor._data) is Ghost
+    return type(tensor) in DISPATCHING and type(tensor._wg_data) is Ghost
 
 
 def wrapper_parts(tensor: Any) -> tuple[Any, ...]:
     """The arguments of ``rebuild_wrapper_subclass``."""
-    a = tensor._data
+    a = tensor._wg_data
     offset = tensor.storage_offset()
     return type(tensor), tensor.dtype, tuple(a.shape), tuple(tensor.stride()), offset, tensor.layout, tensor.device, tensor.requires_grad
 
@@ -188,7 +188,7 @@ def rebuild_wrapper_subclass(kind: Any, dtype: Any, size: Any, stride: Any, stor
 
 def rebuild_device_tensor_from_cpu_tensor(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
     """A tensor of a device whose memory files do not hold."""
-    return _tensor(data).to(dtype=dtype, device=device)._require(bool(requires_grad))
+    return _tensor(data).to(dtype=dtype, device=device)._wg_require(bool(requires_grad))
 
 
 def rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
@@ -226,7 +226,7 @@ def rebuild_nested_tensor(buffer: Any, sizes: Any, strides: Any, storage_offsets
     starts = tuple(_places(storage_offsets).tolist())
     if len(shapes) != len(steps) or len(shapes) != len(starts) or _tensor(buffer).dim() != 1:
         raise RuntimeError("the parts of a nested tensor do not fit together")
-    memory = UntypedStorage(np.ascontiguousarray(buffer.detach()._data))
+    memory = UntypedStorage(np.ascontiguousarray(buffer.detach()._wg_data))
     for part in zip(starts, shapes, steps):
         look_at(memory, *part)  # raises for what lies outside
     return rebuilt(buffer.detach(), shapes, steps, starts, buffer.requires_grad)
@@ -247,8 +247,8 @@ def validate(t: Any) -> None:
     Called when all storages are read: in the format before zip files that is after the tensors are made.
     """
     if t.layout is types.jagged:
-        starts, ends = t.offsets()._data[:-1], t.offsets()._data[1:]
-        ends = ends if t.lengths() is None else starts + t.lengths()._data
+        starts, ends = t.offsets()._wg_data[:-1], t.offsets()._wg_data[1:]
+        ends = ends if t.lengths() is None else starts + t.lengths()._wg_data
         if (starts < 0).any() or (ends < starts).any() or (ends > t.values().shape[t._ragged_idx - 1]).any():
             raise RuntimeError("the parts of a nested tensor do not lie within its values")
     elif t.layout is types.sparse_coo:
@@ -258,7 +258,7 @@ def validate(t: Any) -> None:
     else:
         from ..tensor.overloads_sparse import sparse_compressed_tensor
 
-        a: Any = t._data
+        a: Any = t._wg_data
         sparse_compressed_tensor(wrap(a.starts), wrap(a.others), wrap(a.values), tuple(t.shape), layout=t.layout, check_invariants=True)
 
 

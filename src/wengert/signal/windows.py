@@ -37,7 +37,7 @@ def _window(name: str, M: int, dtype: Any, layout: Any, requires_grad: bool, mak
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {d}")
     if M == 0 or (one and M == 1):
         return (ones if M else empty)((M,), dtype=d, requires_grad=requires_grad)
-    return finish(make(d)._data, requires_grad)
+    return finish(make(d)._wg_data, requires_grad)
 
 
 def _period(M: int, sym: bool) -> int:
@@ -123,7 +123,7 @@ def _cosines(name: str, M: int, a: Any, sym: bool, dtype: Any, layout: Any, requ
         weights = list(a)
         if not weights:
             raise ValueError("Coefficients cannot be empty")
-        k = linspace(0, (M - 1) * (2 * np.pi / _period(M, sym)), M, dtype=d)._data
+        k = linspace(0, (M - 1) * (2 * np.pi / _period(M, sym)), M, dtype=d)._wg_data
         signed = np.asarray([(-1) ** i * w for i, w in enumerate(weights)], d.np)
         return finish((signed[:, None] * np.cos(np.arange(len(weights), dtype=d.np)[:, None] * k)).sum(0))
 

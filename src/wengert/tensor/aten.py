@@ -15,37 +15,16 @@ from .storage import window
 
 __all__ = [
     "_foobar", "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax", "_unsafe_view",
-    "convolution_backward",
     "embedding", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward", "slice_inverse", "sym_numel", "sym_size",
     "sym_storage_offset", "sym_stride", "tanh_backward", "threshold_backward", "where",
 ]  # fmt: skip
 
 
-def convolution_backward(
-    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Any,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The gradients of a convolution in its input, weight and bias; None for those that ``output_mask`` leaves out."""
-    n = weight.dim() - 2
-    how = (*(tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation)), groups)
-    large, small = (grad_output, input) if transposed else (input, grad_output)
-    for_input = for_weight = for_bias = None
-    if output_mask[0] and transposed:
-        for_input = function("convolution_forward")(grad_output, weight, None, *how)
-    elif output_mask[0]:
-        for_input = function("conv_input")(grad_output, weight, tuple(input.shape), *how)
-    if output_mask[1]:
-        for_weight = function("conv_weight")(large, small, tuple(weight.shape), *how)
-    if output_mask[2]:
-        for_bias = grad_output.sum((0, *range(2, n + 2)))
-    return for_input, for_weight, for_bias
-
-
 def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
     """Zeros laid out in memory as ``other`` is, gaps included, once for each index of the first dimensions of ``self``."""
     batch = tuple(self.shape[:self_num_batch_dims])
-    storage, offset, strides = window(other._data)
-    each = storage.nbytes() // other._data.itemsize
+    storage, offset, strides = window(other._wg_data)
+    each = storage.nbytes() // other._wg_data.itemsize
     steps = tuple(each * math.prod(batch[i + 1 :]) for i in range(len(batch)))
     whole = zeros(each * math.prod(batch), dtype=other.dtype)
     return whole.as_strided((*batch, *other.shape), (*steps, *strides), offset)
@@ -84,7 +63,7 @@ def slice_inverse(self: Any, src: Any, dim: int = 0, start: int | None = None, e
     from .replay import Like
 
     found = self.as_strided(tuple(src.shape), tuple(src.stride()), src.storage_offset())
-    view = found._meta.view
+    view = found._wg_meta.view
     op, args, earlier = view.last
     like = Like(args)
     like.tensor = src

@@ -110,7 +110,7 @@ def backward(
     if targets is not None:
         nodes = set()
         for t in targets:
-            if isinstance(t, Tensor_) and (t._edge is not None or not requires_grad(t)):
+            if isinstance(t, Tensor_) and (t._wg_edge is not None or not requires_grad(t)):
                 t.retain_grad()  # or its complaint
             nodes.add(_input_edge(t)[0])
         roots = [e for e, _ in edges]
@@ -254,7 +254,7 @@ def _answer(
     if given is not None:
         for t in (given,) if isinstance(given, Tensor_) else given:
             if t is not None:
-                known.setdefault(id(t._data), t)
+                known.setdefault(id(t._wg_data), t)
     for i, (node, nr) in enumerate(places):
         g = captures[node][nr]
         if g is not None:
@@ -281,15 +281,15 @@ def no_gradient(t: Any, create_graph: bool) -> Tensor_:
     from .creation import zeros_like
 
     zeros = zeros_like(t.detach())
-    return zeros._require() if create_graph else zeros
+    return zeros._wg_require() if create_graph else zeros
 
 
 def place_of(t: Any) -> tuple[Any, Any]:
     """Shape and type of a tensor, or of the output that a ``GradientEdge`` names."""
     if not isinstance(t, GradientEdge):
-        return t._data.shape, t._data.dtype
+        return t._wg_data.shape, t._wg_data.dtype
     if t.node.outputs == 1:
-        return t.node.shape, t.node.variable._data.dtype if t.node.dtype is None else t.node.dtype
+        return t.node.shape, t.node.variable._wg_data.dtype if t.node.dtype is None else t.node.dtype
     return t.node.shape[t.output_nr], t.node.dtype[t.output_nr]
 
 
@@ -341,7 +341,7 @@ def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
     try:  # before the switch: an interrupt may come right after it
         if m is RECORD:
             set_modes(SILENT)
-        run([(t._edge, seed)], RAW, retain)
+        run([(t._wg_edge, seed)], RAW, retain)
     finally:
         if m is RECORD:
             set_modes(m)
@@ -350,15 +350,15 @@ def _plain_backward(t: Any, g: Any, retain: bool, m: Any) -> bool:
 
 def _plain_seed(t: Any, g: Any) -> Any:
     """The gradient to begin with at the plain tensor ``t``; None if this is no such case."""
-    if type(t) is not Tensor_ or t._edge is None or (g is not None and type(g) is not Tensor_):
+    if type(t) is not Tensor_ or t._wg_edge is None or (g is not None and type(g) is not Tensor_):
         return None
-    if t._meta is not None and t._meta.view is not None:  # its edge may be out of date
+    if t._wg_meta is not None and t._wg_meta.view is not None:  # its edge may be out of date
         return None
-    data = t._data
+    data = t._wg_data
     if g is not None:
-        if g._data.shape != data.shape or g._data.dtype is not data.dtype or type(g._data) is not np.ndarray:
+        if g._wg_data.shape != data.shape or g._wg_data.dtype is not data.dtype or type(g._wg_data) is not np.ndarray:
             return None
-        return g._data
+        return g._wg_data
     if data.size != 1 or data.dtype.kind != "f" or type(data) is Ghost:
         return None
     return np.ones(data.shape, data.dtype)
@@ -376,7 +376,7 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
     places: list[Any] = []
     captures: dict[Node, dict[int, Any]] = {}
     for x in wanted:
-        if not isinstance(x, Tensor_) or (x._meta is not None and x._meta.view is not None) or not requires_grad(x):
+        if not isinstance(x, Tensor_) or (x._wg_meta is not None and x._wg_meta.view is not None) or not requires_grad(x):
             return None
         place: Any = edge_of(x)
         node, nr = place
@@ -389,7 +389,7 @@ def _plain_grad(t: Any, wanted: Any, g: Any, retain: bool, m: Any) -> Any:
             captures[node] = {nr: None}
     if not places:
         return None
-    edge = t._edge
+    edge = t._wg_edge
     needed = None if leads_to(edge[0], captures) else reachable((edge,), set(captures))
     try:  # before the switch: an interrupt may come right after it
         if m.grad:
@@ -478,27 +478,27 @@ def _seeds(tensors: Sequence[Any], grads: Any, create_graph: bool) -> list[Any]:
                 seeds.append(ones_like(t, memory_format=preserve_format))
                 continue
             one = np.ones(shape, _kept(t, dtype) or dtype)
-            seeds.append(Tensor_._wrap(one) if create_graph else one)
+            seeds.append(Tensor_._wg_wrap(one) if create_graph else one)
             continue
         if not isinstance(g, Tensor_):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-        if g._data.shape != shape:
-            if hasattr(shape, "ragged") is not hasattr(g._data.shape, "ragged"):
+        if g._wg_data.shape != shape:
+            if hasattr(shape, "ragged") is not hasattr(g._wg_data.shape, "ragged"):
                 nested = ("nested", "not nested") if hasattr(shape, "ragged") else ("not nested", "nested")
                 raise RuntimeError(f"Expected both self and other to be nested tensors. Self is {nested[0]}. While Other is {nested[1]}.")
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {show(g._data.shape)} and output[{i}] has a shape of {show(shape)}."
+                f"Mismatch in shape: grad_output[{i}] has a shape of {show(g._wg_data.shape)} and output[{i}] has a shape of {show(shape)}."
             )
-        if (g._data.dtype.kind == "c") != (dtype.kind == "c"):
+        if (g._wg_data.dtype.kind == "c") != (dtype.kind == "c"):
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                 f"grad_output[{i}] has a dtype of {g.dtype!r} and output[{i}] has a dtype of {_dtype_name(dtype)}."
             )
-        dtype = _kept(t, dtype) or g._data.dtype
+        dtype = _kept(t, dtype) or g._wg_data.dtype
         if create_graph:
-            seeds.append(g if g._data.dtype == dtype else RECORDED.cast(g, dtype))
+            seeds.append(g if g._wg_data.dtype == dtype else RECORDED.cast(g, dtype))
         else:
-            seeds.append(plain(g._data) if g._data.dtype == dtype else g._data.astype(dtype))
+            seeds.append(plain(g._wg_data) if g._wg_data.dtype == dtype else g._wg_data.astype(dtype))
     if len(seeds) != len(tensors):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(seeds)} gradients")
     return seeds
@@ -511,8 +511,8 @@ def seeds(outputs: Any, grads: Any) -> list[Any]:
 
 def _kept(t: Any, dtype: Any) -> Any:
     """The dtype in which a gradient arrives at ``t``: ``dtype``, or what a leaf's ``grad_dtype`` says; None for any."""
-    leaf = isinstance(t, Tensor_) and t._edge is None and t._meta is not None and t._meta.grad_dtype is not False
-    return t._meta.grad_dtype if leaf else dtype
+    leaf = isinstance(t, Tensor_) and t._wg_edge is None and t._wg_meta is not None and t._wg_meta.grad_dtype is not False
+    return t._wg_meta.grad_dtype if leaf else dtype
 
 
 def show(shape: tuple[int, ...]) -> str:

@@ -24,17 +24,17 @@ def of_several(rows: Any, wanted: Any, vectors: Any, retain: Any, create_graph: 
                 "vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of dimensionality 0 so expected "
                 "in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True every output needs its batch of gradients."
             )
-        if not v._data.ndim:
+        if not v._wg_data.ndim:
             raise IndexError("invalid index of a 0-dim tensor: with is_grads_batched=True the first dimension of a gradient counts the batch")
     counts = [v.shape[0] for v in vectors]
     if not counts or min(counts) != max(counts):
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {counts} for the mapped dimension")
     count = counts[0]
     for i, (t, v) in enumerate(zip(rows, vectors)):
-        if v._data.shape[1:] != place_of(t)[0]:
+        if v._wg_data.shape[1:] != place_of(t)[0]:
             if isinstance(t, GradientEdge):
                 raise RuntimeError("Batched grads are not supported with GradientEdge: the sizes differ, and cannot be told apart")
-            raise unfit(i, v._data.shape[1:], place_of(t)[0])
+            raise unfit(i, v._wg_data.shape[1:], place_of(t)[0])
     with Level(count, "different") as level:
         given = [wrapped(v, level) for v in vectors]
         found = grad(rows, wanted, given, retain, create_graph, True, allow_unused)
@@ -64,11 +64,11 @@ def inside_maps(rows: Any, wanted: Any, vectors: Any, retain_graph: Any, create_
         levels += [x for x in batching.decomposed(t)[1] if x not in levels]
     below = [[batching.lowered(t, levels) for t in row] for row in (rows, wanted)]
     given = [None] * len(rows) if vectors is None else as_row(vectors)
-    seeds = [_ones_like(r) if v is None and not o._data.ndim else v if v is None else batching.lowered(v, levels)
+    seeds = [_ones_like(r) if v is None and not o._wg_data.ndim else v if v is None else batching.lowered(v, levels)
              for r, o, v in zip(below[0], rows, given)]
     found = grad(below[0], below[1], seeds, retain_graph, create_graph, True, allow_unused, False, materialize_grads)
     return tuple(None if g is None else batching.raised(g, levels) for g in found)
 
 
 def _ones_like(t: Any) -> Any:
-    return Tensor._wrap(np.ones(t._data.shape, t._data.dtype))
+    return Tensor._wg_wrap(np.ones(t._wg_data.shape, t._wg_data.dtype))

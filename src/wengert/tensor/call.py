@@ -155,7 +155,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
             a = np.asarray(a)
         if layout and type(a) is np.ndarray and not (layout == "rows" and a.flags.c_contiguous):
             a = in_order_of(a, [_given(inputs.get(p), raw[p]) for p in op.tensors]) if layout == "elementwise" else K.in_order(a)
-        looking = source is not None and (op.view is True or looks_at(a, source._data))
+        looking = source is not None and (op.view is True or looks_at(a, source._wg_data))
         if given is not None and isinstance(given[i], Tensor_) and not (m.inference and type(given[i]) is Tensor_):
             from .wrappers import result
 
@@ -170,13 +170,13 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
         elif many and op.name in PARTS:
             attach_part(t, inputs[op.params[0]], op, (i, *args[1:]), m)
         results.append(t)
-    if m.grad and op.wrt and not (source is not None and type(source._vc) is Released):
+    if m.grad and op.wrt and not (source is not None and type(source._wg_vc) is Released):
         if many:
             live = tuple(results)
         else:
-            live = tuple(results[i] for i in op.differentiable if results[i]._data.dtype.kind in "fcVW")
+            live = tuple(results[i] for i in op.differentiable if results[i]._wg_data.dtype.kind in "fcVW")
             for name, t in zip(op.outputs, results):
-                values[name] = t._data
+                values[name] = t._wg_data
         if live:
             if early is not None:
                 values[PACKED] = early
@@ -189,7 +189,7 @@ def compute(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
                 node = record(op, inputs, values, live, m)
             if node is not None:
                 for i, t in enumerate(live):
-                    t._edge = (node, i)
+                    t._wg_edge = (node, i)
                 if given is not None:
                     node.__dict__["seen"] = {p: seen(v) for p, v in zip(op.params, args)}
                 if not own:
@@ -209,13 +209,13 @@ def look_up(inputs: dict[str, Any], m: Modes) -> None:
     """Ask for the histories of the inputs of a forward that failed: what is wrong with one is said before."""
     for t in inputs.values() if m.grad else ():
         for x in t if type(t) is list else (t,):
-            if x is not None and x._meta is not None and x._meta.view is not None:
+            if x is not None and x._wg_meta is not None and x._wg_meta.view is not None:
                 edge_of(x)
 
 
 def _given(t: Any, array: Any) -> Any:
     """What an argument was before it was converted: it is its layout that counts."""
-    return array if t is None or type(t) is list else t._data
+    return array if t is None or type(t) is list else t._wg_data
 
 
 def composed(parts: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -232,15 +232,15 @@ def again(t: Any) -> Any:
         from .wrappers import alias
 
         return alias(t)
-    found = fresh(t._data, modes())
-    found._vc = t._vc
+    found = fresh(t._wg_data, modes())
+    found._wg_vc = t._wg_vc
     return found
 
 
 def seen(v: Any) -> Any:
     """What a formula may ask about an argument afterwards: shape and strides of a tensor, a number itself."""
     if isinstance(v, Tensor_):
-        a = v._data
+        a = v._wg_data
         return a.shape, tuple(s // a.itemsize for s in a.strides)
     return v if v is None or isinstance(v, (int, float)) else ...
 
@@ -263,7 +263,7 @@ def seen_as(t: Tensor, raw: dict[str, Any], op: Operator, m: Modes) -> Tensor:
     """The same bytes in another type: memory and version are shared, but no gradient passes, and it is no view to the tape."""
     found = fresh(forward(op, raw), m)
     if not m.inference and not t.is_inference():
-        found._vc = t._vc
+        found._wg_vc = t._wg_vc
     return found
 
 
@@ -296,26 +296,26 @@ def version_results(op: Operator, node: Any, results: list[Tensor], values: dict
         if name in op.saved:
             at = 3 * op.saved.index(name)
             if type(node.saved[at]) is np.ndarray:
-                node.saved = changed(node.saved, at, (node.saved[at], t._vc, t._vc[0]))
+                node.saved = changed(node.saved, at, (node.saved[at], t._wg_vc, t._wg_vc[0]))
 
 
 def fresh(a: np.ndarray, m: Modes) -> Tensor:
     """A tensor around a result."""
     t: Tensor = object.__new__(Tensor_)
-    t._data, t._edge, t._meta = a, None, None
-    t._vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
+    t._wg_data, t._wg_edge, t._wg_meta = a, None, None
+    t._wg_vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
     return t
 
 
 def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes, creation: str | None = None) -> None:
     """Make ``t`` a view of ``source``: one version counter, and the steps from the base."""
-    counter = source._vc
+    counter = source._wg_vc
     if type(counter) is Released:
         counter = INFERENCE_VERSION
-    t._vc = counter
+    t._wg_vc = counter
     if counter is INFERENCE_VERSION:
         return
-    parent = source._meta.view if source._meta is not None else None
+    parent = source._wg_meta.view if source._wg_meta is not None else None
     if parent is not None:
         base = parent.base
         last: tuple[Any, tuple[Any, ...], Any] = (op, args, parent.last)
@@ -326,17 +326,17 @@ def attach_view(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Mo
         creation = "inference"
     elif not m.grad:
         creation = creation if creation not in (None, "multi") else "no_grad"
-    meta = t._meta = Meta()
+    meta = t._wg_meta = Meta()
     meta.view = View(base, last, counter[0], creation)
 
 
 def attach_part(t: Tensor, source: Tensor, op: Any, args: tuple[Any, ...], m: Modes) -> None:
     """``t`` shares memory with ``source`` but counts its own writes: no view, but in inference mode, where PyTorch makes it of those."""
     if source.is_inference():
-        t._vc = INFERENCE_VERSION
+        t._wg_vc = INFERENCE_VERSION
     elif m.inference:
         attach_view(t, source, op, args, m)
-        t._vc = normal_version()
+        t._wg_vc = normal_version()
 
 
 def looks_at(a: np.ndarray, source: np.ndarray) -> bool:
@@ -403,9 +403,9 @@ def convert(op: Operator, args: tuple[Any, ...]) -> tuple[dict[str, Any], dict[s
                 for at, x in enumerate(rows):
                     if not isinstance(x, Tensor_) and not (x is None and p in op.optional):
                         raise TypeError(f"expected Tensor as element {at} in argument {i}, but got {type(x).__name__}")
-                inputs[p], raw[p] = rows, [None if x is None else plain(x._data) for x in rows]
+                inputs[p], raw[p] = rows, [None if x is None else plain(x._wg_data) for x in rows]
             elif isinstance(v, Tensor_):
-                a = v._data
+                a = v._wg_data
                 inputs[p], raw[p] = v, a if type(a) is not Lazy or (op.view and not i) else a.resolved()
             elif v is None:
                 if p not in op.optional:

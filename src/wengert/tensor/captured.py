@@ -73,13 +73,13 @@ class Inside:
     def permits(self, t: Any) -> bool:
         """Whether ``t`` may be written to."""
         t = _plain(t)
-        if type(t._vc) is not list:  # an inference tensor tells nothing
+        if type(t._wg_vc) is not list:  # an inference tensor tells nothing
             return True
         return self.made(t) or self._given(t)
 
     def made(self, t: Tensor) -> bool:
         """Whether ``t`` was made by the function, perhaps inside of a further derivative."""
-        version = t._vc
+        version = t._wg_vc
         maker: Any = version[1] if type(version) is list and len(version) > 1 else None
         while maker is not None:
             if maker is self:
@@ -97,7 +97,7 @@ class Inside:
     def begins(self, t: Tensor) -> None:
         """The derivative is with respect to ``t``, a leaf or a new name for a tensor with a history."""
         self.starts[id(t)] = t
-        around: Inside | None = self if t._edge is None else None
+        around: Inside | None = self if t._wg_edge is None else None
         while around is not None:  # for all of which this leaf is not somebody else's
             around.own.add(id(t))
             around = around.parent
@@ -157,12 +157,12 @@ class Inside:
         """Whether ``t`` is an argument of the function, or a view of one."""
         if id(t) in self.inputs:
             return True
-        view = t._meta.view if t._meta is not None else None
+        view = t._wg_meta.view if t._wg_meta is not None else None
         if view is None:
             return False
         if id(view.base) in self.inputs:
             return True
-        views = [x._meta.view for x in self.inputs.values() if x._meta is not None and x._meta.view is not None]
+        views = [x._wg_meta.view for x in self.inputs.values() if x._wg_meta is not None and x._wg_meta.view is not None]
         given = {id(of.last) for of in views}
         step = view.last
         while given and step is not None:  # a view of an argument has its steps
@@ -200,7 +200,7 @@ class Inside:
     def _check_start(self, t: Tensor) -> None:
         """Refuse to record a write to what the derivative is with respect to, which may have a history further out."""
         home = self.home(t)
-        if home is None or t._edge is None or not modes().grad or not home._given(t) or not home.leads(t):
+        if home is None or t._wg_edge is None or not modes().grad or not home._given(t) or not home.leads(t):
             return
         view = "" if id(t) in home.starts else "a view of "
         raise RuntimeError(f"{view}a leaf Variable that requires grad is being used in an in-place operation.")
@@ -217,7 +217,7 @@ class Cut(Node):
 
     def __init__(self, inside: Inside, t: Tensor, edge: Edge) -> None:
         self.hooks, self.saved, self.edges = None, (), (edge,)
-        self.shape, self.dtype, self.seq = t._data.shape, t._data.dtype, next_sequence()
+        self.shape, self.dtype, self.seq = t._wg_data.shape, t._wg_data.dtype, next_sequence()
         self.__dict__["inside"] = inside
 
     def raw(self, g: Any) -> Any:
@@ -255,29 +255,29 @@ def begins(t: Any) -> bool:
     """``t.is_leaf`` in the same sense."""
     home = modes().inside.home(t)
     if home is None:
-        return t._edge is None
-    return home.level is not None or t._edge is None or t._edge[0] in home.roots() or not home.leads(t)
+        return t._wg_edge is None
+    return home.level is not None or t._wg_edge is None or t._wg_edge[0] in home.roots() or not home.leads(t)
 
 
 def ask(t: Any, value: bool) -> None:
     """``t.requires_grad = value`` inside of transforms: for the innermost one that ``t`` belongs to."""
     home = modes().inside.home(t)
     if home is None:
-        t._require(value)
-    elif home.level is not None or (value and t._edge is not None and not home.leads(t)):
+        t._wg_require(value)
+    elif home.level is not None or (value and t._wg_edge is not None and not home.leads(t)):
         if value:
             home.asked[id(t)] = t
         else:
             home.asked.pop(id(t), None)
     elif value:
-        if t._edge is None:
-            home.begins(t._require())
+        if t._wg_edge is None:
+            home.begins(t._wg_require())
     elif id(t) in home.starts:
         home.mute(t)
-        if t._edge is None:
-            t._require(False)
-    elif t._edge is None or home.leads(t):
-        t._require(False)
+        if t._wg_edge is None:
+            t._wg_require(False)
+    elif t._wg_edge is None or home.leads(t):
+        t._wg_require(False)
 
 
 def adopt(t: Tensor, data: Tensor) -> None:
@@ -344,8 +344,8 @@ def _below(t: Any, own: set[int]) -> Any:
     """The tensor as it is outside of the runs whose arguments are ``own``: with no history but what leads to other leaves."""
     if not requires_grad(t):
         return t
-    view = t._meta.view if t._meta is not None else None
-    if id(t) in own and view is not None and view.base._data.shape == t._data.shape:
+    view = t._wg_meta.view if t._wg_meta is not None else None
+    if id(t) in own and view is not None and view.base._wg_data.shape == t._wg_data.shape:
         return _below(view.base, own) if id(view.base) in own else view.base
     edge = edge_of(t)
     nodes = below([edge]) if edge is not None else ()

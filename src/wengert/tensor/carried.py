@@ -45,7 +45,7 @@ class Tangents:
         if type(t) is call.Batched_:  # the value carries it
             found = self.tangent(t.value)
             return None if found is None else batching().raised(found, [t.level])
-        meta = getattr(t, "_meta", None)
+        meta = getattr(t, "_wg_meta", None)
         if meta is None:
             return None
         if meta.tangents is not None and self in meta.tangents:
@@ -80,7 +80,7 @@ class Tangents:
         """
         if type(t) is call.Batched_:
             b = batching()
-            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._data)), t.level)
+            return b.wrapped(self.dual(t.value, b.lowered(tangent, [t.level]), repeated=overlapping(t.value._wg_data)), t.level)
         if t.is_nested:
             raise NotImplementedError("aten.alias.default: nested tensors carry no tangents")
         result = RECORDED.alias(t) if type(t) in call.DISPATCHING else RECORDED.view(t, t.shape)  # what the class is asked for
@@ -90,7 +90,7 @@ class Tangents:
             elif type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
                 alike = tangent.stride() == t.stride()
             else:
-                alike = _alike(t._data, tangent._data)
+                alike = _alike(t._wg_data, tangent._wg_data)
             self.attach(result, tangent if alike else _laid_out_as(t, tangent))
         return result
 
@@ -99,8 +99,8 @@ class Tangents:
         if type(t) is call.Batched_:
             return batching().wrapped(self.primal(t.value), t.level)
         found = call.again(t)
-        found._vc, found._edge = t._vc, edge_of(t)
-        others = {} if t._meta is None or t._meta.tangents is None else {k: v for k, v in t._meta.tangents.items() if k is not self}
+        found._wg_vc, found._wg_edge = t._wg_vc, edge_of(t)
+        others = {} if t._wg_meta is None or t._wg_meta.tangents is None else {k: v for k, v in t._wg_meta.tangents.items() if k is not self}
         if others:
             meta_of(found).tangents = others
         return found
@@ -110,8 +110,8 @@ class Tangents:
         if type(t) is call.Batched_ or type(t) in call.DISPATCHING:
             return self.primal(t)
         found = _outside(self, RECORDED.view, t, t.shape)
-        if found._edge is not None:
-            _as_identity(found._edge[0])
+        if found._wg_edge is not None:
+            _as_identity(found._wg_edge[0])
         if self.tangent(found) is not None:
             self.attach(found, None)
         return found
@@ -126,8 +126,8 @@ class Tangents:
         if type(new) is call.Batched_ and type(t) is not call.Batched_:
             old = self._varying(t, new)
         if old is None:
-            view = t._meta.view if t._meta is not None else None
-            if view is None or (t._meta.tangents is not None and self in t._meta.tangents):  # type: ignore[union-attr]
+            view = t._wg_meta.view if t._wg_meta is not None else None
+            if view is None or (t._wg_meta.tangents is not None and self in t._wg_meta.tangents):  # type: ignore[union-attr]
                 self.attach(t, new)
                 return
             whole = zeros(view.base)
@@ -139,7 +139,7 @@ class Tangents:
         """The tangent of ``t``, or of its base, made to vary along the maps that ``new`` varies along, so that it can be written there."""
         b = batching()
         levels = b.decomposed(new)[1]
-        view = t._meta.view if t._meta is not None else None
+        view = t._wg_meta.view if t._wg_meta is not None else None
         root = t if view is None else view.base
         own = self.tangent(t)
         if own is not None and all(x in b.decomposed(own)[1] for x in levels):
@@ -149,8 +149,8 @@ class Tangents:
             whole = zeros(root)
         if any(x not in b.decomposed(whole)[1] for x in levels):
             self.attach(root, b.raised(b.lowered(whole, levels).clone(), levels))
-            if view is not None and t._meta is not None and t._meta.tangents is not None:
-                t._meta.tangents.pop(self, None)
+            if view is not None and t._wg_meta is not None and t._wg_meta.tangents is not None:
+                t._wg_meta.tangents.pop(self, None)
         return self.tangent(t)
 
 
@@ -179,7 +179,7 @@ def zeros(t: Any) -> Any:
         from .creation import zeros_like
 
         return zeros_like(t)
-    return RAW.wrap(np.zeros_like(t._data))
+    return RAW.wrap(np.zeros_like(t._wg_data))
 
 
 def _outside(level: Tangents, f: Any, *args: Any) -> Any:
@@ -204,7 +204,7 @@ def _unchecked(write: Any, *args: Any) -> None:
 
 def _same_window(t: Tensor, base: Tensor) -> bool:
     """Whether a view shows all of its base as it is: then they share the tangent too."""
-    a, b = t._data, base._data
+    a, b = t._wg_data, base._wg_data
     return a.shape == b.shape and a.dtype == b.dtype and address(a) == address(b) and a.strides == b.strides and marks(a) == marks(b)
 
 
@@ -224,13 +224,13 @@ def _laid_out_as(t: Tensor, tangent: Tensor) -> Tensor:
     if type(tangent) is call.Batched_ or type(tangent) in call.DISPATCHING or type(t) in call.DISPATCHING:
         order = sorted(range(t.dim()), key=t.stride, reverse=True)
         return RECORDED.permute(RECORDED.permute(tangent, order).contiguous(), [order.index(d) for d in range(t.dim())])
-    storage, offset, strides = look(t._data)
-    whole = RAW.wrap(np.zeros(storage.nbytes() // t._data.itemsize, tangent._data.dtype))
-    part = whole.as_strided(t._data.shape, strides, offset)
-    if any(marks(t._data)):
-        seen_so = RAW.wrap(seen(part._data, *marks(t._data)))
-        seen_so._vc = part._vc
+    storage, offset, strides = look(t._wg_data)
+    whole = RAW.wrap(np.zeros(storage.nbytes() // t._wg_data.itemsize, tangent._wg_data.dtype))
+    part = whole.as_strided(t._wg_data.shape, strides, offset)
+    if any(marks(t._wg_data)):
+        seen_so = RAW.wrap(seen(part._wg_data, *marks(t._wg_data)))
+        seen_so._wg_vc = part._wg_vc
         part = seen_so
-    found = RAW.wrap(part._data)  # no view
+    found = RAW.wrap(part._wg_data)  # no view
     found.copy_(tangent)
     return found

@@ -50,13 +50,13 @@ class CompressedTensor(Tensor):
     """
 
     __slots__ = ()
-    _data: Any
+    _wg_data: Any
     _own_operators = True
 
     @staticmethod
-    def _wrap(array: Any) -> Any:
+    def _wg_wrap(array: Any) -> Any:
         t = object.__new__(CompressedTensor)
-        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
         return t
 
     @classmethod
@@ -67,53 +67,53 @@ class CompressedTensor(Tensor):
         run = OPERATORS.get(name)
         if run is None:
             found = next(x for x in args if isinstance(x, CompressedTensor))
-            kind = _SPELLED[found._data.layout]
+            kind = _SPELLED[found._wg_data.layout]
             raise RuntimeError(f"unsupported tensor layout: {kind}\nThere is no {name} of such tensors. Use Tensor.to_dense() first.")
         return run(*args, **(kwargs or {}))
 
     @property
     def layout(self) -> Any:  # type: ignore[override]
-        return LAYOUTS[self._data.layout]
+        return LAYOUTS[self._wg_data.layout]
 
     @property
     def is_sparse_csr(self) -> bool:  # type: ignore[override]
         """Whether the layout is CSR."""
-        return self._data.layout == "sparse_csr"
+        return self._wg_data.layout == "sparse_csr"
 
     # -- its parts ----------------------------------------------------------------------------------------------------
 
     def _part(self, name: str, by_row: bool, array: Any) -> Tensor:
-        if (self._data.layout in BY_ROW) is not by_row:
+        if (self._wg_data.layout in BY_ROW) is not by_row:
             kind = "row" if by_row else "column"
-            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got {_SPELLED[self._data.layout]}")
+            raise RuntimeError(f"{name} expected sparse {kind} compressed tensor layout but got {_SPELLED[self._wg_data.layout]}")
         return wrap(array)
 
     def crow_indices(self) -> Tensor:
         """Where the entries of each row begin, ``(*batch, rows + 1)``."""
-        return self._part("crow_indices", True, self._data.starts)
+        return self._part("crow_indices", True, self._wg_data.starts)
 
     def col_indices(self) -> Tensor:
         """The column of each entry, ``(*batch, nnz)``."""
-        return self._part("col_indices", True, self._data.others)
+        return self._part("col_indices", True, self._wg_data.others)
 
     def ccol_indices(self) -> Tensor:
         """Where the entries of each column begin."""
-        return self._part("ccol_indices", False, self._data.starts)
+        return self._part("ccol_indices", False, self._wg_data.starts)
 
     def row_indices(self) -> Tensor:
         """The row of each entry."""
-        return self._part("row_indices", False, self._data.others)
+        return self._part("row_indices", False, self._wg_data.others)
 
     def values(self) -> Tensor:
         """The stored values ``(*batch, nnz, *block, *dense)``."""
-        stored, shape = elements(self), self._data.values.shape
+        stored, shape = elements(self), self._wg_data.values.shape
         return stored if stored.shape == shape else stored.reshape(shape)
 
     def _values(self) -> Tensor:
-        return wrap(self._data.values)
+        return wrap(self._wg_data.values)
 
     def _nnz(self) -> int:
-        return self._data.others.shape[-1]
+        return self._wg_data.others.shape[-1]
 
     def sparse_dim(self) -> int:
         """Two: rows and columns."""
@@ -121,13 +121,13 @@ class CompressedTensor(Tensor):
 
     def dense_dim(self) -> int:
         """The number of dimensions of each value."""
-        return self._data.ndim - self._data.starts.ndim - 1
+        return self._wg_data.ndim - self._wg_data.starts.ndim - 1
 
     # -- other layouts ------------------------------------------------------------------------------------------------
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The tensor with its zeros, strided; gradients flow back to the stored places, with ``masked_grad=False`` to all."""
-        return compressed_opened(self, self._data, masked_grad is not False).to_dense(dtype, masked_grad=masked_grad)
+        return compressed_opened(self, self._wg_data, masked_grad is not False).to_dense(dtype, masked_grad=masked_grad)
 
     def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, **_: Any) -> Any:
         """The tensor in coordinates, or in ``layout``."""
@@ -135,22 +135,22 @@ class CompressedTensor(Tensor):
         return opened(self) if name == "sparse_coo" else converted(self, name, blocksize)
 
     def detach(self) -> Any:
-        t = CompressedTensor._wrap(self._data)
-        t._vc = self._vc
+        t = CompressedTensor._wg_wrap(self._wg_data)
+        t._wg_vc = self._wg_vc
         return t
 
     def _get_data(self) -> Any:
-        return CompressedTensor._wrap(self._data)
+        return CompressedTensor._wg_wrap(self._wg_data)
 
     def _set_data(self, new: Any) -> None:
         if not isinstance(new, CompressedTensor):
             raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
-        self._data = new._data
+        self._wg_data = new._wg_data
 
     data = property(_get_data, _set_data)
 
     def _without(self, what: str) -> NoReturn:
-        raise RuntimeError(f"Sparse {self._data.layout[-3:].upper()} tensors do not have {what}")
+        raise RuntimeError(f"Sparse {self._wg_data.layout[-3:].upper()} tensors do not have {what}")
 
     def stride(self, dim: int | None = None) -> NoReturn:
         self._without("strides")
@@ -168,7 +168,7 @@ class CompressedTensor(Tensor):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def numpy(self, *, force: bool = False) -> NoReturn:
-        raise TypeError(f"can't convert {_SPELLED[self._data.layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
+        raise TypeError(f"can't convert {_SPELLED[self._wg_data.layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def item(self) -> Any:
         return opened(self).item()
@@ -176,7 +176,7 @@ class CompressedTensor(Tensor):
     def type(self, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
         """The tensor in another type; the types of compressed tensors have no names."""
         if dtype is None:
-            raise RuntimeError(f"Unimplemented backend {_SPELLED[self._data.layout]}CPU")
+            raise RuntimeError(f"Unimplemented backend {_SPELLED[self._wg_data.layout]}CPU")
         return self.to(dtype)
 
     def __getitem__(self, index: Any) -> Any:
@@ -186,10 +186,10 @@ class CompressedTensor(Tensor):
         s = opened(self.detach())
         for i in (row, *rest):
             s = s.to_dense()[i]
-        return s if len(rest) + 1 == self._data.ndim else s.to_sparse()
+        return s if len(rest) + 1 == self._wg_data.ndim else s.to_sparse()
 
     def __len__(self) -> int:
-        return self._data.shape[0]
+        return self._wg_data.shape[0]
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
@@ -200,7 +200,7 @@ class CompressedTensor(Tensor):
     def __repr__(self) -> str:  # type: ignore[override]
         from .printing import format_sparse
 
-        a, node = self._data, self.grad_fn
+        a, node = self._wg_data, self.grad_fn
         names = ("crow_indices", "col_indices") if a.layout in BY_ROW else ("ccol_indices", "row_indices")
         return format_sparse(
             [(names[0], a.starts), (names[1], a.others), ("values", a.values)], a.shape, a.others.shape[-1], layout=a.layout,
@@ -209,14 +209,14 @@ class CompressedTensor(Tensor):
         )  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._edge is not None:
+        if self._wg_edge is not None:
             return Tensor.__deepcopy__(self, memo)
         if id(self) not in memo:
-            memo[id(self)] = CompressedTensor._wrap(self._data.copy())._require(requires_grad(self))
+            memo[id(self)] = CompressedTensor._wg_wrap(self._wg_data.copy())._wg_require(requires_grad(self))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        a = self._data
+        a = self._wg_data
         return _rebuilt, (a.layout, wrap(a.starts), wrap(a.others), wrap(a.values), tuple(a.shape), requires_grad(self))
 
 
@@ -224,7 +224,7 @@ CompressedTensor.__module__ = "torch"
 
 
 def _rebuilt(name: str, starts: Tensor, others: Tensor, values: Tensor, size: tuple[int, ...], wants: bool) -> Any:
-    return CompressedTensor._wrap(Compressed(name, starts._data, others._data, values._data, size))._require(wants)
+    return CompressedTensor._wg_wrap(Compressed(name, starts._wg_data, others._wg_data, values._wg_data, size))._wg_require(wants)
 
 
 # -- between the layouts ------------------------------------------------------------------------------------------------
@@ -232,12 +232,12 @@ def _rebuilt(name: str, starts: Tensor, others: Tensor, values: Tensor, size: tu
 
 def opened(x: Any) -> Any:
     """A compressed tensor by its coordinates; anything else as it is."""
-    return compressed_opened(x, x._data, True) if isinstance(x, CompressedTensor) else x
+    return compressed_opened(x, x._wg_data, True) if isinstance(x, CompressedTensor) else x
 
 
 def elements(c: Any) -> Tensor:
     """The stored values, one after the other, with the history that leads to ``c``."""
-    return S.sparse_values(opened(c), wrap(c._data.indices), None, True)
+    return S.sparse_values(opened(c), wrap(c._wg_data.indices), None, True)
 
 
 def _block(name: str, given: Any) -> tuple[int, ...]:
@@ -255,10 +255,10 @@ def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = 
     if blocksize is not None:
         blocksize = _block(name, blocksize)
     if isinstance(x, CompressedTensor):
-        if x._data.layout == name and (blocksize is None or tuple(blocksize) == x._data.block):
+        if x._wg_data.layout == name and (blocksize is None or tuple(blocksize) == x._wg_data.block):
             return x
-        if x._data.layout in BLOCKED and name not in BLOCKED:
-            raise RuntimeError(f"sparse_compressed_to_{name}: expected SparseCsr or SparseCsc layout but got {_SPELLED[x._data.layout]}")
+        if x._wg_data.layout in BLOCKED and name not in BLOCKED:
+            raise RuntimeError(f"sparse_compressed_to_{name}: expected SparseCsr or SparseCsc layout but got {_SPELLED[x._wg_data.layout]}")
     source = "Strided" if not isinstance(x, (CompressedTensor, S.SparseTensor)) else "Sparse"
     if name in BLOCKED and blocksize is None:
         raise RuntimeError(f"dense_to_sparse: conversion from {source} to {_SPELLED[name]} without blocksize argument given is not supported")
@@ -269,12 +269,12 @@ def converted(x: Any, name: str, blocksize: Any = None, dense_dim: int | None = 
     block = tuple(blocksize) if blocksize is not None else ()
     coo = opened(x) if isinstance(x, (CompressedTensor, S.SparseTensor)) else S.found(x, x.ndim - (dense_dim or 0))
     coo = coo.coalesce()
-    size = coo._data.shape[len(coo._data.indices) - 2 : len(coo._data.indices)]
+    size = coo._wg_data.shape[len(coo._wg_data.indices) - 2 : len(coo._wg_data.indices)]
     if block and (size[0] % block[0] or size[1] % block[1]):
         raise RuntimeError(
             f"dense_to_{name}: tensor sparse size ({','.join(map(str, size))}) must be divisible by given blocksize ({','.join(map(str, block))})"
         )
-    pattern = pressed(coo._data, name, block)
+    pattern = pressed(coo._wg_data, name, block)
     label = f"ToSparse{_SPELLED[name][6:]}Backward0"
     take = S.sparse_taken if source == "Strided" else S.sparse_rearranged
     return compressed_made(take(coo, wrap(pattern.indices)), pattern, label)
@@ -284,7 +284,7 @@ def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any
     """``torch.sparse_compressed_tensor``."""
     v = values if isinstance(values, Tensor) else as_tensor(values)
     v = v if dtype is None else v.to(dtype)
-    s, o = (x._data if isinstance(x, Tensor) else np.asarray(x) for x in (starts, others))
+    s, o = (x._wg_data if isinstance(x, Tensor) else np.asarray(x) for x in (starts, others))
     s, o = (x if x.dtype in (np.int32, np.int64) else x.astype(np.int64) for x in (s, o))
     block = v.shape[s.ndim : s.ndim + 2] if name in BLOCKED else (1, 1)
     dense = tuple(v.shape[s.ndim + (2 if name in BLOCKED else 0) :])
@@ -295,8 +295,8 @@ def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any
     size = tuple(shape_of((size,)))
     if check:
         _check(name, s, o, v, size, block)
-    t = compressed_made(v.reshape(-1, *dense), Compressed(name, s, o, v._data, size))
-    return t._require(True) if wants else t
+    t = compressed_made(v.reshape(-1, *dense), Compressed(name, s, o, v._wg_data, size))
+    return t._wg_require(True) if wants else t
 
 
 def _check(name: str, s: np.ndarray, o: np.ndarray, v: Tensor, size: tuple[int, ...], block: Any) -> None:
@@ -332,7 +332,7 @@ def _check(name: str, s: np.ndarray, o: np.ndarray, v: Tensor, size: tuple[int, 
 
 def _keeping(name: str, c: Any, *args: Any, **kwargs: Any) -> Any:
     """An operator on the values, put back in the layout."""
-    return compressed_made(_KEEPING[name](elements(c), *args, **kwargs), c._data)
+    return compressed_made(_KEEPING[name](elements(c), *args, **kwargs), c._wg_data)
 
 
 def _on(name: str) -> Callable[..., Any]:
@@ -348,9 +348,9 @@ _KEEPING["clone"] = lambda values, memory_format=None: values.clone()
 
 def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
     if isinstance(a, CompressedTensor) and isinstance(b, CompressedTensor):
-        if a._data.like(b._data):
-            return compressed_made(elements(a) + elements(b) * alpha, a._data)
-        return converted(S.OPERATORS["add"](opened(a).coalesce(), opened(b).coalesce(), alpha), a._data.layout, a._data.block or None)
+        if a._wg_data.like(b._wg_data):
+            return compressed_made(elements(a) + elements(b) * alpha, a._wg_data)
+        return converted(S.OPERATORS["add"](opened(a).coalesce(), opened(b).coalesce(), alpha), a._wg_data.layout, a._wg_data.block or None)
     dense, c = (b, a) if isinstance(a, CompressedTensor) else (a, b)
     return S.OPERATORS["add"](dense, opened(c), alpha)
 
@@ -359,20 +359,20 @@ def _mul(a: Any, b: Any) -> Any:
     if not isinstance(a, CompressedTensor):
         a, b = b, a
     if not isinstance(b, Tensor) or (b.ndim == 0 and not isinstance(b, CompressedTensor)):
-        return compressed_made(elements(a) * b, a._data)
-    if isinstance(b, CompressedTensor) and a._data.like(b._data):
-        return compressed_made(elements(a) * elements(b), a._data)
-    return converted(S.OPERATORS["mul"](opened(a), opened(b)).coalesce(), a._data.layout, a._data.block or None)
+        return compressed_made(elements(a) * b, a._wg_data)
+    if isinstance(b, CompressedTensor) and a._wg_data.like(b._wg_data):
+        return compressed_made(elements(a) * elements(b), a._wg_data)
+    return converted(S.OPERATORS["mul"](opened(a), opened(b)).coalesce(), a._wg_data.layout, a._wg_data.block or None)
 
 
 def _mm(a: Any, b: Any) -> Any:
     both = isinstance(a, CompressedTensor) and isinstance(b, CompressedTensor)
     found = S.OPERATORS["matmul"](opened(a), opened(b))
-    return converted(found, a._data.layout if a._data.layout not in BLOCKED else "sparse_csr") if both else found
+    return converted(found, a._wg_data.layout if a._wg_data.layout not in BLOCKED else "sparse_csr") if both else found
 
 
 def _transpose(c: Any, a: int = 0, b: int = 1) -> Any:
-    x = c._data
+    x = c._wg_data
     k = x.starts.ndim - 1
     if {a % x.ndim, b % x.ndim} != {k, k + 1}:
         raise RuntimeError("transpose(): only the two sparse dimensions of a compressed tensor can change places")
@@ -388,22 +388,22 @@ def _sum(c: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> A
     if dim is None:
         return S.OPERATORS["sum"](opened(c), dtype=dtype)
     if not keepdim:
-        raise RuntimeError(f"reduction operations on {c._data.layout[-3:].upper()} tensors with keepdim=False is unsupported")
+        raise RuntimeError(f"reduction operations on {c._wg_data.layout[-3:].upper()} tensors with keepdim=False is unsupported")
     total = opened(c).to_dense().sum(dim, keepdim=True, dtype=dtype)
-    return converted(total, c._data.layout)
+    return converted(total, c._wg_data.layout)
 
 
 def _copy(a: Any, b: Any, *_: Any) -> Any:
-    if not (isinstance(b, CompressedTensor) and a._data.like(b._data)):
+    if not (isinstance(b, CompressedTensor) and a._wg_data.like(b._wg_data)):
         raise RuntimeError("copy of sparse compressed tensors having different patterns or layouts is not supported")
-    return becomes(a, compressed_made(elements(b).clone(), a._data))
+    return becomes(a, compressed_made(elements(b).clone(), a._wg_data))
 
 
 def zeros_like(c: Any) -> Any:
     """A tensor of the same shape and layout that stores nothing."""
-    a = c._data
+    a = c._wg_data
     empty = Coo(np.zeros((a.starts.ndim + 1, 0), np.int64), np.zeros((0, *a.shape[a.starts.ndim + 1 :]), a.dtype), a.shape, True)
-    return CompressedTensor._wrap(pressed(empty, a.layout, a.block))
+    return CompressedTensor._wg_wrap(pressed(empty, a.layout, a.block))
 
 
 def _select(c: Any, dim: int, index: int) -> Any:
@@ -416,11 +416,11 @@ def _addmm(input: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> A
 
 def ones_like(c: Any) -> Any:
     """Ones where ``c`` stores something."""
-    return compressed_made(wrap(np.ones_like(c._data.elements())), c._data)
+    return compressed_made(wrap(np.ones_like(c._wg_data.elements())), c._wg_data)
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": _add, "mul": _mul, "matmul": _mm, "mm": _mm, "mv": _mm, "t": _transpose, "transpose": _transpose, "sum": _sum, "sum_dim": _sum,
     "copy_": _copy, "select": _select, "addmm": _addmm, "sub": lambda a, b, alpha=1: _add(a, b * -alpha),
-    "div": lambda a, b: compressed_made(elements(a) / b, a._data),
+    "div": lambda a, b: compressed_made(elements(a) / b, a._wg_data),
 }  # fmt: skip

@@ -57,12 +57,12 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     if len(flags) > 1:
         copy = flags[1]  # the first is non_blocking
     kept = memory_format is None or format_name(memory_format) == "preserve_format"
-    if dtype is not None and dtype.np != self._data.dtype:
+    if dtype is not None and dtype.np != self._wg_data.dtype:
         t = function("cast")(self, dtype)
         if not kept:
-            t._data = t.detach().clone(memory_format=memory_format)._data
+            t._wg_data = t.detach().clone(memory_format=memory_format)._wg_data
         return t
-    if not copy and (kept or seems(self._data) == format_name(memory_format)):
+    if not copy and (kept or seems(self._wg_data) == format_name(memory_format)):
         return self
     m = modes()
     if m.dispatch or dispatching((self,)):
@@ -77,9 +77,9 @@ def _moved(self: Tensor, dtype: Any, copy: bool, memory_format: Any) -> Tensor:
     if modes().grad and requires_grad(self):
         found = called(to(self, dtype=dtype, memory_format=memory_format, copy=True), "ToCopyBackward0")
     else:
-        found = Tensor._wrap(self._data)
-    array = without_numbers(found._data)
-    found._data = array if dtype is None else array.astype(dtype.np)
+        found = Tensor._wg_wrap(self._wg_data)
+    array = without_numbers(found._wg_data)
+    found._wg_data = array if dtype is None else array.astype(dtype.np)
     return found
 
 
@@ -95,7 +95,7 @@ def _to(name: str, target: Any) -> Any:
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
     """The name of the tensor's type, or the tensor in another type."""
     if dtype is None:
-        return f"torch.{'meta.' if self.is_meta else ''}{dt.scalar_name(self._data.dtype)}Tensor"
+        return f"torch.{'meta.' if self.is_meta else ''}{dt.scalar_name(self._wg_data.dtype)}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
         found = next((k for k, v in dt.SCALAR_NAMES.items() if v == name), None)
@@ -143,7 +143,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
     kind = memory_format or contiguous_format
     if type(self) is call.Batched_:  # where the method is called by way of this class
         return self.contiguous(kind)
-    if is_in_format(self._data, kind):
+    if is_in_format(self._wg_data, kind):
         return self
     if kind is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -188,11 +188,11 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     from .types import sizes_given
 
     shape = sizes_given("sum_to_size", sizes, size)
-    if shape == self._data.shape and shape:
+    if shape == self._wg_data.shape and shape:
         return self
-    if self._data.dtype.kind in "biu":  # sums of integers are int64
+    if self._wg_data.dtype.kind in "biu":  # sums of integers are int64
         self = self.to(dt.int64)
-    if len(shape) > self._data.ndim or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._data.shape))):
+    if len(shape) > self._wg_data.ndim or any(a not in (1, b) for a, b in zip(reversed(shape), reversed(self._wg_data.shape))):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(self.shape)}}}.")
     return RECORDED.sum_to(self, shape)
 
@@ -229,11 +229,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if call.mapping is not None and call.mapping.holds_batched((self, given)):
         call.mapping.refuse_write(self, call.mapping.innermost((self, given)), "aten::set_")
         return self  # of each example in turn, says PyTorch, which the batch does not see
-    if any(t is not None and t._meta is not None and t._meta.tangents for t in (self, given)):
+    if any(t is not None and t._wg_meta is not None and t._wg_meta.tangents for t in (self, given)):
         raise NotImplementedError("Trying to use forward AD with set_ that does not support it because it has not been implemented yet.")
     recording = m.grad and (requires_grad(self) or (given is not None and requires_grad(given)))
-    if given is not None and given._data.dtype != self._data.dtype:
-        raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._data.dtype)} to a tensor of type {dt.c_name(self._data.dtype)}")
+    if given is not None and given._wg_data.dtype != self._wg_data.dtype:
+        raise RuntimeError(f"Could not set tensor of type {dt.c_name(given._wg_data.dtype)} to a tensor of type {dt.c_name(self._wg_data.dtype)}")
     if source is not None and self.device.type != (theirs := source.device.type):
         raise RuntimeError(
             f'Attempted to set the storage of a tensor on device "{self.device.type}" to a storage on different device "{theirs}".  This is no '
@@ -241,15 +241,15 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         )
     check_writable(self, recording, m, shared=True)
     if source is None:
-        array = np.empty(0, self._data.dtype)
+        array = np.empty(0, self._wg_data.dtype)
     elif given is not None and size is None:
-        array = plain_window(given._data)
+        array = plain_window(given._wg_data)
     else:
         if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
-            ours, theirs = dt.c_name(self._data.dtype), dt.scalar_name(source.dtype.np)
+            ours, theirs = dt.c_name(self._wg_data.dtype), dt.scalar_name(source.dtype.np)
             raise RuntimeError(f"Expected a Storage of type {ours} or an UntypedStorage, but got type {theirs} for argument 1 'storage'")
-        storage = window(given._data)[0] if given is not None else source.untyped()
-        item = self._data.itemsize
+        storage = window(given._wg_data)[0] if given is not None else source.untyped()
+        item = self._wg_data.itemsize
         shape = (storage.nbytes() // item,) if size is None else tuple(size)
         array = look_at(storage, storage_offset, shape, row_major(shape) if stride is None else tuple(stride), self.dtype)
     bump(self)
@@ -257,9 +257,9 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         node = undifferentiable("set_", self)
         node.shape, node.edges = array.shape, (edge_of(self), None if given is None else edge_of(given))
         rebase(self, node)
-    self._data = array
-    if self._meta is not None:
-        self._meta.accumulator = None  # which knows the old shape
+    self._wg_data = array
+    if self._wg_meta is not None:
+        self._wg_meta.accumulator = None  # which knows the old shape
     return self
 
 
@@ -285,8 +285,8 @@ def untyped_storage(self: Tensor) -> Any:
     from .storage import window
 
     refuse_storage(self)
-    found = window(self._data)[0]
-    found.meta, found.wrapped = self.is_meta, self._dispatches and type(self._data) is Ghost
+    found = window(self._wg_data)[0]
+    found.meta, found.wrapped = self.is_meta, self._wg_dispatches and type(self._wg_data) is Ghost
     return found
 
 
@@ -294,7 +294,7 @@ def storage_type(self: Tensor) -> Any:
     """The class of the old typed storage of this type."""
     from .typed_storage import LEGACY_STORAGES, TypedStorage
 
-    return LEGACY_STORAGES.get(f"{dt.scalar_name(self._data.dtype)}Storage", TypedStorage)
+    return LEGACY_STORAGES.get(f"{dt.scalar_name(self._wg_data.dtype)}Storage", TypedStorage)
 
 
 def _refuse_without_memory(t: Tensor) -> None:
@@ -306,7 +306,7 @@ def _refuse_without_memory(t: Tensor) -> None:
 def _check_other(self: Tensor, other: Tensor, place: str) -> None:
     """Refuse an operand of another type than the tensor that is written to; ``place`` is the operation and the argument."""
     _refuse_without_memory(self)
-    if other._data.dtype != self._data.dtype or other.layout is not strided:
+    if other._wg_data.dtype != self._wg_data.dtype or other.layout is not strided:
         raise TypeError(f"{place} (got {other.type()})".replace("*", str(self.type())))
 
 
@@ -317,8 +317,8 @@ def apply_(self: Tensor, callable: Any) -> Tensor:
     if self.is_meta:  # no values
         return self
     _refuse_without_memory(self)
-    for at in np.ndindex(self._data.shape):
-        self._data[at] = callable(self._data[at].item())
+    for at in np.ndindex(self._wg_data.shape):
+        self._wg_data[at] = callable(self._wg_data[at].item())
     return self
 
 
@@ -327,9 +327,9 @@ def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
     if requires_grad(self) or requires_grad(other):
         raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
     _check_other(self, other, "map_: expected * for 'other'")
-    values = np.broadcast_to(other._data, self._data.shape)
-    for at in np.ndindex(self._data.shape):
-        self._data[at] = callable(self._data[at].item(), values[at].item())
+    values = np.broadcast_to(other._wg_data, self._wg_data.shape)
+    for at in np.ndindex(self._wg_data.shape):
+        self._wg_data[at] = callable(self._wg_data[at].item(), values[at].item())
     return self
 
 
@@ -339,9 +339,9 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
         raise RuntimeError("Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead.")
     for name, t in (("x", x), ("y", y)):
         _check_other(self, t, f"map2_: expected * for argument '{name}'")
-    first, second = (np.broadcast_to(t._data, self._data.shape) for t in (x, y))
-    for at in np.ndindex(self._data.shape):
-        self._data[at] = callable(self._data[at].item(), first[at].item(), second[at].item())
+    first, second = (np.broadcast_to(t._wg_data, self._wg_data.shape) for t in (x, y))
+    for at in np.ndindex(self._wg_data.shape):
+        self._wg_data[at] = callable(self._wg_data[at].item(), first[at].item(), second[at].item())
     return self
 
 

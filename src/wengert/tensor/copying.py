@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def memory_of(t: Tensor) -> np.ndarray:
     """The whole memory that the tensor is a window of."""
-    a = t._data
+    a = t._wg_data
     while isinstance(a.base, np.ndarray) and a.base.dtype == a.dtype:
         a = a.base
     return a
@@ -25,7 +25,7 @@ def deep_copy(t: Tensor, memo: dict[int, Any]) -> Any:
     """A copy of a leaf; tensors that share memory share it in the copy too."""
     from ..arrays.ghost import Ghost
 
-    seen = t._data
+    seen = t._wg_data
     if type(seen) is Ghost:
         return _deep_copy_of(t, seen.like(seen.window), memo)
     whole = memory_of(t) if type(seen) is np.ndarray else seen.copy()
@@ -64,8 +64,8 @@ def copy_attributes(t: Tensor, new: Tensor, memo: dict[int, Any]) -> None:
     """Give the copy ``new`` copies of the gradient of ``t`` and of what the program has set, in slots of its class too."""
     import copy
 
-    if t._meta is not None and t._meta.grad is not None:
-        new.grad = copy.deepcopy(t._meta.grad, memo)
+    if t._wg_meta is not None and t._wg_meta.grad is not None:
+        new.grad = copy.deepcopy(t._wg_meta.grad, memo)
     for name, value in own_slots(t).items():
         setattr(new, name, copy.deepcopy(value, memo))
     if t.__dict__:
@@ -85,11 +85,11 @@ def own_slots(t: Any) -> dict[str, Any]:
 
 def _deep_copy_of(t: Tensor, array: Any, memo: dict[int, Any]) -> Any:
     new = object.__new__(type(t))
-    new._data, new._edge, new._meta, new._vc = array, None, None, new_version()
+    new._wg_data, new._wg_edge, new._wg_meta, new._wg_vc = array, None, None, new_version()
     if type(array) is np.ndarray and not new.is_inference():
-        new._vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
+        new._wg_vc[0] = 1  # in PyTorch its memory is put in, and that counts as a write
     memo[id(t)] = new
     if requires_grad(t):
-        new._require(True)
+        new._wg_require(True)
     copy_attributes(t, new, memo)
     return new

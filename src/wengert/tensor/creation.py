@@ -32,9 +32,9 @@ def finish(array: Any, requires_grad: bool = False, where: Any = None) -> Tensor
     """A tensor around a new array, a leaf that requires a gradient if asked. ``where``: None, or the device that has no numbers."""
     if where is not None:
         array = without_numbers(array)
-    t = Tensor._wrap(array)
+    t = Tensor._wg_wrap(array)
     if modes().inference:
-        t._vc = INFERENCE_VERSION
+        t._wg_vc = INFERENCE_VERSION
     if requires_grad:
         if array.dtype.kind not in "fcVW":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -94,7 +94,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
             "numpy.array() before converting to a tensor."
         )
     if where is not None and isinstance(data, Tensor):
-        return finish(data._data if dtype is None else data._data.astype(np_dtype(dtype)), requires_grad, where)
+        return finish(data._wg_data if dtype is None else data._wg_data.astype(np_dtype(dtype)), requires_grad, where)
     return finish(array_of(data, None if dtype is None else np_dtype(dtype)), requires_grad, where)
 
 
@@ -104,7 +104,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     d = None if dtype is None else np_dtype(dtype)
     if isinstance(data, Tensor):
         data = data if device is None else data.to(device)
-        return data if d is None or data._data.dtype == d else data.to(dtype)
+        return data if d is None or data._wg_data.dtype == d else data.to(dtype)
     if where is not None:
         return finish(array_of(data, d), False, where)
     if isinstance(data, np.ndarray) and (d is None or data.dtype == d):
@@ -118,7 +118,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if not isinstance(obj, (Tensor, np.ndarray, np.generic, list, tuple)) and _has_memory(obj):
         obj = frombuffer(obj, dtype=dt.of(dt.default_float()) if dtype is None else dtype)
     t = as_tensor(obj, dtype, device)
-    shares = (isinstance(obj, Tensor) and t is obj) or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._data))
+    shares = (isinstance(obj, Tensor) and t is obj) or (isinstance(obj, np.ndarray) and np.may_share_memory(obj, t._wg_data))
     if copy is False and not shares:
         if isinstance(obj, np.generic):
             raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.")
@@ -126,9 +126,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         if isinstance(obj, np.ndarray):
             obj = from_numpy(obj)
-        if obj._data.dtype != t._data.dtype:
+        if obj._wg_data.dtype != t._wg_data.dtype:
             raise ValueError(
-                f"can't alias tensor with dtype '{dt.scalar_name(obj._data.dtype)}' into dtype '{dt.scalar_name(t._data.dtype)}'."
+                f"can't alias tensor with dtype '{dt.scalar_name(obj._wg_data.dtype)}' into dtype '{dt.scalar_name(t._wg_data.dtype)}'."
             )
         raise ValueError(f"can't alias tensor from device '{obj.device}' to '{t.device}'.")
     if copy and shares:
@@ -140,9 +140,9 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass requires_grad=False explicitly "
             "to get the old behavior and silence this warning."
         )
-    if requires_grad and t._data.dtype.kind not in "fcVW":
+    if requires_grad and t._wg_data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return t._require(True) if requires_grad and not is_recorded(t) else t
+    return t._wg_require(True) if requires_grad and not is_recorded(t) else t
 
 
 def _has_memory(obj: Any) -> bool:
@@ -280,8 +280,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     on_cpu(device)
     if isinstance(ext_tensor, Tensor):
-        ext_tensor._check_shareable()
-        array = ext_tensor._data
+        ext_tensor._wg_check_shareable()
+        array = ext_tensor._wg_data
     else:
         try:
             array = np.from_dlpack(ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor))
@@ -333,17 +333,17 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
              memory_format: Any = None, pin_memory: bool = False) -> Tensor:  # fmt: skip
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}_like(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-        if type(input._data) is not np.ndarray and hasattr(type(input._data), "coo") and layout is None:
+        if type(input._wg_data) is not np.ndarray and hasattr(type(input._wg_data), "coo") and layout is None:
             from . import compressed
 
             return (compressed.ones_like if name == "ones" else compressed.zeros_like)(input)
         if input.is_sparse and layout in (None, input.layout) and name in ("zeros", "empty"):
             from .sparse import nothing_like
 
-            return nothing_like(input, np_dtype(dtype, input._data.dtype), requires_grad)
+            return nothing_like(input, np_dtype(dtype, input._wg_data.dtype), requires_grad)
         if input.layout is not strided or (layout is not None and layout is not strided):
             raise _only_strided(name + "_like")
-        a = input._data
+        a = input._wg_data
         if placed(device, input) is not None:
             return finish(unmade(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format)), requires_grad)
         return finish(blank(a.shape, np_dtype(dtype, a.dtype), layout_like(a, memory_format), make), requires_grad)
@@ -355,8 +355,8 @@ def _sized(name: str, make: Callable[..., np.ndarray], doc: str) -> tuple[Callab
         shape = sizes_given("new_" + name, sizes, size)
         check_sizes(shape, "")
         if placed(device, self) is not None:
-            return finish(unmade(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
-        return finish(make(shape, np_dtype(dtype, self._data.dtype)), requires_grad)
+            return finish(unmade(shape, np_dtype(dtype, self._wg_data.dtype)), requires_grad)
+        return finish(make(shape, np_dtype(dtype, self._wg_data.dtype)), requires_grad)
 
     for f, called in ((sized, name), (like, name + "_like"), (new, "new_" + name)):
         f.__name__ = f.__qualname__ = called
@@ -395,8 +395,8 @@ def _nothing_stored(name: str, shape: tuple[int, ...], layout: Any, dtype: Any, 
 
         if layout.name in ("sparse_bsr", "sparse_bsc"):
             raise RuntimeError(f"empty_sparse_compressed: {layout} needs the size of its blocks; see Tensor.to_sparse")
-        nothing = CompressedTensor._wrap(pressed(nothing._data, layout.name))
-    return nothing._require(requires_grad)
+        nothing = CompressedTensor._wg_wrap(pressed(nothing._wg_data, layout.name))
+    return nothing._wg_require(requires_grad)
 
 
 def _only_strided(name: str) -> RuntimeError:
@@ -422,7 +422,7 @@ def out_type(out: Any, dtype: Any, default: np.dtype) -> np.dtype:
         return np_dtype(dtype, default)
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    d = out._data.dtype
+    d = out._wg_data.dtype
     if dtype is not None and np_dtype(dtype) != d:
         raise RuntimeError(f"dtype {dt.scalar_name(np_dtype(dtype))} does not match dtype of out parameter ({dt.scalar_name(d)})")
     return d
@@ -440,14 +440,14 @@ def refuse_recorded(out: Tensor, name: str) -> None:
 def write_out(out: Tensor, array: np.ndarray, name: str, requires_grad: bool = False) -> Tensor:
     """``array``, which the function ``name`` made, written into ``out``, which takes its shape."""
     refuse_recorded(out, name)
-    if overlapping(out._data):
+    if overlapping(out._wg_data):
         raise RuntimeError(OVERLAP)
-    if out._data.shape == array.shape:
-        out._data[...] = array
+    if out._wg_data.shape == array.shape:
+        out._wg_data[...] = array
     else:
-        out._data = array.astype(out._data.dtype)
+        out._wg_data = array.astype(out._wg_data.dtype)
     bump(out)
-    return out._require() if requires_grad else out
+    return out._wg_require() if requires_grad else out
 
 
 zeros, zeros_like, new_zeros = _sized("zeros", np.zeros, "filled with 0")
@@ -490,12 +490,12 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
               memory_format: Any = None) -> Tensor:  # fmt: skip
     """A tensor of the shape and type of ``input`` filled with ``fill_value``."""
-    d = np_dtype(dtype, input._data.dtype)
+    d = np_dtype(dtype, input._wg_data.dtype)
     value = _filling("full_like", fill_value)
     refuse_overflow(value, d)
     if placed(device, input) is not None:
-        return finish(unmade(input._data.shape, d, layout_like(input._data, memory_format)), requires_grad)
-    a = blank(input._data.shape, d, layout_like(input._data, memory_format))
+        return finish(unmade(input._wg_data.shape, d, layout_like(input._wg_data, memory_format)), requires_grad)
+    a = blank(input._wg_data.shape, d, layout_like(input._wg_data, memory_format))
     a[...] = converted(np.asarray(value), d)
     return finish(a, requires_grad)
 
@@ -506,7 +506,7 @@ def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, lay
     """A tensor of the type of this one filled with ``fill_value``."""
     if isinstance(size, int):
         raise TypeError("new_full(): argument 'size' (position 1) must be tuple of ints, not int")
-    d = dt.of(np_dtype(dtype, self._data.dtype))
+    d = dt.of(np_dtype(dtype, self._wg_data.dtype))
     return full(size, _filling("new_full", fill_value), dtype=d, device=placed(device, self), requires_grad=requires_grad)
 
 
@@ -518,14 +518,14 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, layout: Any = None
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
         )
-    return finish(array_of(data, np_dtype(dtype, self._data.dtype)), requires_grad, placed(device, self))
+    return finish(array_of(data, np_dtype(dtype, self._wg_data.dtype)), requires_grad, placed(device, self))
 
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """Of old: a tensor of the type of this one, of the given sizes or with the values of a sequence, an array or a tensor."""
     from .legacy import legacy
 
-    return finish(legacy(args, self._data.dtype, device, self.device.type), False, placed(device, self))
+    return finish(legacy(args, self._wg_data.dtype, device, self.device.type), False, placed(device, self))
 
 
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

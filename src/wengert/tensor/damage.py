@@ -44,9 +44,9 @@ def freed(node: Node) -> NoReturn:
 def unrecorded(i: int, t: Any) -> RuntimeError:
     """The error that a backward cannot begin at ``t``, and what may be the reason."""
     text = f"element {i} of tensors does not require grad and does not have a grad_fn"
-    if not hasattr(t, "_data"):
+    if not hasattr(t, "_wg_data"):
         return RuntimeError(text)
-    if t._data.dtype.kind not in "fcVW":
+    if t._wg_data.dtype.kind not in "fcVW":
         why = f"it is of type {t.dtype}, which has no gradients, as what argmax() and comparisons give"
     elif t.is_inference():
         why = "it was made in inference mode, which records nothing"
@@ -99,12 +99,12 @@ class Replaced(Detached):
     def current(self, array: Any) -> Any:
         """What is there now for ``array``, which was saved earlier."""
         tensor = self.tensor()
-        return array if tensor is None or all(a() is not array for a in self.arrays) else tensor._data
+        return array if tensor is None or all(a() is not array for a in self.arrays) else tensor._wg_data
 
 
 def replaced(t: Any, old: np.ndarray) -> None:
     """Let the graphs that saved ``t`` know that it has other data than ``old``, if there are any."""
-    counter = t._vc
+    counter = t._wg_vc
     if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
         version = Replaced(counter[0])
         before = counter[0]
@@ -115,10 +115,10 @@ def replaced(t: Any, old: np.ndarray) -> None:
 
 def detached(t: Any) -> None:
     """Let the graphs that saved ``t`` know that it is going to be taken out of its own, if there are any."""
-    counter = t._vc
+    counter = t._wg_vc
     if type(counter) is list and sys.getrefcount(counter) > HELD_ONCE:
         version = Detached(counter[0])
-        version.array = weakref.ref(t._data)
+        version.array = weakref.ref(t._wg_data)
         counter[0] = version
 
 
@@ -133,7 +133,7 @@ def is_result(op: Operator, name: str) -> bool:
 def modified(node: Node, name: str, array: Any, expected: int, found: int) -> Any:
     """Say which saved value was overwritten (or detached), and what to do. The array to go on with, if none was."""
     op = node.op  # type: ignore[attr-defined]
-    array = array.value._data if type(array) is Packed else array
+    array = array.value._wg_data if type(array) is Packed else array
     if type(found) is Replaced and int(found) == int(expected):
         return array if found is expected or is_result(op, name) else found.current(array)
     if type(found) is Detached and int(found) == int(expected):
@@ -174,7 +174,9 @@ def history(array: Any, edge: Any, view: bool = False) -> Any:
 
     found = None
     for t in gc.get_referrers(array):
-        if getattr(t, "_data", None) is array and hasattr(t, "_edge") and (not view or (t._meta is not None and t._meta.view is not None)):
+        if getattr(t, "_wg_data", None) is not array or not hasattr(t, "_wg_edge"):
+            continue
+        if not view or (t._wg_meta is not None and t._wg_meta.view is not None):
             try:
                 now = edge_of(t) if requires_grad(t) else None
             except RuntimeError:  # a view that must not be looked at

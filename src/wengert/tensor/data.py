@@ -70,7 +70,7 @@ def _common(data: Any) -> np.dtype:
         if isinstance(x, (list, tuple)):
             stack.extend(x)
             continue
-        d: Any = dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._data.dtype if isinstance(x, Tensor) else dt.of_python(x)
+        d: Any = dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._wg_data.dtype if isinstance(x, Tensor) else dt.of_python(x)
         found = d if found is None else dt.promote(found, d)
     return found
 
@@ -143,7 +143,7 @@ def _plain(data: Any) -> Any:
     if isinstance(data, Tensor):
         if type(data) is call.Batched_:
             data.item()  # refused
-        return data._data if data._data.ndim else data._data[()]
+        return data._wg_data if data._wg_data.ndim else data._wg_data[()]
     return [_plain(x) for x in data] if isinstance(data, (list, tuple)) else data
 
 
@@ -153,11 +153,11 @@ def _scalars(data: Any) -> Any:
         return [_scalars(x) for x in data]
     if not isinstance(data, Tensor):
         return data
-    if data._data.size != 1:
-        if data._data.dtype.kind in "iub":
+    if data._wg_data.size != 1:
+        if data._wg_data.dtype.kind in "iub":
             raise TypeError("only integer tensors of a single element can be converted to an index")
         raise ValueError("only one element tensors can be converted to Python scalars")
-    return _plain(data).item() if data._data.dtype.kind in "biufc" else _plain(data).reshape(())
+    return _plain(data).item() if data._wg_data.dtype.kind in "biufc" else _plain(data).reshape(())
 
 
 def _ragged(data: Any) -> Exception:

@@ -253,9 +253,12 @@ def _implementation(name: str) -> Callable[..., Any]:
     if name == "detach":
         return general_path.Tensor_.detach
     from . import aten as only
+    from .aten_networks import OPERATORS
 
     if name in only.__all__:
         return getattr(only, name)  # type: ignore[no-any-return]
+    if name in OPERATORS:
+        return OPERATORS[name]
     method = getattr(general_path.Tensor_, name, None)
     if callable(method):
         return method
@@ -367,7 +370,7 @@ def _lifted(a: Any, b: Any) -> tuple[Any, Any]:
     for x in (a, b):
         if not isinstance(x, general_path.Tensor_):
             if kind is None:
-                found = dt.result([v._data if isinstance(v, general_path.Tensor_) else v for v in (a, b)])
+                found = dt.result([v._wg_data if isinstance(v, general_path.Tensor_) else v for v in (a, b)])
                 kind = dt.of(dt.default_float() if found is None else found)
             x = scalar_tensor(x, dtype=kind)
         row.append(x)
@@ -554,4 +557,4 @@ def saved_results(op: Operator, node: Any, results: Any, m: Modes) -> None:
 
 
 def _array(v: Any) -> Any:
-    return v._data if isinstance(v, general_path.Tensor_) else v
+    return v._wg_data if isinstance(v, general_path.Tensor_) else v

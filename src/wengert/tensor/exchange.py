@@ -34,23 +34,25 @@ class Exchange(Geometry):
         """The value of a one-element tensor as a Python number."""
         if type(self) is call.Batched_:  # by the function of the class
             return self.item()
-        if self._data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+        if self._wg_data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._wg_data.size} elements cannot be converted to Scalar")
         if self.is_meta:
             if without_numbers.get():  # a gradient rule asks which way to go: both lead to the same shapes
-                return self._data.dtype.type(0).item()
+                return self._wg_data.dtype.type(0).item()
             raise RuntimeError(NO_ITEM)
-        if self._data.dtype.type is np.void:
-            raise NotImplementedError(f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(self._data.dtype)}'")
-        value = self._data.item()
-        return float(value) if self._data.dtype.kind == "V" else complex(value) if self._data.dtype.kind == "W" else value
+        if self._wg_data.dtype.type is np.void:
+            raise NotImplementedError(f"\"_local_scalar_dense_cpu\" not implemented for '{dt.scalar_name(self._wg_data.dtype)}'")
+        value = self._wg_data.item()
+        return float(value) if self._wg_data.dtype.kind == "V" else complex(value) if self._wg_data.dtype.kind == "W" else value
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers (a number for a 0-d tensor)."""
-        if self._data.dtype.type is np.void:
+        if self._wg_data.dtype.type is np.void:
             raise RuntimeError("load_scalar: invalid type")
-        kind = self._data.dtype.kind
-        return (self._data.astype(np.float32) if kind == "V" else plain(self._data).astype(np.complex64) if kind == "W" else self._data).tolist()
+        kind = self._wg_data.dtype.kind
+        if kind == "V":
+            return self._wg_data.astype(np.float32).tolist()
+        return (plain(self._wg_data).astype(np.complex64) if kind == "W" else self._wg_data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The array itself: memory is shared. ``force=True`` detaches first.
@@ -63,10 +65,10 @@ class Exchange(Geometry):
         if self.is_meta:
             raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
         refuse_pointer(self, captured=True)
-        if self._data.dtype.kind == "V" or self._data.dtype in dt.RARE_IN_USE:
-            raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._data.dtype)}")
-        found = plain(self._data)
-        if type(self._data) is Lazy and not force:
+        if self._wg_data.dtype.kind == "V" or self._wg_data.dtype in dt.RARE_IN_USE:
+            raise TypeError(f"Got unsupported ScalarType {dt.scalar_name(self._wg_data.dtype)}")
+        found = plain(self._wg_data)
+        if type(self._wg_data) is Lazy and not force:
             found.flags.writeable = False
         return found
 
@@ -84,7 +86,7 @@ class Exchange(Geometry):
 
         return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
-    def _check_shareable(self) -> None:
+    def _wg_check_shareable(self) -> None:
         """Refuse to lend memory that is not what the tensor says, or that has a history."""
         if requires_grad(self):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -96,44 +98,44 @@ class Exchange(Geometry):
             raise BufferError("Cannot pack tensors on meta")
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
-        self._check_shareable()
+        self._wg_check_shareable()
         if stream is not None and type(stream) is not int:
             raise TypeError("stream must be ``int`` or ``none``")
         if stream is not None:
             raise AssertionError("stream should be None on cpu.")
-        return self._data.__dlpack__(**options)
+        return self._wg_data.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
 
     def __bool__(self) -> bool:
-        if self._data.size == 1:
-            return bool(self.item() if type(self._data) is Ghost else self._data)
-        if self._data.size == 0:
+        if self._wg_data.size == 1:
+            return bool(self.item() if type(self._wg_data) is Ghost else self._wg_data)
+        if self._wg_data.size == 0:
             raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
 
     def __float__(self) -> float:
-        self._warn_of_scalar()
-        return self._scalar("double").real if self._data.dtype.kind in "cW" else float(self._scalar("double"))
+        self._wg_warn_of_scalar()
+        return self._wg_scalar("double").real if self._wg_data.dtype.kind in "cW" else float(self._wg_scalar("double"))
 
     def __int__(self) -> int:
-        return int(self._scalar("int64_t").real) if self._data.dtype.kind in "cW" else int(self._scalar("int64_t"))
+        return int(self._wg_scalar("int64_t").real) if self._wg_data.dtype.kind in "cW" else int(self._wg_scalar("int64_t"))
 
     def __complex__(self) -> complex:
-        self._warn_of_scalar()
-        return complex(self._scalar(""))
+        self._wg_warn_of_scalar()
+        return complex(self._wg_scalar(""))
 
-    def _warn_of_scalar(self) -> None:
+    def _wg_warn_of_scalar(self) -> None:
         if requires_grad(self) and modes().grad:
             warn_once(
                 "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
                 "Consider using tensor.detach() first."
             )
 
-    def _scalar(self, kind: str) -> Any:
+    def _wg_scalar(self, kind: str) -> Any:
         """The only element, as a Python number that can become one of that kind ("" for a complex one)."""
-        if self._data.size != 1:
+        if self._wg_data.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         value = self.item()
         if kind and type(value) is complex and value.imag:
@@ -141,22 +143,22 @@ class Exchange(Geometry):
         return value
 
     def __index__(self) -> int:
-        if self._data.size != 1 or self._data.dtype.kind not in "iub":
+        if self._wg_data.size != 1 or self._wg_data.dtype.kind not in "iub":
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
     def __len__(self) -> int:
-        if self._data.ndim == 0:
+        if self._wg_data.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        return self._data.shape[0]
+        return self._wg_data.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        if self._data.ndim == 0:
+        if self._wg_data.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
     def __reversed__(self) -> Any:
-        return self.flip(0) if self._data.ndim else self
+        return self.flip(0) if self._wg_data.ndim else self
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (call.Tensor_, int, float, complex, bool)):
@@ -164,7 +166,7 @@ class Exchange(Geometry):
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __format__(self, spec: str) -> str:
-        if self._data.ndim == 0 and type(self) is call.Tensor_:
+        if self._wg_data.ndim == 0 and type(self) is call.Tensor_:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 

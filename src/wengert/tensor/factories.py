@@ -98,7 +98,7 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
         if any(made is v for v in args):
             return made
         answer = ask(aten.lift_fresh.default, _same, False, (made,), {}, m)
-        return answer._require() if wanted else answer
+        return answer._wg_require() if wanted else answer
     found = _NAMED.get(name)
     if found is None:
         return NotImplemented
@@ -113,7 +113,7 @@ def dispatched(name: str, call: Any, args: Any, kwargs: Any, m: Modes) -> Any:
     answer = ask(getattr(getattr(aten, theirs), overload), call, False, args, kwargs, m)
     if not (answer is None or name == "item" or isinstance(answer, general_path.Tensor_)):
         raise RuntimeError(f"Unable to cast {answer!s} to Tensor: a __torch_dispatch__ gave a {type(answer).__name__}")
-    return answer._require() if wanted else answer
+    return answer._wg_require() if wanted else answer
 
 
 def _same(made: Any) -> Any:

@@ -88,8 +88,8 @@ _ENDS = {
 def _called(name: str, end: str, results: Any) -> Any:
     """New tensors, whose nodes get the name of the operator of lists."""
     for t in results:
-        if t._edge is not None:
-            rename(t._edge[0], f"Foreach{name.title().replace('_', '')}Backward{end}")
+        if t._wg_edge is not None:
+            rename(t._wg_edge[0], f"Foreach{name.title().replace('_', '')}Backward{end}")
     return results
 
 
@@ -97,7 +97,7 @@ def _called_in_place(name: str, before: list[Any], tensors: list[Tensor]) -> Non
     """The nodes of writes with a number have their own names here; ``before``: the edges before the writes."""
     plain = f"{name.title()}Backward"
     for edge, t in zip(before, tensors):
-        now = t._edge
+        now = t._wg_edge
         if now is not None and (edge is None or edge[0] is not now[0]) and now[0].name() == plain + "0":
             rename(now[0], plain + "1")
 
@@ -138,7 +138,7 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
         others = _operands(called, row, other, takes, alpha)
         scaled = {} if alpha is None else {"alpha": alpha}
         kind = "T" if isinstance(other, Tensor) else "N" if _is_number(other) else "S" if others and _is_number(others[0]) else "L"
-        before = [t._edge for t in row]
+        before = [t._wg_edge for t in row]
         found = [_one(name, in_place, b)(a, b, **scaled) for a, b in zip(row, others)]
         if not in_place:
             end, ends = _ENDS[name]

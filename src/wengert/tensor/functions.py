@@ -204,15 +204,15 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
     """The result of a composite in the layout that it declares: a copy, where it is not."""
     if type(answer) not in PLAIN or type(source) not in PLAIN:
         return answer
-    y = answer._data
+    y = answer._wg_data
     if type(y) is Ghost and y.meta:
-        answer._data = y.laid(lay(y.window, layout, (getattr(source._data, "window", source._data),)))
+        answer._wg_data = y.laid(lay(y.window, layout, (getattr(source._wg_data, "window", source._wg_data),)))
     if type(y) is not np.ndarray:
         return answer
-    if layout != "columns" and y.flags.c_contiguous and (layout == "rows" or source._data.flags.c_contiguous):
+    if layout != "columns" and y.flags.c_contiguous and (layout == "rows" or source._wg_data.flags.c_contiguous):
         return answer
-    found = lay(y, layout, (source._data,))
-    return answer if found.strides == y.strides else function("relaid")(answer, layout, source._data)
+    found = lay(y, layout, (source._wg_data,))
+    return answer if found.strides == y.strides else function("relaid")(answer, layout, source._wg_data)
 
 
 def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
@@ -220,8 +220,8 @@ def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
     if type(answer) is tuple and not answer:
         return
     first = answer[0] if type(answer) is tuple else answer
-    edge = first._edge
-    if edge is None or any(getattr(x, "_edge", None) is edge for x in args):
+    edge = first._wg_edge
+    if edge is None or any(getattr(x, "_wg_edge", None) is edge for x in args):
         return
     if not isinstance(name, str):
         name = name(first, *args, **kwargs)
@@ -237,7 +237,7 @@ def _name_last(answer: Any, name: Any, args: Any, kwargs: Any) -> None:
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
     """Give a composite that is one operator of PyTorch's one node."""
     first = next((t for t in answer if t is not None), None) if type(answer) is tuple else answer
-    if first is None or first._edge is None:
+    if first is None or first._wg_edge is None:
         return
     name = op.node(first, *args, **kwargs) if callable(op.node) else op.node
     facts = None
@@ -299,5 +299,5 @@ def _write(answer: Any, out: Any, name: str) -> Any:
             t.copy_(r)
         return out_row(name, out)
     shim = type("op", (), {"name": name})
-    into(shim, [r._data for r in results], targets, {}, modes())  # type: ignore[arg-type]
+    into(shim, [r._wg_data for r in results], targets, {}, modes())  # type: ignore[arg-type]
     return out_row(name, out)

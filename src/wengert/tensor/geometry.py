@@ -24,15 +24,15 @@ else:
 
 
 class Geometry(Methods):
-    """The part of ``Tensor`` that asks its array, ``_data``, what it is."""
+    """The part of ``Tensor`` that asks its array, ``_wg_data``, what it is."""
 
     __slots__ = ()
 
     if TYPE_CHECKING:
-        _data: np.ndarray
-        _edge: tuple[Node, int] | None
-        _meta: Meta | None
-        _vc: list[int]
+        _wg_data: np.ndarray
+        _wg_edge: tuple[Node, int] | None
+        _wg_meta: Meta | None
+        _wg_vc: list[int]
 
     is_xla = property(lambda self: False)
     is_ipu = property(lambda self: False)
@@ -47,59 +47,59 @@ class Geometry(Methods):
     layout = property(lambda self: strided)
     is_cuda = property(lambda self: self.device.type == "cuda")
     is_cpu = property(lambda self: self.device.type == "cpu")
-    _opaque = property(lambda self: self._dispatches or type(self._data) is Ghost)  # whether one cannot look at its numbers
-    is_meta = property(lambda self: type(self._data) is Ghost and self._data.device == "meta")
+    _wg_opaque = property(lambda self: self._wg_dispatches or type(self._wg_data) is Ghost)  # whether one cannot look at its numbers
+    is_meta = property(lambda self: type(self._wg_data) is Ghost and self._wg_data.device == "meta")
 
     @property
     def shape(self) -> Size:
-        return Size(self._data.shape)
+        return Size(self._wg_data.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         if dim is None:
-            return Size(self._data.shape)
-        n = self._data.ndim
+            return Size(self._wg_data.shape)
+        n = self._wg_data.ndim
         if not -n <= dim < n:
             low, high = (-1, 0) if n == 0 else (-n, n - 1)
             raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
-        return self._data.shape[dim]
+        return self._wg_data.shape[dim]
 
     @property
     def dtype(self) -> dt.dtype:
-        return dt._OF_NUMPY.get(self._data.dtype) or dt.of(self._data.dtype)
+        return dt._OF_NUMPY.get(self._wg_data.dtype) or dt.of(self._wg_data.dtype)
 
     @property
     def device(self) -> Any:
-        a = self._data
+        a = self._wg_data
         return CPU if type(a) is not Ghost else META if a.device == "meta" else device(a.device)
 
     @property
     def ndim(self) -> int:
-        return self._data.ndim
+        return self._wg_data.ndim
 
     def dim(self) -> int:
         """The number of dimensions."""
-        return self._data.ndim
+        return self._wg_data.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
         """The number of elements."""
-        return self._data.size
+        return self._wg_data.size
 
     nelement = numel
 
     def element_size(self) -> int:
         """Bytes per element."""
-        return self._data.itemsize
+        return self._wg_data.itemsize
 
     @property
     def itemsize(self) -> int:
-        return self._data.itemsize
+        return self._wg_data.itemsize
 
     @property
     def nbytes(self) -> int:
-        return self._data.nbytes
+        return self._wg_data.nbytes
 
     def get_device(self) -> int:
         where = self.device
@@ -107,7 +107,7 @@ class Geometry(Methods):
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps between neighbours along each dimension, in elements."""
-        strides = steps(self._data)
+        strides = steps(self._wg_data)
         if dim is None:
             return strides
         if not -len(strides) <= dim < max(len(strides), 1):
@@ -117,7 +117,7 @@ class Geometry(Methods):
 
     def storage_offset(self) -> int:
         """Where this tensor begins in its memory, in elements."""
-        a = b = window(self._data)
+        a = b = window(self._wg_data)
         while isinstance(b.base, np.ndarray):
             b = b.base
         return (address(a) - address(b)) // a.itemsize
@@ -125,36 +125,36 @@ class Geometry(Methods):
     def data_ptr(self) -> int:
         """The address of the first element."""
         refuse_pointer(self)
-        return address(self._data) if self._data.size and type(self._data) is not Ghost else 0
+        return address(self._wg_data) if self._wg_data.size and type(self._wg_data) is not Ghost else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in memory in order."""
         if memory_format is not contiguous_format:
             from ..arrays.layouts import is_in_format
 
-            return is_in_format(self._data, memory_format)
-        return self._data.flags.c_contiguous
+            return is_in_format(self._wg_data, memory_format)
+        return self._wg_data.flags.c_contiguous
 
     def is_floating_point(self) -> bool:
-        return self._data.dtype.kind in "fV"
+        return self._wg_data.dtype.kind in "fV"
 
     def is_complex(self) -> bool:
-        return self._data.dtype.kind in "cW"
+        return self._wg_data.dtype.kind in "cW"
 
     def is_signed(self) -> bool:
         return self.dtype.is_signed
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
-        return self._vc is INFERENCE_VERSION or type(self._vc) is Released
+        return self._wg_vc is INFERENCE_VERSION or type(self._wg_vc) is Released
 
     def is_conj(self) -> bool:
         """Whether this is a view of numbers that are conjugated when they are read or written."""
-        return marks(self._data)[0]
+        return marks(self._wg_data)[0]
 
     def is_neg(self) -> bool:
         """Whether this is a view of numbers whose sign is changed when they are read or written."""
-        return marks(self._data)[1]
+        return marks(self._wg_data)[1]
 
     @property
     def volatile(self) -> bool:
@@ -177,7 +177,7 @@ class Geometry(Methods):
         """Whether other processes see the memory, as after :meth:`share_memory_`."""
         from .storage import block_of
 
-        array = window(self._data)
+        array = window(self._wg_data)
         return type(array) is np.ndarray and block_of(array) is not None
 
     def _is_zerotensor(self) -> bool:
@@ -192,9 +192,9 @@ class Geometry(Methods):
         return self.clone() if self.is_neg() else self
 
     def is_same_size(self, other: Tensor) -> bool:
-        return self._data.shape == other._data.shape
+        return self._wg_data.shape == other._wg_data.shape
 
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both are the same window of the same memory."""
-        a, b = self._data, tensor._data
+        a, b = self._wg_data, tensor._wg_data
         return a.shape == b.shape and a.strides == b.strides and address(a) == address(b) and marks(a) == marks(b)

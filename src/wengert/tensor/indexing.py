@@ -41,10 +41,10 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     """``self[key]``."""
     kind = type(key)
     if kind is int:
-        a = self._data
+        a = self._wg_data
         if a.ndim and -a.shape[0] <= key < a.shape[0]:
             return function("select_index")(self, (key, ...))
-    found = _plain_key(self._data.shape, key if kind is tuple else (key,))
+    found = _plain_key(self._wg_data.shape, key if kind is tuple else (key,))
     if found is not None:
         return function("basic_index" if kind is slice else _STEP.get(found[1], "basic_index"))(self, found[0])
     owners = _owners(self, key)
@@ -55,7 +55,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     if basic is not None:
         out = function(_STEP.get(last, "basic_index"))(self, basic)
     if advanced is not None:
-        exact = all(k._data.dtype == bool for k in advanced[1])
+        exact = all(k._wg_data.dtype == bool for k in advanced[1])
         return function("index")(out, advanced[0], exact)
     return function("basic_index" if kind is slice else "alias_index")(self, (...,)) if out is self else out
 
@@ -117,11 +117,11 @@ def _plain_key(shape: tuple[int, ...], row: tuple[Any, ...]) -> tuple[tuple[Any,
 
 def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
     """Write a number, or a tensor that fits, where no history is concerned; False, and nothing done, in every other case."""
-    if type(self) not in call.PLAIN or type(self._vc) is not list or self._edge is not None:
+    if type(self) not in call.PLAIN or type(self._wg_vc) is not list or self._wg_edge is not None:
         return False
     m = modes()
-    a = self._data
-    meta = self._meta
+    a = self._wg_data
+    meta = self._wg_meta
     if (m is not RECORD and m is not SILENT) or type(a) is not np.ndarray or not a.flags.writeable or (meta is not None and requires_grad(self)):
         return False
     found = _plain_key(a.shape, key if type(key) is tuple else (key,))
@@ -133,13 +133,13 @@ def _write_plainly(self: Tensor, key: Any, value: Any) -> bool:
         refuse_overflow(value, a.dtype)
         a[found[0]] = value
     else:
-        if type(value) not in call.PLAIN or 0 in a.strides or (value._edge is not None or value._meta is not None):
+        if type(value) not in call.PLAIN or 0 in a.strides or (value._wg_edge is not None or value._wg_meta is not None):
             return False
-        given, target = value._data, a[found[0]]
+        given, target = value._wg_data, a[found[0]]
         if type(given) is not np.ndarray or given.dtype is not a.dtype or given.shape != target.shape:
             return False
         target[...] = given
-    self._vc[0] += 1
+    self._wg_vc[0] += 1
     return True
 
 
@@ -149,7 +149,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     if _write_plainly(self, key, value):
         return
-    if type(key) is call.Batched_ and key._data.dtype == bool and not (isinstance(value, Tensor) and value._data.ndim):
+    if type(key) is call.Batched_ and key._wg_data.dtype == bool and not (isinstance(value, Tensor) and value._wg_data.ndim):
         inplace_function("copy")(self, function("where")(key.reshape((*key.shape, *[1] * (self.ndim - key.ndim))), value, self))
         return
     owners = _owners(self, key, value)
@@ -160,41 +160,46 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     target = self if basic is None else function(_STEP.get(last, "basic_index"))(self, basic)
     if advanced is not None:
         if not isinstance(value, Tensor):
-            value = Tensor._wrap(np.asarray(number(value, self._data.dtype), self._data.dtype))
-        elif value._data.dtype != self._data.dtype and value.numel() == 1 and len(advanced[1]) == 1 and advanced[1][0]._data.dtype.kind == "b":
+            value = Tensor._wg_wrap(np.asarray(number(value, self._wg_data.dtype), self._wg_data.dtype))
+        elif (
+            value._wg_data.dtype != self._wg_data.dtype
+            and value.numel() == 1
+            and len(advanced[1]) == 1
+            and advanced[1][0]._wg_data.dtype.kind == "b"
+        ):
             value = function("cast")(value, self.dtype)  # PyTorch fills by the mask; what is put at places it does not convert
         if modes().grad and (requires_grad(target) or requires_grad(value)):
             check_history(target)
-        shape = _indexed_shape(target._data, advanced[0])
+        shape = _indexed_shape(target._wg_data, advanced[0])
         value = _without_leading_ones(value)
-        if value._vc is target._vc and value.numel() == 1 and not requires_grad(value) and advanced[1][0]._data.dtype.kind == "b":
-            value = Tensor._wrap(value._data.copy())  # one number is read first
-        if not _broadcasts(value._data.shape, shape):
+        if value._wg_vc is target._wg_vc and value.numel() == 1 and not requires_grad(value) and advanced[1][0]._wg_data.dtype.kind == "b":
+            value = Tensor._wg_wrap(value._wg_data.copy())  # one number is read first
+        if not _broadcasts(value._wg_data.shape, shape):
             raise RuntimeError(
                 f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(shape)}"
             )
         inplace_function("index_put")(target, advanced[0], value)
         return
     if isinstance(value, Tensor):
-        if not value._data.ndim and target._data.ndim and value._data.dtype.kind != "c":
+        if not value._wg_data.ndim and target._wg_data.ndim and value._wg_data.dtype.kind != "c":
             inplace_function("fill")(target, value)
             return
-        if value._data.shape != target._data.shape:
-            value = function("expand")(_without_leading_ones(value), tuple(target._data.shape))
+        if value._wg_data.shape != target._wg_data.shape:
+            value = function("expand")(_without_leading_ones(value), tuple(target._wg_data.shape))
         inplace_function("copy")(target, value)
     else:
-        filler = number(value, self._data.dtype)
+        filler = number(value, self._wg_data.dtype)
         inside = modes().inside
         if inside is not None:
-            inside.check(target, "fill_.Tensor" if target._data.ndim else "copy_")
-        if type(target) is not call.Batched_ and overlapping(target._data):  # unlike fill_
+            inside.check(target, "fill_.Tensor" if target._wg_data.ndim else "copy_")
+        if type(target) is not call.Batched_ and overlapping(target._wg_data):  # unlike fill_
             raise RuntimeError(OVERLAP)
         inplace_function("fill")(target, filler)
 
 
 def _without_leading_ones(value: Any) -> Any:
     """``value`` without the dimensions of size one that it begins with."""
-    shape = value._data.shape
+    shape = value._wg_data.shape
     if not shape or shape[0] != 1:
         return value
     return function("view")(value, shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)) :])
@@ -219,7 +224,7 @@ def _broadcasts(small: tuple[int, ...], large: tuple[int, ...]) -> bool:
 
 
 def _indexed_shape(a: np.ndarray, indices: list[Tensor | None]) -> tuple[int, ...]:
-    key = tuple(slice(None) if i is None else np.zeros(i._data.shape, i._data.dtype) if i._opaque else i._data for i in indices)
+    key = tuple(slice(None) if i is None else np.zeros(i._wg_data.shape, i._wg_data.dtype) if i._wg_opaque else i._wg_data for i in indices)
     try:
         return np.broadcast_to(np.zeros((), bool), a.shape)[key].shape
     except IndexError as error:
@@ -230,7 +235,7 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
     """``(basic key or None, (index tensors, masks as given) or None, kind of the last basic step)``."""
     row = key if type(key) is tuple else _as_tuple(key)
     row = tuple(_tidy(k) for k in row)
-    ndim = t._data.ndim
+    ndim = t._wg_data.ndim
     used = sum(_consumes(k) for k in row)
     if used > ndim:
         raise IndexError(_too_many(row, ndim, key))
@@ -252,7 +257,7 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
             advanced.append(None)
             last, meaningful = None, True
         elif type(k) is int:
-            n = t._data.shape[at]
+            n = t._wg_data.shape[at]
             if not -n <= k < n:
                 raise IndexError(f"index {k} is out of bounds for dimension {at} with size {n}")
             basic.append(k)
@@ -261,28 +266,28 @@ def split(t: Tensor, key: Any) -> tuple[tuple[Any, ...] | None, tuple[list[Any],
         elif type(k) is slice:
             if k.step is not None and k.step <= 0:
                 raise ValueError("step must be greater than zero")
-            if not _takes_all(k, t._data.shape[at]):
+            if not _takes_all(k, t._wg_data.shape[at]):
                 last, meaningful = slice, True
             basic.append(k)
             advanced.append(None)
             at += 1
         elif k is True or k is False:
             basic.append(None)
-            advanced.append(Tensor._wrap(np.asarray([k])))
+            advanced.append(Tensor._wg_wrap(np.asarray([k])))
             meaningful = True
         else:
-            for i in range(k._data.ndim if k._data.dtype == bool else 1):
-                if k._data.dtype == bool and k._data.shape[i] != t._data.shape[at + i]:
+            for i in range(k._wg_data.ndim if k._wg_data.dtype == bool else 1):
+                if k._wg_data.dtype == bool and k._wg_data.shape[i] != t._wg_data.shape[at + i]:
                     raise IndexError(
                         f"The shape of the mask {list(k.shape)} at index {i} does not match the shape of the indexed tensor "
                         f"{list(t.shape)} at index {at + i}"
                     )
                 basic.append(slice(None))
-            if k._data.ndim == 0 and k._data.dtype == bool:
+            if k._wg_data.ndim == 0 and k._wg_data.dtype == bool:
                 basic.append(None)
                 meaningful = True
             advanced.append(k)
-            at += k._data.ndim if k._data.dtype == bool else 1
+            at += k._wg_data.ndim if k._wg_data.dtype == bool else 1
     if not any(k is not None for k in advanced):
         return ((*basic, ...) if meaningful else None), None, last
     masks = [k for k in advanced if k is not None]
@@ -322,12 +327,12 @@ def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
     for k in advanced:
         if k is None:
             rows.append(None)
-        elif k._data.dtype == bool:
-            if k._opaque:
-                rows += (k if k._data.ndim else k.reshape(1)).nonzero().unbind(1)
+        elif k._wg_data.dtype == bool:
+            if k._wg_opaque:
+                rows += (k if k._wg_data.ndim else k.reshape(1)).nonzero().unbind(1)
                 continue
-            found = np.nonzero(k._data) if k._data.ndim else np.nonzero(k._data.reshape(1))
-            rows += [Tensor._wrap(i) for i in found]
+            found = np.nonzero(k._wg_data) if k._wg_data.ndim else np.nonzero(k._wg_data.reshape(1))
+            rows += [Tensor._wg_wrap(i) for i in found]
         else:
             rows.append(k)
     while rows and rows[-1] is None:
@@ -338,13 +343,13 @@ def _as_indices(advanced: list[Any], t: Tensor) -> list[Any]:
 def _consumes(k: Any) -> int:
     if k is None or k is Ellipsis or k is True or k is False:
         return 0
-    if isinstance(k, Tensor) and k._data.dtype == bool:
-        return k._data.ndim
+    if isinstance(k, Tensor) and k._wg_data.dtype == bool:
+        return k._wg_data.ndim
     return 1
 
 
 def _row(x: Tensor) -> Any:
-    return x.item() if x._opaque else x._data
+    return x.item() if x._wg_opaque else x._wg_data
 
 
 def _bound(v: Any) -> Any:
@@ -366,20 +371,20 @@ def _tidy(k: Any) -> Any:
             return slice(*(_bound(v) for v in (k.start, k.stop, k.step)))
         return k
     if isinstance(k, Tensor):
-        d = k._data.dtype
+        d = k._wg_data.dtype
         if d.kind in "iu":
-            if k._data.ndim == 0 and d.char == "B" and type(k) is not call.Batched_:
-                return bool(k.item() if k._opaque else k._data)
-            if k._data.ndim == 0:
-                return k if type(k) is call.Batched_ else int(k.item() if k._opaque else k._data)
+            if k._wg_data.ndim == 0 and d.char == "B" and type(k) is not call.Batched_:
+                return bool(k.item() if k._wg_opaque else k._wg_data)
+            if k._wg_data.ndim == 0:
+                return k if type(k) is call.Batched_ else int(k.item() if k._wg_opaque else k._wg_data)
             if d.char == "B":
                 warn(BYTES)
-                return k.to(dt.bool_) if k._opaque else Tensor._wrap(k._data.astype(bool))
+                return k.to(dt.bool_) if k._wg_opaque else Tensor._wg_wrap(k._wg_data.astype(bool))
             return k
         if d.kind == "b":
             if type(k) is call.Batched_:
                 raise RuntimeError(_NO_MASK)
-            return bool(k if k._opaque else k._data) if k._data.ndim == 0 else k
+            return bool(k if k._wg_opaque else k._wg_data) if k._wg_data.ndim == 0 else k
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if isinstance(k, (np.bool_,)):
         return bool(k)
@@ -389,7 +394,7 @@ def _tidy(k: Any) -> Any:
         a = np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple)) else np.asarray(k)
         if a.size == 0 and a.dtype.kind == "f":
             a = a.astype(np.int64)
-        return _tidy(Tensor._wrap(a))
+        return _tidy(Tensor._wg_wrap(a))
     if hasattr(k, "__index__"):
         return k.__index__()
     if isinstance(k, str):

@@ -45,9 +45,9 @@ def legacy(args: tuple[Any, ...], d: np.dtype, device: Any = None, where: str = 
         check_sizes(shape, "")
         return fresh.empty(shape, d)
     if isinstance(first, Tensor):
-        if exact and first._data.dtype != d:
-            raise TypeError(f"expected {_options(d)} (got {_options(first._data.dtype)})")
-        return plain(first._data)
+        if exact and first._wg_data.dtype != d:
+            raise TypeError(f"expected {_options(d)} (got {_options(first._wg_data.dtype)})")
+        return plain(first._wg_data)
     if isinstance(first, (float, complex, bool, np.generic)) or first is None:
         raise TypeError(f"new(): data must be a sequence (got {_full_name(first)})")
     if type(first).__name__ in ("TypedStorage", "UntypedStorage"):

@@ -97,7 +97,7 @@ def _narrow(x: Any, dim: int, start: int, length: int) -> Any:
 
 def _reshape(x: Any, shape: Any = ()) -> Any:
     shape = resolve_shape(shape, x.numel())
-    if as_view(window(x._data), shape) is not None:
+    if as_view(window(x._wg_data), shape) is not None:
         return function("view")(x, shape)
     return function("unsafe_view")(x.clone(memory_format=contiguous_format), tuple(shape))
 
@@ -105,7 +105,7 @@ def _reshape(x: Any, shape: Any = ()) -> Any:
 def _asked(func: Any, run: Any, *args: Any) -> Any:
     """``run(*args)`` under the name ``func``, seen by the modes that are active."""
     m = modes()
-    return ask(func, run, False, args, {}, m) if m.dispatch or any(hasattr(type(v), "_dispatches") for v in args) else run(*args)
+    return ask(func, run, False, args, {}, m) if m.dispatch or any(hasattr(type(v), "_wg_dispatches") for v in args) else run(*args)
 
 
 def _isfinite(x: Any) -> Any:
@@ -165,7 +165,7 @@ def _rms_norm(x: Any, weight: Any, dims: int, eps: float) -> Any:
 def _softmax(name: str) -> Callable[..., Any]:
     def lower(x: Any, dim: Any, dtype: Any = None) -> Any:
         """In another type: converted first."""
-        return NotImplemented if dtype is None or dtype == x._data.dtype else function(name)(function("cast")(x, dtype), dim)
+        return NotImplemented if dtype is None or dtype == x._wg_data.dtype else function(name)(function("cast")(x, dtype), dim)
 
     return lower
 
@@ -220,7 +220,7 @@ def _on_arrays(op: Any, arranged: Any) -> Callable[..., Any]:
             args = arranged[1](*args, *kwargs.values())
         if any(getattr(v, "is_meta", False) for v in args):  # there are no numbers for a kernel
             return all_without(op.define(RECORDED, *args))
-        answer = op.raw(*[RAW.unwrap(v) if hasattr(v, "_data") else v for v in args])
+        answer = op.raw(*[RAW.unwrap(v) if hasattr(v, "_wg_data") else v for v in args])
         return tuple(v if v is None else RAW.wrap(v) for v in answer) if type(answer) in (tuple, list) else RAW.wrap(answer)
 
     return run

@@ -112,7 +112,7 @@ class View:
 
     def __init__(self, base: Tensor, last: tuple[Any, ...], version: int | None, creation: str | None) -> None:
         self.base, self.last, self.version, self.creation = base, last, version, creation
-        self.window = base._data  # what the steps start from
+        self.window = base._wg_data  # what the steps start from
 
     @property
     def steps(self) -> list[tuple[Any, tuple[Any, ...]]]:
@@ -128,7 +128,7 @@ class View:
         """Where ``seen``, the view's array, lies in the memory of the base, ``(shape, strides, offset)`` in bytes; None if only
         the steps can tell (another type of element).
         """
-        whole = self.base._data
+        whole = self.base._wg_data
         if hasattr(whole, "plan") or hasattr(seen, "plan"):  # nested arrays
             return None
         if seen.dtype == whole.dtype and memory_owner(seen) is memory_owner(whole) and marks(seen) == marks(whole):
@@ -155,11 +155,11 @@ class View:
         """The same view of another tensor, recorded. Steps between such as change how elements are read are one ``as_strided`` (so in PyTorch)."""
         from .functions import function
 
-        if modes().original_views or type(tensor) is not type(tensor)._plain_class:
+        if modes().original_views or type(tensor) is not type(tensor)._wg_plain_class:
             for op, args in self.steps:
                 tensor = _again(function(op.name), op, tensor, args)
             return tensor
-        seen = tensor._data
+        seen = tensor._wg_data
         for op, args in self.steps:
             after = View.step_raw(op, args, seen)
             if hasattr(after, "plan") or hasattr(seen, "plan") or after.dtype != seen.dtype or marks(after) != marks(seen):
@@ -172,7 +172,7 @@ def _as_seen(tensor: Tensor, seen: np.ndarray) -> Tensor:
     """``tensor`` through the window ``seen``, an array in the same memory."""
     from .overloads_shape import as_strided
 
-    data, item = tensor._data, seen.itemsize
+    data, item = tensor._wg_data, seen.itemsize
     if hasattr(data, "plan") or hasattr(seen, "plan"):  # nested arrays: each step for itself
         return tensor
     shift = address(seen) - address(data)
@@ -207,18 +207,18 @@ def memory_owner(array: np.ndarray) -> Any:
 
 def meta_of(t: Tensor) -> Meta:
     """The tensor's Meta, made if it has none."""
-    if t._meta is None:
+    if t._wg_meta is None:
         with registering:
-            if t._meta is None:
-                t._meta = Meta()
-    return t._meta
+            if t._wg_meta is None:
+                t._wg_meta = Meta()
+    return t._wg_meta
 
 
 def requires_grad(t: Geometry) -> bool:
     """Whether operations on ``t`` are recorded."""
-    if t._edge is not None:
+    if t._wg_edge is not None:
         return True
-    meta = t._meta
+    meta = t._wg_meta
     if meta is None:
         return False
     return meta.requires_grad or (meta.view is not None and requires_grad(meta.view.base))
@@ -226,17 +226,17 @@ def requires_grad(t: Geometry) -> bool:
 
 def edge_of(t: Tensor) -> Edge | None:
     """Where the gradient of ``t`` goes: the node that made it, its accumulator if it is a leaf, None if nowhere."""
-    meta = t._meta
+    meta = t._wg_meta
     if meta is None:
-        return t._edge
+        return t._wg_edge
     if meta.view is not None:
         refresh(t, meta.view)
-        if t._edge is not None:
-            return t._edge
+        if t._wg_edge is not None:
+            return t._wg_edge
         if not meta.requires_grad:
             return (_nowhere(t), 0) if requires_grad(meta.view.base) else None
     elif not meta.requires_grad:
-        return t._edge
+        return t._wg_edge
     while True:
         alive = meta.accumulator
         node = None if alive is None else alive()
@@ -244,7 +244,7 @@ def edge_of(t: Tensor) -> Edge | None:
             return (node, 0)
         node = AccumulateGrad()
         node.variable, node.seq = t, leaf_sequence()
-        array = t._data
+        array = t._wg_data
         node.shape, node.dtype = array.shape, array.dtype
         if meta.hooks is not None:
             node.hooks = NodeHooks({0: meta.hooks})
@@ -276,7 +276,7 @@ class Nowhere(Node):
 def _nowhere(t: Tensor) -> Node:
     node = Nowhere()
     node.edges, node.saved, node.hooks, node.seq = (), None, None, leaf_sequence()
-    node.shape, node.dtype = t._data.shape, t._data.dtype
+    node.shape, node.dtype = t._wg_data.shape, t._wg_data.dtype
     return node
 
 
@@ -302,13 +302,13 @@ Lost.__name__ = "AsStridedBackward0"
 def _lost(t: Tensor, base: Tensor, reason: str) -> Node:
     node = Lost()
     node.edges, node.saved, node.hooks, node.seq = (edge_of(base),), None, None, next_sequence()
-    node.shape, node.dtype, node.reason = t._data.shape, t._data.dtype, reason
+    node.shape, node.dtype, node.reason = t._wg_data.shape, t._wg_data.dtype, reason
     return node
 
 
 def all_inference(tensors: Iterable[Tensor | None]) -> bool:
     """Whether no normal tensor is among them: operators of inference tensors alone are not recorded, also outside."""
-    return all(t is None or t._vc is INFERENCE_VERSION for t in tensors)
+    return all(t is None or t._wg_vc is INFERENCE_VERSION for t in tensors)
 
 
 def edge_among(t: Tensor, tensors: tuple[Tensor | None, ...]) -> Edge | None:
@@ -318,16 +318,16 @@ def edge_among(t: Tensor, tensors: tuple[Tensor | None, ...]) -> Edge | None:
 
 def refresh(t: Tensor, view: View) -> None:
     """Bring a view's edge up to date after its base, or another view of it, was written to."""
-    now = t._vc[0]
-    if view.version == now or (t._edge is None and not requires_grad(view.base)):
+    now = t._wg_vc[0]
+    if view.version == now or (t._wg_edge is None and not requires_grad(view.base)):
         return
     if view.creation is not None:
         raise RuntimeError(creation_error(view.creation, t, indirect=True))
-    old = t._edge
+    old = t._wg_edge
     try:
-        place = None if modes().original_views else view.place(t._data)
+        place = None if modes().original_views else view.place(t._wg_data)
     except RuntimeError as error:  # only a gradient would have to know
-        t._edge = (_lost(t, view.base, str(error)), 0)
+        t._wg_edge = (_lost(t, view.base, str(error)), 0)
         view.version = now
         return
     if place is None:
@@ -337,8 +337,8 @@ def refresh(t: Tensor, view: View) -> None:
             again = view.replay(view.base)
         finally:
             set_modes(before)
-        t._edge = again._edge if again is not view.base else _strided_edge(t, again, (again._data.shape, again._data.strides, 0))
-        if place is None and again._data.strides != t._data.strides and again._edge is not None:
+        t._wg_edge = again._wg_edge if again is not view.base else _strided_edge(t, again, (again._wg_data.shape, again._wg_data.strides, 0))
+        if place is None and again._wg_data.strides != t._wg_data.strides and again._wg_edge is not None:
             from ..arrays.errors import warn
 
             warn(
@@ -347,7 +347,7 @@ def refresh(t: Tensor, view: View) -> None:
                 "the same): its gradient arrives as if it had kept its old shape. Use the out-of-place form, x = x.transpose(...)."
             )
     else:
-        t._edge = _strided_edge(t, view.base, place)
+        t._wg_edge = _strided_edge(t, view.base, place)
     view.version = now
     if meta_of(t).retained:
         move_retained(t, old)
@@ -359,12 +359,12 @@ def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | Non
     from ..ops.operator import TABLE
     from .record import record
 
-    source, item = geometry(base._data), base._data.itemsize
+    source, item = geometry(base._wg_data), base._wg_data.itemsize
     shape, strides, offset = place
     steps = tuple(s // item for s in strides)
-    values = {"input": base._data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item, "source": source}
+    values = {"input": base._wg_data, "size": shape, "stride": steps, "storage_offset": source[2] + offset // item, "source": source}
     wanted = requires_grad(base)
-    node = record(TABLE["as_strided"], {"input": base if wanted else base.detach()._require()}, values, (t,), modes())  # type: ignore[arg-type]
+    node = record(TABLE["as_strided"], {"input": base if wanted else base.detach()._wg_require()}, values, (t,), modes())  # type: ignore[arg-type]
     if node is None:
         return None
     if not wanted:  # a view that required a gradient still does, though what was written has none
@@ -375,7 +375,7 @@ def _strided_edge(t: Tensor, base: Tensor, place: tuple[Any, ...]) -> Edge | Non
 def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
     """PyTorch's text for a write to a view ``t`` that was made where it could not be recorded."""
     what = "its base or another view of its base has been" if indirect else "is being"
-    name, number = ("", 0) if t._edge is None else (t._edge[0].operation(), t._edge[1])
+    name, number = ("", 0) if t._wg_edge is None else (t._wg_edge[0].operation(), t._wg_edge[1])
     where = {"no_grad": "no_grad", "inference": "inference"}.get(creation)
     if where is not None:
         head = f"Output {number} of {name} is a view of a view which was created in" if name else "A view was created in"
@@ -405,7 +405,7 @@ def creation_error(creation: str, t: Tensor, indirect: bool = False) -> str:
 def retain(t: Tensor) -> None:
     """Arrange that the gradient of a non-leaf is kept in its ``.grad``."""
     meta = meta_of(t)
-    node, nr = t._edge  # type: ignore[misc]
+    node, nr = t._wg_edge  # type: ignore[misc]
     meta.retained = True
     me = weakref.ref(t)
 
@@ -417,8 +417,8 @@ def retain(t: Tensor) -> None:
             if old is not None:
                 new = old + g
             else:
-                computed = modes().grad or type(g) is not type(g)._plain_class  # a tensor that dispatches knows itself how to be copied
-                new = g.clone() if computed else type(g)._wrap(g._data.copy())
+                computed = modes().grad or type(g) is not type(g)._wg_plain_class  # a tensor that dispatches knows itself how to be copied
+                new = g.clone() if computed else type(g)._wg_wrap(g._wg_data.copy())
             with _leaf_lock:
                 if meta.grad is old:  # no other thread has added its own meanwhile
                     meta.grad = new
@@ -473,41 +473,41 @@ class AccumulateGrad(Node):
 
     def raw(self, g: Any) -> tuple[()]:
         variable = self.variable
-        meta = variable._meta or meta_of(variable)
+        meta = variable._wg_meta or meta_of(variable)
         if g is None:
             return self._told(meta)
         if not meta.requires_grad and not requires_grad(variable):  # any more
             return self._told(meta)
         with _leaf_lock:
             old = meta.grad
-            if old is None and type(g) is np.ndarray and g.strides == variable._data.strides and sole(g):  # kept as it is
-                new = object.__new__(variable._plain_class)
-                new._data, new._edge, new._meta, new._vc = g, None, None, new_version()
+            if old is None and type(g) is np.ndarray and g.strides == variable._wg_data.strides and sole(g):  # kept as it is
+                new = object.__new__(variable._wg_plain_class)
+                new._wg_data, new._wg_edge, new._wg_meta, new._wg_vc = g, None, None, new_version()
                 meta.grad = new
             elif old is not None:
-                if old._vc is INFERENCE_VERSION:
+                if old._wg_vc is INFERENCE_VERSION:
                     meta.grad = _into_inference(old, g)
-                elif type(old._data) is np.ndarray and (flags := old._data.flags).writeable:
+                elif type(old._wg_data) is np.ndarray and (flags := old._wg_data.flags).writeable:
                     if not flags.forc:
-                        _refuse_overlap(old._data)
-                    _add_in_place(old._data, g)
-                    old._vc[0] += 1
-                    if old._data.strides != variable._data.strides:
-                        _advise(old._data, variable._data, "in place")
-                elif type(old._data) is Lazy:
-                    old._data[...] = old._data + g
-                    old._vc[0] += 1
-                elif old._dispatches:  # its class does it
+                        _refuse_overlap(old._wg_data)
+                    _add_in_place(old._wg_data, g)
+                    old._wg_vc[0] += 1
+                    if old._wg_data.strides != variable._wg_data.strides:
+                        _advise(old._wg_data, variable._wg_data, "in place")
+                elif type(old._wg_data) is Lazy:
+                    old._wg_data[...] = old._wg_data + g
+                    old._wg_vc[0] += 1
+                elif old._wg_dispatches:  # its class does it
                     old.add_(RAW.wrap(g))
                 elif old.is_sparse and type(g) is not np.ndarray:
-                    old._data = old._data + g
-                    old._vc[0] += 1
+                    old._wg_data = old._wg_data + g
+                    old._wg_vc[0] += 1
                 else:
-                    meta.grad = RAW.wrap(old._data + g)
+                    meta.grad = RAW.wrap(old._wg_data + g)
             elif type(g) is np.ndarray:
-                if not sole(g) or (g.strides != variable._data.strides and not _laid_out_as(g, variable._data)):
-                    g = _copied(g, variable._data)
-                meta.grad = type(variable)._plain_class._wrap(g)
+                if not sole(g) or (g.strides != variable._wg_data.strides and not _laid_out_as(g, variable._wg_data)):
+                    g = _copied(g, variable._wg_data)
+                meta.grad = type(variable)._wg_plain_class._wg_wrap(g)
             else:
                 meta.grad = RAW.wrap(g if sole_sparse(g) else g.copy())
         if meta.post_hooks is not None:
@@ -528,17 +528,17 @@ class AccumulateGrad(Node):
         while True:
             old = meta.grad
             m = modes()
-            watched = bool(m.dispatch) or g._dispatches
+            watched = bool(m.dispatch) or g._wg_dispatches
             plain = not (old is None or old.is_sparse or g.is_sparse)
             if old is None:
                 new = g.detach() if watched and self._takes(g) else self._first(g)
-            elif not m.grad and (plain or ((watched or old._dispatches) and not old.is_sparse)):
+            elif not m.grad and (plain or ((watched or old._wg_dispatches) and not old.is_sparse)):
                 new = old  # in place: also where the backward is recorded, or sees tangents, without a graph of it being asked for
                 old.add_(g)
             else:
                 new = g + old if old.is_sparse and not g.is_sparse else old + g
-                if type(new._data) is np.ndarray and new._data.strides != self.variable._data.strides:
-                    _advise(new._data, self.variable._data, "recorded")
+                if type(new._wg_data) is np.ndarray and new._wg_data.strides != self.variable._wg_data.strides:
+                    _advise(new._wg_data, self.variable._wg_data, "recorded")
             with _leaf_lock:
                 if meta.grad is old:
                     meta.grad = new
@@ -549,30 +549,30 @@ class AccumulateGrad(Node):
 
     def _takes(self, g: Any) -> bool:
         """Whether a gradient of a class that dispatches becomes the leaf's as it is: nobody else holds it, and it is laid out as the leaf."""
-        return not modes().grad and alone(g) and (g._data.strides == self.variable._data.strides or not _dense(self.variable._data))
+        return not modes().grad and alone(g) and (g._wg_data.strides == self.variable._wg_data.strides or not _dense(self.variable._wg_data))
 
     def _first(self, g: Any) -> Any:
         """A copy of the first gradient, laid out as the leaf is."""
-        array = self.variable._data
-        if type(g._data) is not np.ndarray or type(g) is not self.variable._plain_class or self.dtype is None or not _dense(array):
-            if type(g)._dispatches and not modes().grad and _dense(array):
+        array = self.variable._wg_data
+        if type(g._wg_data) is not np.ndarray or type(g) is not self.variable._wg_plain_class or self.dtype is None or not _dense(array):
+            if type(g)._wg_dispatches and not modes().grad and _dense(array):
                 return self._laid(g)  # their class lays it out
             new = g.clone()
-            if new._data.strides != array.strides and type(new._data) is type(array) is np.ndarray and not _laid_out_as(new._data, array):
-                new._data = _copied(new._data, array)
+            if new._wg_data.strides != array.strides and type(new._wg_data) is type(array) is np.ndarray and not _laid_out_as(new._wg_data, array):
+                new._wg_data = _copied(new._wg_data, array)
             return new
         m = modes()
         if m.dispatch and not m.grad:
             return self._laid(g)
         new = RECORDED.copy(RAW.wrap(array), g) if m.grad else g.detach()  # either is still the memory of g
-        new._data = _copied(new._data, array)
-        new._vc = new_version()
+        new._wg_data = _copied(new._wg_data, array)
+        new._wg_vc = new_version()
         if m.grad:
-            new._vc[0] += 1  # it is written once
+            new._wg_vc[0] += 1  # it is written once
         return new
 
     def _laid(self, g: Any) -> Any:
-        array = self.variable._data
+        array = self.variable._wg_data
         return g.new_empty_strided(array.shape, [s // array.itemsize for s in array.strides]).copy_(g)
 
 

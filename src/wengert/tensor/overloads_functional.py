@@ -33,7 +33,7 @@ def _with_inplace(name: str, *parameters: str) -> None:
 
     def written(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = writing(input, *args, **kwargs)
-        if name in _SLOPED and out._edge is not None:
+        if name in _SLOPED and out._wg_edge is not None:
             _refuse_negative(out, name, kwargs.get(parameters[0], args[0] if args else 0))
         return out
 
@@ -112,7 +112,7 @@ def _elementwise_loss(name: str, op: str, extra: str | None = None, default: flo
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         reduction = legacy(size_average, reduce, reduction)
         checked(reduction)
-        if input._data.shape != target._data.shape:
+        if input._wg_data.shape != target._wg_data.shape:
             warn(
                 f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to "
                 "incorrect results due to broadcasting. Please ensure they have the same size.")
@@ -148,10 +148,10 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 
 
 def _class_target(input: Any, target: Any) -> None:
-    if target._data.dtype.char not in "lqB":
+    if target._wg_data.dtype.char not in "lqB":
         from ..arrays.dtypes import scalar_name
 
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._data.dtype)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target._wg_data.dtype)}")
 
 
 def _class_shapes(input: Any, target: Any) -> None:
@@ -183,8 +183,8 @@ def _taken_apart() -> bool:
 def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     if input.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    if input._data.dtype.kind in "iub":
-        raise unsupported("log_softmax_lastdim_kernel_impl", input._data.dtype)
+    if input._wg_data.dtype.kind in "iub":
+        raise unsupported("log_softmax_lastdim_kernel_impl", input._wg_data.dtype)
     if weight is not None and (weight.ndim != 1 or weight.numel() != input.shape[1 if input.ndim > 1 else 0]):
         raise RuntimeError(
             f"weight tensor should be defined either for all {input.shape[1 if input.ndim > 1 else 0]} classes or no classes but got "
@@ -194,12 +194,12 @@ def _class_loss(op: str, input: Any, target: Any, weight: Any, reduction: str, i
     _class_target(input, target)
     if weight is not None:
         refuse_gradient("nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", weight=weight)
-    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in (target, weight)) or type(input) is call.Batched_:
+    if any(x is not None and (type(x) is call.Batched_ or x._wg_opaque) for x in (target, weight)) or type(input) is call.Batched_:
         return _mapped_class_loss(op, input, target, weight, reduction, ignore_index)
     if op != "nll" and _taken_apart():  # hooks see PyTorch's two steps
         return _class_loss("nll", function("log_softmax")(input, 1 if input.ndim > 1 else 0), target, weight, reduction, ignore_index)
-    w = None if weight is None else weight._data
-    labels = target._data
+    w = None if weight is None else weight._wg_data
+    labels = target._wg_data
     more = () if modes().packing is None else (dict(target=target, weight=weight),)
     if input.ndim == 1:
         if reduction == "none":
@@ -250,16 +250,16 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
 
     reduction = checked(legacy(size_average, reduce, reduction))
     if weight is None and label_smoothing == 0.0 and type(input) in call.PLAIN and type(target) in call.PLAIN:
-        x, labels = input._data, target._data
+        x, labels = input._wg_data, target._wg_data
         if labels.ndim == 1 and x.ndim == 2 and not _taken_apart() and len(x) == len(labels) and labels.dtype.char == "l" and x.dtype.kind == "f":
             return function("cross_entropy_index")(input, labels, None, reduction, ignore_index)
     if label_smoothing < 0.0 or label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if input._data.shape == target._data.shape:
-        if target._data.dtype.kind not in "fV":
+    if input._wg_data.shape == target._wg_data.shape:
+        if target._wg_data.dtype.kind not in "fV":
             from ..arrays.dtypes import scalar_name
 
-            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target._data.dtype)}")
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {scalar_name(target._wg_data.dtype)}")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return function("cross_entropy_soft")(input, target, weight, reduction, label_smoothing)
@@ -323,10 +323,10 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     check_types(RECORDED, input, "batch_norm", weight, bias, running_mean, running_var)
     fixed = None
     given = (input, running_mean, running_var, weight, bias)
-    if any(x is not None and (type(x) is call.Batched_ or x._opaque) for x in given):
+    if any(x is not None and (type(x) is call.Batched_ or x._wg_opaque) for x in given):
         return _mapped_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if not training:
-        mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (running_mean._data, running_var._data))
+        mean, var = (x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in (running_mean._wg_data, running_var._wg_data))
         fixed = Fixed(mean.copy(), 1 / np.sqrt(var + var.dtype.type(eps)))
     moments: list[Any] = []
     also = None if modes().packing is None else dict(running_mean=running_mean, running_var=running_var)
@@ -366,9 +366,9 @@ def _mapped_batch_norm(input: Any, running_mean: Any, running_var: Any, weight: 
 
 
 def _blend(running: Any, batch: np.ndarray, momentum: float) -> None:
-    a = running._data
+    a = running._wg_data
     a += a.dtype.type(momentum) * (batch.astype(a.dtype, copy=False) - a)
-    running._vc[0] += 1
+    running._wg_vc[0] += 1
 
 
 @overload("torch", "functional")
@@ -378,9 +378,9 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
     n, c = input.shape[:2]
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
-    looked_at = [None if r is None or r._opaque or type(r) is call.Batched_ else r._data for r in (running_mean, running_var)]
+    looked_at = [None if r is None or r._wg_opaque or type(r) is call.Batched_ else r._wg_data for r in (running_mean, running_var)]
     means = [
-        None if r is None else r.repeat(n) if a is None else type(input)._wrap(np.tile(a, n))
+        None if r is None else r.repeat(n) if a is None else type(input)._wg_wrap(np.tile(a, n))
         for r, a in zip((running_mean, running_var), looked_at)
     ]
     scales = [None if p is None else p.repeat(n) for p in (weight, bias)]
@@ -390,8 +390,8 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
             if a is None:
                 running.copy_(repeated.reshape(n, c).mean(0))
                 continue
-            a[...] = repeated._data.reshape(n, c).mean(0)
-            running._vc[0] += 1
+            a[...] = repeated._wg_data.reshape(n, c).mean(0)
+            running._wg_vc[0] += 1
     return out
 
 
@@ -410,15 +410,15 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         if not -n <= padding_idx < n:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= n
-    if input._data.dtype.char not in "lqi":
+    if input._wg_data.dtype.char not in "lqi":
         from ..arrays.dtypes import scalar_name
 
-        found = "CPUBoolType" if input._data.dtype.kind == "b" else f"torch.{scalar_name(input._data.dtype)}Tensor"
+        found = "CPUBoolType" if input._wg_data.dtype.kind == "b" else f"torch.{scalar_name(input._wg_data.dtype)}Tensor"
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{found} instead (while checking arguments for embedding)"
         )
-    if weight._data.dtype.kind == "c" and modes().grad and requires_grad(weight):
+    if weight._wg_data.dtype.kind == "c" and modes().grad and requires_grad(weight):
         raise RuntimeError("embedding does not support automatic differentiation for outputs with complex dtype.")
     if max_norm is not None:
         if weight.ndim != 2:  # before anything is changed
@@ -446,12 +446,12 @@ def _renormalise(weight: Any, input: Any, max_norm: float, norm_type: float) -> 
     if type(weight) is call.Batched_:
         call.mapping.each_example(_renormalise, (weight, input, max_norm, norm_type), {})
         return weight
-    w = weight._data
-    for i in np.unique(_below(input)._data):
+    w = weight._wg_data
+    for i in np.unique(_below(input)._wg_data):
         norm = np.linalg.norm(w[i], norm_type)
         if norm > max_norm:
             w[i] *= max_norm / (float(norm) + 1e-7)
-    weight._vc[0] += 1
+    weight._wg_vc[0] += 1
     return weight
 
 
@@ -491,9 +491,9 @@ def _fractional(n: int) -> None:
             if o + k - 1 > s:
                 raise RuntimeError(f"fractional_max_pool{n}d(): pool size ({k}) too large relative to input size ({s})")
         if _random_samples is None:
-            samples = default_generator.uniform((x.shape[0], x.shape[1], n), x._data.dtype)
+            samples = default_generator.uniform((x.shape[0], x.shape[1], n), x._wg_data.dtype)
         else:
-            samples = _random_samples._data[: x.shape[0]]  # an unbatched input takes the first row
+            samples = _random_samples._wg_data[: x.shape[0]]  # an unbatched input takes the first row
         order = samples[..., ::-1] if n == 2 else samples
         values, indices = function("fractional_windows")(x, kernel, size, order)
         values = called(values, f"FractionalMaxPool{n}DBackward0")

@@ -64,7 +64,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     else:
         S = function("linalg_svdvals")(input)
         m, n = input.shape[-2:]
-        U, V = (wrap(np.zeros((*input.shape[:-2], k, k), input._data.dtype)) for k in (m, n))
+        U, V = (wrap(np.zeros((*input.shape[:-2], k, k), input._wg_data.dtype)) for k in (m, n))
     return _into("svd", _pack("svd", (U, S, V)), out)
 
 
@@ -106,7 +106,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 def _draw(A: Any) -> Any:
     from .surface import PLACES
 
-    return lambda n, q: PLACES["torch"]["randn"](n, q, dtype=dt.of(A._data.dtype))
+    return lambda n, q: PLACES["torch"]["randn"](n, q, dtype=dt.of(A._wg_data.dtype))
 
 
 @overload("torch")

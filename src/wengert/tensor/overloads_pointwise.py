@@ -118,8 +118,8 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
     if input is None and other is None and isinstance(condition, Tensor):
         if type(condition) is call.Batched_:
             return function("nonzero")(condition)  # refused
-        return tuple(wrap(i) for i in np.atleast_1d(condition._data).nonzero())
-    if isinstance(condition, Tensor) and condition._data.dtype.name == "uint8":
+        return tuple(wrap(i) for i in np.atleast_1d(condition._wg_data).nonzero())
+    if isinstance(condition, Tensor) and condition._wg_data.dtype.name == "uint8":
         warn_once(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use a "
             "boolean condition instead."
@@ -130,13 +130,13 @@ def where(condition: Any, input: Any = None, other: Any = None, **more: Any) -> 
 @overload("torch")
 def real(input: Any) -> Any:
     """The real part, a view; of a real tensor the tensor itself."""
-    return function("real")(input) if input._data.dtype.kind == "c" else input
+    return function("real")(input) if input._wg_data.dtype.kind == "c" else input
 
 
 @overload("torch", "Tensor")
 def conj_physical(input: Any, *, out: Any = None) -> Any:
     """The complex conjugate, as a new tensor; of a real tensor the tensor itself."""
-    if out is None and isinstance(input, Tensor) and type(input) is not call.Batched_ and input._data.dtype.kind != "c":
+    if out is None and isinstance(input, Tensor) and type(input) is not call.Batched_ and input._wg_data.dtype.kind != "c":
         return input
     return function("conj_physical")(input) if out is None else function("conj_physical")(input, out=out)
 
@@ -157,7 +157,7 @@ def allclose(input: Any, other: Any, rtol: float = 1e-05, atol: float = 1e-08, e
     close = _isclose(input, other, rtol, atol, equal_nan)
     if close.is_meta:
         return bool(close.all())
-    return bool(close._data.all() if type(close) is Tensor else close.all())
+    return bool(close._wg_data.all() if type(close) is Tensor else close.all())
 
 
 def _tensors(name: str, **given: Any) -> None:
@@ -179,7 +179,7 @@ def equal(input: Any, other: Any) -> bool:
             return ask(aten.equal.default, equal, False, (input, other), {}, modes())  # type: ignore[no-any-return]
     if input.is_meta or other.is_meta:
         raise no_numbers("equal")
-    return np.array_equal(input._data, other._data)
+    return np.array_equal(input._wg_data, other._wg_data)
 
 
 @overload("torch")
@@ -198,8 +198,8 @@ def _whole(input: Any, name: str) -> Any:
     """The tensor of all examples below one of truth values."""
     while type(input) is call.Batched_:
         input = input.value
-    if input._data.dtype != bool:
-        raise RuntimeError(f"{name}: expected a tensor of type Bool, not {dt.scalar_name(input._data.dtype)}")
+    if input._wg_data.dtype != bool:
+        raise RuntimeError(f"{name}: expected a tensor of type Bool, not {dt.scalar_name(input._wg_data.dtype)}")
     return input
 
 
@@ -207,7 +207,7 @@ def _whole(input: Any, name: str) -> Any:
 def is_same_size(input: Any, other: Any) -> bool:
     """Whether both tensors have the same shape."""
     _tensors("is_same_size", input=input, other=other)
-    return input._data.shape == other._data.shape
+    return input._wg_data.shape == other._wg_data.shape
 
 
 @overload("torch", "Tensor")
@@ -230,7 +230,7 @@ def _float_power_in_place(self: Any, exponent: Any) -> Any:
     """``float_power`` in place, for float64 and complex128 tensors alone."""
     wide = function("float_power")(self, exponent)
     if wide.dtype is not self.dtype:
-        have, needed = dt.scalar_name(self._data.dtype), dt.scalar_name(wide._data.dtype)
+        have, needed = dt.scalar_name(self._wg_data.dtype), dt.scalar_name(wide._wg_data.dtype)
         raise RuntimeError(f"the base given to float_power_ has dtype {have} but the operation's result requires dtype {needed}")
     return inplace_function("pow")(self, exponent)
 

@@ -26,7 +26,7 @@ def _check_p(p: float) -> None:
 def _mask(shape: Any, p: float, like: Any) -> np.ndarray:
     from .random import default_generator
 
-    a = like._data
+    a = like._wg_data
     if a.dtype.kind in "iub":
         from ..arrays.dtypes import scalar_name
 
@@ -146,7 +146,7 @@ def _alpha_dropped(input: Any, p: float, inplace: bool, shape: Any) -> Any:
     a = ((_ALPHA_PRIME**2 * p + 1) * (1 - p)) ** -0.5
     if input.is_meta:
         return function("masked_scale")(input, keep, a)
-    shift = type(input)._wrap((np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._data.dtype))
+    shift = type(input)._wg_wrap((np.where(keep, 0.0, _ALPHA_PRIME * a) + _ALPHA_PRIME * a * (p - 1)).astype(input._wg_data.dtype))
     return _scaled(input, keep, a, True).add_(shift) if inplace else _scaled(input, keep, a) + shift
 
 
@@ -203,7 +203,7 @@ def _random_slopes(input: Any, lower: float, upper: float, inplace: bool) -> Any
 
     if input.is_meta:
         return FUNCTIONAL["leaky_relu"](input, (lower + upper) / 2, inplace=inplace)
-    slopes = default_generator.rrelu_slopes(input._data, lower, upper)
+    slopes = default_generator.rrelu_slopes(input._wg_data, lower, upper)
     return called(_scaled(input, slopes, 1.0, inplace), "RreluWithNoiseBackward1" if inplace else "RreluWithNoiseBackward0")
 
 

@@ -32,7 +32,7 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     kind = "f8" if input.is_floating_point() else "i8"
-    bits = np.ascontiguousarray(input.detach()._data.astype(kind)).view(np.uint64).reshape(input.shape)
+    bits = np.ascontiguousarray(input.detach()._wg_data.astype(kind)).view(np.uint64).reshape(input.shape)
     xor: Any = np.bitwise_xor.reduce
     found = np.asarray(xor(bits, axis=axes_of(dims, input.ndim) if dims else None, keepdims=keepdim))
     return finish(found) if out is None else write_out(out, found, "hash_tensor")

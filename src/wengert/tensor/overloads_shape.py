@@ -211,7 +211,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     tensor([[0, 2],
             [1, 3]])
     """
-    source = geometry(input._data)
+    source = geometry(input._wg_data)
     if storage_offset is not None:
         return function("as_strided")(input, tuple(size), tuple(stride), storage_offset, source)
     start = 0 if type(input) is call.Batched_ else source[2]  # in a map: from where each example begins
@@ -232,7 +232,7 @@ def detach_copy(input: Any) -> Any:
     found = input.detach().clone(memory_format=contiguous_format)
     if modes().grad and requires_grad(input):
         node = undifferentiable("aten::detach_copy", found)
-        node.edges, found._edge = (edge_of(input),), (node, 0)
+        node.edges, found._wg_edge = (edge_of(input),), (node, 0)
     return found
 
 
@@ -244,7 +244,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     >>> torch.unravel_index(torch.tensor([5, 1]), (2, 3))
     (tensor([1, 0]), tensor([2, 1]))
     """
-    if indices._data.dtype.kind not in "iu":
+    if indices._wg_data.dtype.kind not in "iu":
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if isinstance(shape, int) else shape
     if not isinstance(sizes, (tuple, list)):

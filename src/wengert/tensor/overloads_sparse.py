@@ -119,7 +119,7 @@ def to_sparse(self: Any, sparse_dim: int | None = None, *, layout: Any = None, b
     from .sparse import found
 
     if sparse_dim is None and dense_dim is not None:
-        sparse_dim = self._data.ndim - dense_dim
+        sparse_dim = self._wg_data.ndim - dense_dim
     return found(self, sparse_dim) if sparse_dim is None else called(found(self, sparse_dim), "ToSparseBackward0")
 
 
@@ -181,7 +181,7 @@ def sparse_dim(self: Any) -> int:
 @overload("Tensor")
 def dense_dim(self: Any) -> int:
     """The number of dimensions without coordinates: all."""
-    return self._data.ndim
+    return self._wg_data.ndim
 
 
 @overload("Tensor")
@@ -196,7 +196,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
     if self.shape != mask.shape:
         raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}")
     mask = mask.coalesce()
-    return like(mask, sparse_taken(self, wrap(mask._data.indices)))
+    return like(mask, sparse_taken(self, wrap(mask._wg_data.indices)))
 
 
 def _refused(name: str, what: str) -> Any:

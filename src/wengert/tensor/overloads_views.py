@@ -45,9 +45,9 @@ def _in_place(name: str) -> Any:
         if operators.mapping is not None and operators.mapping.holds_batched((self,)):
             seen = op(self, *args, **kwargs)
             bump(self)
-            self.value, self._data, self.given = seen.value, seen._data, None
+            self.value, self._wg_data, self.given = seen.value, seen._wg_data, None
             return self
-        meta = self._meta
+        meta = self._wg_meta
         recording = m.grad and requires_grad(self)
         check_normal(self, m)
         check_writable(self, recording, m, shared=True)
@@ -58,18 +58,18 @@ def _in_place(name: str) -> Any:
         if recording or view is not None:
             seen = op(self, *args, **kwargs)
             bump(self)
-            if seen._edge is not None:
-                rename(seen._edge[0], _squeezed(*args, **kwargs) if name == "squeeze" else _NODES[name])
+            if seen._wg_edge is not None:
+                rename(seen._wg_edge[0], _squeezed(*args, **kwargs) if name == "squeeze" else _NODES[name])
             if view is not None:
-                new = seen._meta.view
-                new.version = self._vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for
+                new = seen._wg_meta.view
+                new.version = self._wg_vc[0] if recording else view.version  # a history that was not recorded is made when it is asked for
                 new.creation = view.creation  # the mode that counts is that in which the tensor was made
-                if view.place(seen._data) is None:  # such a view is found again by its steps, and PyTorch's do not learn this one
+                if view.place(seen._wg_data) is None:  # such a view is found again by its steps, and PyTorch's do not learn this one
                     new.last = view.last
                 meta.view = new
-            self._data, self._edge = seen._data, seen._edge if recording else self._edge
+            self._wg_data, self._wg_edge = seen._wg_data, seen._wg_edge if recording else self._wg_edge
         else:
-            self._data = op(self.detach(), *args, **kwargs)._data
+            self._wg_data = op(self.detach(), *args, **kwargs)._wg_data
             bump(self)
         for level, tangent in tangents:
             level.attach(self, become(tangent, *args, **kwargs))
@@ -94,7 +94,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     tensor([2, 3, 4])
     """
     if isinstance(start, Tensor):
-        if start.ndim or start._data.dtype.kind not in "iu":
+        if start.ndim or start._wg_data.dtype.kind not in "iu":
             raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = int(start.item())
     return _narrow(input, dim, start, length)
@@ -114,30 +114,30 @@ def resize_(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None)
         m.inside.check(self, "resize_")
     if not m.inference and requires_grad(self):
         raise RuntimeError("cannot resize variables that require grad")
-    if self._meta is not None and self._meta.tangents:
+    if self._wg_meta is not None and self._wg_meta.tangents:
         raise RuntimeError("cannot resize variables that has a forward grad")
     shape = sizes_given("resize_", sizes, size)
     if any(n < 0 for n in shape) or prod(shape) >= 2**63:
         raise RuntimeError("numel: integer multiplication overflow")
-    if prod(shape) * self._data.itemsize >= 2**63:
+    if prod(shape) * self._wg_data.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-    if 0 in shape and prod(max(n, 1) for n in shape[1:]) * self._data.itemsize >= 2**63:
+    if 0 in shape and prod(max(n, 1) for n in shape[1:]) * self._wg_data.itemsize >= 2**63:
         raise RuntimeError("Stride calculation overflowed")
     kind = format_name(memory_format)
     if kind == "preserve_format":
         raise RuntimeError("Unsupported memory formatPreserve")
     strides = list(format_strides(shape, memory_format)) if kind else [prod(shape[i + 1 :]) for i in range(len(shape))]
-    if shape == self._data.shape and (kind is None or is_in_format(self._data, memory_format)):
+    if shape == self._wg_data.shape and (kind is None or is_in_format(self._wg_data, memory_format)):
         return self
     check_normal(self, m)
     bump(self)
     try:
-        self._data = self.detach().as_strided(shape, strides)._data
+        self._wg_data = self.detach().as_strided(shape, strides)._wg_data
     except RuntimeError:  # out of bounds
-        larger = fresh.empty(prod(shape), self._data.dtype)
-        old = self._data.reshape(-1)
+        larger = fresh.empty(prod(shape), self._wg_data.dtype)
+        old = self._wg_data.reshape(-1)
         larger[: old.size] = old
-        self._data = np.lib.stride_tricks.as_strided(larger, shape, [s * larger.itemsize for s in strides])
+        self._wg_data = np.lib.stride_tricks.as_strided(larger, shape, [s * larger.itemsize for s in strides])
     return self
 
 
@@ -146,7 +146,7 @@ def resize_as_(self: Any, the_template: Any, *, memory_format: Any = None) -> An
     """``resize_`` to the sizes of another tensor."""
     if format_name(memory_format) != "preserve_format":
         return resize_(self, the_template.shape, memory_format=memory_format)
-    seen = seems(the_template._data)
+    seen = seems(the_template._wg_data)
     return resize_(self, the_template.shape, memory_format=None if seen == "contiguous_format" else getattr(types, seen))
 
 
@@ -165,17 +165,17 @@ def resize(self: Any, *sizes: Any) -> Any:
 @overload("Tensor")
 def resize_as(self: Any, tensor: Any) -> Any:
     """The same elements in the sizes of another tensor. Deprecated, with a warning."""
-    return _resized(self, "resize_as", tensor._data.shape)
+    return _resized(self, "resize_as", tensor._wg_data.shape)
 
 
 def _resized(self: Any, name: str, shape: tuple[int, ...]) -> Any:
     import warnings
 
     warnings.warn(f"non-inplace {name} is deprecated", stacklevel=3)
-    if prod(shape) != self._data.size:
+    if prod(shape) != self._wg_data.size:
         raise RuntimeError(
             f"requested resize to {'x'.join(map(str, shape))} ({prod(shape)} elements in total), but the given tensor has a size of "
-            f"{'x'.join(map(str, self._data.shape))} ({self._data.size} elements). autograd's resize can only change the shape of a given "
+            f"{'x'.join(map(str, self._wg_data.shape))} ({self._wg_data.size} elements). autograd's resize can only change the shape of a given "
             "tensor, while preserving the number of elements. "
         )
     return self.contiguous().view(shape)

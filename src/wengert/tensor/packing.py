@@ -95,11 +95,11 @@ def pack_inputs(op: Operator, inputs: dict[str, Any], m: Modes, also: dict[str, 
         if len(users) == 1 and len(op.wrt) > 1 and not op.tensor_lists and not _wanted(inputs.get(op.wrt[users[0]])):
             continue  # as PyTorch, which asks where there is one gradient that needs it
         if type(t) is list:
-            early[name] = [None if x is None else pack(x._data, m.packing, x) for x in t]
+            early[name] = [None if x is None else pack(x._wg_data, m.packing, x) for x in t]
         elif private is not None and private.get(name) is not None:
-            early[name] = pack(private[name]._data, m.packing, private[name])
+            early[name] = pack(private[name]._wg_data, m.packing, private[name])
         else:
-            early[name] = pack(t._data, m.packing, t)
+            early[name] = pack(t._wg_data, m.packing, t)
     return early
 
 
@@ -118,7 +118,7 @@ def pack_results(op: Operator, node: Any, results: list[Any], values: dict[str, 
         if at is not None and row[at] is not None:
             array = row[at]
         elif known:
-            array = results[shown.index(name)]._data if name in shown else values.get(name)
+            array = results[shown.index(name)]._wg_data if name in shown else values.get(name)
             at = None
         else:
             continue
@@ -126,7 +126,7 @@ def pack_results(op: Operator, node: Any, results: list[Any], values: dict[str, 
             continue
         if name in shown:
             t = results[shown.index(name)]
-            entry = pack_result(array if at is not None else t._data, hooks, t._edge)
+            entry = pack_result(array if at is not None else t._wg_data, hooks, t._wg_edge)
         else:
             entry = pack(array, hooks)
         if at is None:
@@ -140,25 +140,25 @@ def pack_results(op: Operator, node: Any, results: list[Any], values: dict[str, 
 def pack_result(array: np.ndarray, hooks: Any, edge: Any) -> Packed:
     """The hook sees a result with its history, which it loses again, lest the node keep itself alive."""
     given = RAW.wrap(array)
-    given._edge = edge
+    given._wg_edge = edge
     try:
         return pack(array, hooks, given)
     finally:
-        given._edge = None
+        given._wg_edge = None
 
 
 def pack(array: np.ndarray, hooks: Any, tensor: Any = None) -> Packed:
     """Give ``array`` (which is ``tensor``'s, if it is an argument as the user gave it) to saved-tensor hooks."""
     pack_hook, unpack_hook = hooks
     if tensor is not None:
-        tensor._vc[0]  # inference tensors say that they cannot be saved
-    given = RAW.wrap(array) if tensor is None or tensor._data is not array else tensor
+        tensor._wg_vc[0]  # inference tensors say that they cannot be saved
+    given = RAW.wrap(array) if tensor is None or tensor._wg_data is not array else tensor
     return Packed(call_pack_hook(pack_hook, given), unpack_hook)
 
 
 def call_pack_hook(pack_hook: Callable[..., Any], given: Any) -> Any:
     """The hook's answer, computed without recording; the hook may not write to what it is given."""
-    counter = given._vc
+    counter = given._wg_vc
     before = modes()
     version = None if given.is_inference() else counter[0]
     set_modes(before.with_(grad=False))
@@ -186,13 +186,13 @@ def unpacked(entry: Packed) -> Any:
 def stand_in(tensor: Any, edge: Any) -> Any:
     """``tensor``, which an unpack hook gave, in the place of the one that was saved with ``edge``."""
     leaf = None if edge is None else getattr(edge[0], "variable", None)
-    if leaf is not None and leaf._data is tensor._data:
+    if leaf is not None and leaf._wg_data is tensor._wg_data:
         return leaf
     fresh = tensor.detach()  # a write to it counts as one to what the hook holds
-    if fresh._vc is INFERENCE_VERSION:
-        fresh._vc = normal_version()
+    if fresh._wg_vc is INFERENCE_VERSION:
+        fresh._wg_vc = normal_version()
     if leaf is None:
-        fresh._edge = edge
+        fresh._wg_edge = edge
     else:  # a leaf, whose gradients go where those of the saved one go
         meta = meta_of(fresh)
         meta.requires_grad, meta.accumulator = True, weakref.ref(edge[0])

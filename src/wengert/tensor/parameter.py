@@ -29,7 +29,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
-            data = Tensor._wrap(np.empty(0, dt.default_float()))
+            data = Tensor._wg_wrap(np.empty(0, dt.default_float()))
         if type(data) not in (Tensor, Parameter):
             if not isinstance(data, Tensor):
                 raise TypeError(f"cannot assign '{type(data).__name__}' object to parameter: torch.Tensor expected")
@@ -41,15 +41,15 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                     "detach() semantics defined by its __torch_dispatch__() implementation."
                 )
             t.__dict__["_is_param"] = True
-            return parametric(t, data) if requires_grad else t._require(False)
+            return parametric(t, data) if requires_grad else t._wg_require(False)
         t = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = data._wg_data, None, None, data._wg_vc
         return parametric(t, data) if requires_grad else t
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:
             return memo[id(self)]
-        new = type(self)(self.data.clone() if modes().functions else Tensor._wrap(self._data.copy()), requires_grad(self))
+        new = type(self)(self.data.clone() if modes().functions else Tensor._wg_wrap(self._wg_data.copy()), requires_grad(self))
         memo[id(self)] = new
         return new
 

@@ -47,11 +47,11 @@ class Generator(streams.Generator):
 
     def get_state(self) -> Any:
         """The state as a byte tensor, which PyTorch understands too."""
-        return Tensor._wrap(super().get_state())
+        return Tensor._wg_wrap(super().get_state())
 
     def set_state(self, new_state: Any) -> Generator:
         """Continue from a state."""
-        super().set_state(new_state._data if isinstance(new_state, Tensor) else new_state)
+        super().set_state(new_state._wg_data if isinstance(new_state, Tensor) else new_state)
         return self
 
     def clone_state(self) -> Generator:
@@ -204,7 +204,7 @@ def randint(*args: Any, low: Any = None, high: Any = None, size: Any = None, gen
     low, high = int(low), int(high)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    d = np_dtype(dtype, dt.I64 if out is None else out._data.dtype)
+    d = np_dtype(dtype, dt.I64 if out is None else out._wg_data.dtype)
     return _made("randint", lambda s, _: _stream(generator).randint(low, high, s, d), (), size, out, dt.of(d), device, requires_grad)
 
 
@@ -235,7 +235,7 @@ def _permutations(shape: tuple[int, ...], stream: Any, d: np.dtype) -> np.ndarra
 
 def _like(draw: Any, input: Tensor, dtype: Any, device: Any, requires_grad: bool, memory_format: Any) -> Tensor:
     """Fill in the order of the memory that ``empty_like`` would give: the input's if it is dense, else row-major."""
-    a, d = input._data, np_dtype(dtype, input._data.dtype)
+    a, d = input._wg_data, np_dtype(dtype, input._wg_data.dtype)
     strides = layout_like(a, memory_format)
     if placed(device, input) is not None:
         return finish(unmade(a.shape, d, strides), requires_grad)
@@ -295,18 +295,18 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if any(t.is_meta for t in tensors):
         return (mean + std).detach()
-    if isinstance(std, Tensor) and std._data.dtype.kind in "cW":
+    if isinstance(std, Tensor) and std._wg_data.dtype.kind in "cW":
         raise RuntimeError("normal expects standard deviation to be non-complex")
-    if isinstance(std, Tensor) and std._data.size and (std._data < 0).any():
+    if isinstance(std, Tensor) and std._wg_data.size and (std._wg_data < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    shapes = [t._data.shape for t in tensors]
+    shapes = [t._wg_data.shape for t in tensors]
     message = broadcast_message(shapes)
     if message is not None:
         raise RuntimeError(message)
     shape = np.broadcast_shapes(*shapes)
-    d = dt.result([t._data for t in tensors]) if out is None else out._data.dtype
+    d = dt.result([t._wg_data for t in tensors]) if out is None else out._wg_data.dtype
     noise = _stream(generator).normal(shape, d)
-    found = noise * (std._data if isinstance(std, Tensor) else std) + (mean._data if isinstance(mean, Tensor) else mean)
+    found = noise * (std._wg_data if isinstance(std, Tensor) else std) + (mean._wg_data if isinstance(mean, Tensor) else mean)
     found = np.asarray(found).astype(d)
     if out is not None:
         return write_out(out, found, "normal")
@@ -321,48 +321,48 @@ def _normal_of(mean: Any, std: Any, generator: Any, *, out: Any) -> Tensor:
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """One with probability ``input`` (or ``p``) for each element, else zero."""
     s = _stream(generator)
-    a = input._data
+    a = input._wg_data
     if input.is_meta:
         return _without_gradient(finish(a, False, META), input)
     found = s.bernoulli_array(a) if p is None else s.bernoulli(a.shape, float(p), a.dtype)
     if out is not None:
-        if out._vc is input._vc:
-            check_memory(SimpleNamespace(name="bernoulli"), out._data, [a])
+        if out._wg_vc is input._wg_vc:
+            check_memory(SimpleNamespace(name="bernoulli"), out._wg_data, [a])
         return write_out(out, found, "bernoulli")
     return _without_gradient(finish(np.asarray(found)), input)
 
 
 def _without_gradient(t: Tensor, source: Tensor, node: str = "BernoulliBackward0") -> Tensor:
     """PyTorch lets random results that depend on ``source`` carry a (zero) gradient."""
-    return function("drawn_from")(source, t._data, node) if requires_grad(source) else t
+    return function("drawn_from")(source, t._wg_data, node) if requires_grad(source) else t
 
 
 @by_map("rows")
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of ``input``, ``(..., n) -> (..., num_samples)``."""
-    if out is not None and out._data.dtype != np.int64:
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._data.dtype)}")
+    if out is not None and out._wg_data.dtype != np.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {dt.scalar_name(out._wg_data.dtype)}")
     if input.is_meta:
         return finish(unmade((*input.shape[:-1], int(num_samples)), dt.I64))
-    found = _stream(generator).multinomial(input._data, int(num_samples), replacement)
+    found = _stream(generator).multinomial(input._wg_data, int(num_samples), replacement)
     return finish(found) if out is None else write_out(out, found, "multinomial")
 
 
 @by_map("numbers")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson numbers with rates ``input``."""
-    found = finish(input._data, False, META) if input.is_meta else finish(_stream(generator).poisson(input._data))
+    found = finish(input._wg_data, False, META) if input.is_meta else finish(_stream(generator).poisson(input._wg_data))
     return _without_gradient(found, input, "PoissonBackward0")
 
 
 @by_map("numbers")
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    return _with_derivative("drawn_gamma", finish(_stream(generator).standard_gamma(input._data)), input)
+    return _with_derivative("drawn_gamma", finish(_stream(generator).standard_gamma(input._wg_data)), input)
 
 
 @by_map("numbers")
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    return _with_derivative("drawn_shares", finish(_stream(generator).dirichlet(input._data)), input)
+    return _with_derivative("drawn_shares", finish(_stream(generator).dirichlet(input._wg_data)), input)
 
 
 def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
@@ -371,13 +371,13 @@ def _with_derivative(name: str, numbers: Tensor, source: Tensor) -> Tensor:
         return numbers
     from ..ops import pathwise  # noqa: F401  declares the operator; seldom needed
 
-    return function(name)(source, numbers._data)
+    return function(name)(source, numbers._wg_data)
 
 
 @by_map("numbers")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """Binomial numbers of ``count`` trials with probability ``prob``."""
-    return finish(_stream(generator).binomial(count._data, prob._data))
+    return finish(_stream(generator).binomial(count._wg_data, prob._wg_data))
 
 
 # -- in place ---------------------------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def _filled(t: Tensor, draw: Any, node: str) -> Tensor:
     from .writes import check_writable
     m = modes()
     check_writable(t, m.grad and requires_grad(t), m)
-    a = t._data
+    a = t._wg_data
     if t.is_meta:
         return inplace_function("zero")(t)
     return inplace_function("assign")(t, in_memory_order(draw, a.shape, a.strides), node)
@@ -399,7 +399,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     """Fill with uniform numbers in [from, to)."""
     low = named.pop("from", named.pop("a", from_))
     high = named.pop("b", to)
-    a = self._data
+    a = self._wg_data
     return _filled(self, lambda s: _stream(generator).uniform(s, a.dtype, float(low), float(high), out=a), "UniformBackward0")
 
 
@@ -408,7 +408,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """Fill with normal numbers."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    a = self._data
+    a = self._wg_data
     whole = a.flags.c_contiguous
     return _filled(self, lambda s: _stream(generator).normal(s, a.dtype, float(mean), float(std), contiguous=whole, out=a), "NormalBackward0")
 
@@ -420,7 +420,7 @@ def random_(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Te
     if high is not None and low is None:
         low = 0
     given = len(args) + sum(named.get(k) is not None for k in ("from", "to"))
-    return _filled(self, lambda s: _stream(generator).random(s, self._data.dtype, low, high), f"RandomBackward{(2, 1, 0)[given]}")
+    return _filled(self, lambda s: _stream(generator).random(s, self._wg_data.dtype, low, high), f"RandomBackward{(2, 1, 0)[given]}")
 
 
 @_filling
@@ -428,36 +428,36 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones (probability ``p``, a number or a tensor) and zeros."""
     s = _stream(generator)
     if isinstance(p, Tensor) and not self.is_meta:
-        if self._data.dtype.kind == "c" and self._data.size:
-            raise NotImplementedError(f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._data.dtype)}\'')
-        probabilities = np.broadcast_to(p._data, self._data.shape)
-        found = s.bernoulli_array(probabilities, strides=self._data.strides).astype(self._data.dtype)
+        if self._wg_data.dtype.kind == "c" and self._wg_data.size:
+            raise NotImplementedError(f'"bernoulli_tensor_cpu_self_" not implemented for \'{dt.scalar_name(self._wg_data.dtype)}\'')
+        probabilities = np.broadcast_to(p._wg_data, self._wg_data.shape)
+        found = s.bernoulli_array(probabilities, strides=self._wg_data.strides).astype(self._wg_data.dtype)
         return inplace_function("assign")(self, found, "BernoulliBackward1")
-    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._data.dtype), "BernoulliBackward2")
+    return _filled(self, lambda shape: s.bernoulli(shape, float(p), self._wg_data.dtype), "BernoulliBackward2")
 
 
 @_filling
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate ``lambd``."""
-    return _filled(self, lambda s: _stream(generator).exponential(s, self._data.dtype, float(lambd)), "ExponentialBackward0")
+    return _filled(self, lambda s: _stream(generator).exponential(s, self._wg_data.dtype, float(lambd)), "ExponentialBackward0")
 
 
 @_filling
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
-    return _filled(self, lambda s: _stream(generator).cauchy(s, self._data.dtype, float(median), float(sigma)), "CauchyBackward0")
+    return _filled(self, lambda s: _stream(generator).cauchy(s, self._wg_data.dtype, float(median), float(sigma)), "CauchyBackward0")
 
 
 @_filling
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fill with log-normal numbers."""
-    return _filled(self, lambda s: _stream(generator).log_normal(s, self._data.dtype, float(mean), float(std)), "LogNormalBackward0")
+    return _filled(self, lambda s: _stream(generator).log_normal(s, self._wg_data.dtype, float(mean), float(std)), "LogNormalBackward0")
 
 
 @_filling
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with geometric numbers: trials until the first success."""
-    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._data.dtype), "GeometricBackward0")
+    return _filled(self, lambda s: _stream(generator).geometric(s, float(p), self._wg_data.dtype), "GeometricBackward0")
 
 
 class fork_rng:

@@ -120,11 +120,11 @@ class OpNode(Node):
         """One saved array as the vocabulary wants it."""
         if type(array) is Packed:
             tensor = self._unpacked(array, name, index)
-            if array.dtype is not None and tensor._data.dtype != array.dtype:
-                return plain(tensor._data).astype(array.dtype) if space.raw else space.cast(tensor, array.dtype)
+            if array.dtype is not None and tensor._wg_data.dtype != array.dtype:
+                return plain(tensor._wg_data).astype(array.dtype) if space.raw else space.cast(tensor, array.dtype)
             if space.raw:
-                return plain(tensor._data)
-            return None if name in self.op.aux and tensor._data.dtype.kind in "fcVW" and _rather_computed() else tensor
+                return plain(tensor._wg_data)
+            return None if name in self.op.aux and tensor._wg_data.dtype.kind in "fcVW" and _rather_computed() else tensor
         return array if space.raw else self._rebuild(name, array, counter, index)
 
     def _edge_to(self, name: str, index: int = 0) -> Any:
@@ -150,10 +150,10 @@ class OpNode(Node):
             return None if array.dtype.kind in "fcVW" and (not modes().dispatch or _rather_computed()) else RAW.wrap(array)
         edge = self._edge_to(name, index)
         variable = getattr(edge[0], "variable", None) if edge is not None else None
-        if variable is not None and variable._data is array:
+        if variable is not None and variable._wg_data is array:
             return variable
         tensor = RAW.wrap(array)
-        tensor._vc, tensor._edge = counter if counter is not UNVERSIONED else [0], edge
+        tensor._wg_vc, tensor._wg_edge = counter if counter is not UNVERSIONED else [0], edge
         self._carry(tensor, name, index)
         return tensor
 
@@ -169,7 +169,7 @@ class OpNode(Node):
         edge = self._edge_to(name, index)
         if edge is None and "tangents" not in self.__dict__:
             return tensor
-        if "keeps_tensors" in self.__dict__ and tensor._edge == edge and edge is not None:  # the one that was saved, as it was
+        if "keeps_tensors" in self.__dict__ and tensor._wg_edge == edge and edge is not None:  # the one that was saved, as it was
             return tensor
         fresh = stand_in(tensor, edge)
         if fresh is not tensor:
@@ -275,12 +275,12 @@ def rebuilt(array: Any, counter: Any, edge: Any) -> Any:
     if type(array) is not np.ndarray or not (array.dtype is F32 or array.dtype is F64):
         return None
     variable = None if edge is None else getattr(edge[0], "variable", None)
-    if variable is not None and variable._data is array:
+    if variable is not None and variable._wg_data is array:
         return variable
     tensor = RAW.wrap(array)
-    tensor._edge = edge
+    tensor._wg_edge = edge
     if counter is not UNVERSIONED:
-        tensor._vc = counter
+        tensor._wg_vc = counter
     return tensor
 
 
@@ -377,7 +377,7 @@ def undifferentiable(what: str, output: Any) -> Node:
     """A node for ``output`` that raises when a gradient reaches it."""
     node = NotImplementedNode()
     node.what, node.edges, node.saved, node.hooks, node.seq = what, (), None, None, next_sequence()
-    node.shape, node.dtype = output._data.shape, output._data.dtype
+    node.shape, node.dtype = output._wg_data.shape, output._wg_data.dtype
     return node
 
 
@@ -394,15 +394,15 @@ def rename(node: Any, name: str, final: bool = True) -> None:
 
 def called(t: Any, name: str) -> Any:
     """``t``, the result of an operation that PyTorch knows as one, with that name for its last node."""
-    if t._edge is not None:
-        rename(t._edge[0], name)
+    if t._wg_edge is not None:
+        rename(t._wg_edge[0], name)
     return t
 
 
 def told(t: Any, **facts: Any) -> Any:
     """``t``, whose node shows ``facts`` as ``_saved_NAME``: what PyTorch's node remembers and the gradient here does not need."""
-    if t._edge is not None:
-        t._edge[0].__dict__.update({f"_saved_{name}": value for name, value in facts.items()})
+    if t._wg_edge is not None:
+        t._wg_edge[0].__dict__.update({f"_saved_{name}": value for name, value in facts.items()})
     return t
 
 
@@ -447,11 +447,11 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     if m.packing is not None:
         node._hooks()  # an unpack hook may put hooks on the node that is just running
     if len(outputs) == 1 and op.outputs is not ...:
-        node.shape, node.dtype = outputs[0]._data.shape, outputs[0]._data.dtype
+        node.shape, node.dtype = outputs[0]._wg_data.shape, outputs[0]._wg_data.dtype
     else:
         node.__dict__["outputs"] = len(outputs)
-        node.shape = tuple(o._data.shape for o in outputs)
-        node.dtype = tuple(o._data.dtype for o in outputs)
+        node.shape = tuple(o._wg_data.shape for o in outputs)
+        node.dtype = tuple(o._wg_data.dtype for o in outputs)
         if len(outputs) == 1:
             node.shape, node.dtype = node.shape[0], node.dtype[0]
     node.saved = save(op, edges, inputs, values, m, private)
@@ -461,7 +461,7 @@ def record(op: Operator, inputs: dict[str, Any], values: dict[str, Any], outputs
     if op.moved:
         seen, flags = outputs[0], getattr(values[op.params[0]], "flags", None)
         if flags is not None and not flags.c_contiguous:
-            rename(node, op.moved[seen._meta is not None and seen._meta.view is not None])
+            rename(node, op.moved[seen._wg_meta is not None and seen._wg_meta.view is not None])
     if anomaly.current is not None:
         anomaly.current.made(node)
     return node
@@ -480,7 +480,7 @@ def save(op: Operator, edges: list[Any], inputs: dict[str, Any], values: dict[st
             if type(entry) is list:
                 memory += (entry, [UNVERSIONED] * len(entry), [0] * len(entry))
                 continue
-            if value is not None and value.dtype != inputs[name]._data.dtype:
+            if value is not None and value.dtype != inputs[name]._wg_data.dtype:
                 entry.dtype = value.dtype
             memory += (entry, UNVERSIONED, 0)
             continue
@@ -515,4 +515,4 @@ def _shape(value: Any) -> Any:
 
 def _counter(t: Any, m: Modes) -> Any:
     """The version counter by which a saved tensor is checked; functions of ``torch.func`` may save inference tensors, which have none."""
-    return UNVERSIONED if m.inside is not None and t._vc is INFERENCE_VERSION else t._vc
+    return UNVERSIONED if m.inside is not None and t._wg_vc is INFERENCE_VERSION else t._wg_vc

@@ -20,15 +20,15 @@ def check_gradient(t: Tensor, value: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    wanted = t._data.dtype if t._meta is None or t._meta.grad_dtype is False else t._meta.grad_dtype
-    if wanted is not None and value._data.dtype != wanted:
+    wanted = t._wg_data.dtype if t._wg_meta is None or t._wg_meta.grad_dtype is False else t._wg_meta.grad_dtype
+    if wanted is not None and value._wg_data.dtype != wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{dt.c_name(value._data.dtype)}' to a tensor with grad_dtype "
+            f"attempting to assign a gradient with dtype '{dt.c_name(value._wg_data.dtype)}' to a tensor with grad_dtype "
             f"'{dt.scalar_name(wanted)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You can set "
             "the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging "
             "the dtypes of a tensor and its gradient may break downstream systems that assume they match."
         )
-    if type(value._data) is not type(t._data):
+    if type(value._wg_data) is not type(t._wg_data):
         if value.device.type != t.device.type:
             raise RuntimeError(
                 f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type '{t.device.type}'. "
@@ -39,7 +39,7 @@ def check_gradient(t: Tensor, value: Any) -> None:
                 "attempting to assign a gradient to a tensor that has data of a different type: its layout is "
                 f"{value.layout}, that of the tensor {t.layout}"
             )
-    if value._data.shape != t._data.shape:
+    if value._wg_data.shape != t._wg_data.shape:
         raise RuntimeError(
             f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. Please ensure "
             "that the gradient and the tensor are the same size"

@@ -99,7 +99,7 @@ def reversed_view(view: View, new: Any) -> Any:
 def same_geometry(a: Any, b: Any) -> bool:
     """Whether two tensors lie in memory alike."""
     if a.is_nested or b.is_nested:
-        return a.is_nested and b.is_nested and bool(a._data.shape == b._data.shape)
-    (one, offset, strides), (other, where, steps) = window(a._data), window(b._data)
+        return a.is_nested and b.is_nested and bool(a._wg_data.shape == b._wg_data.shape)
+    (one, offset, strides), (other, where, steps) = window(a._wg_data), window(b._wg_data)
     sizes = one.nbytes() // a.element_size(), other.nbytes() // b.element_size()
     return (a.shape, offset, tuple(strides), sizes[0], a.is_conj(), a.is_neg()) == (b.shape, where, tuple(steps), sizes[1], b.is_conj(), b.is_neg())

@@ -92,11 +92,11 @@ def replay(define: Callable[..., Any], places: tuple[int, ...], F: Any, g: Any, 
             array = np.asarray(value)
             row[place] = value = RAW.wrap(array)
             if wanted:
-                edge = value._edge = (_Door(array), 0)
+                edge = value._wg_edge = (_Door(array), 0)
         elif value is not None and requires_grad(value):  # those that are not wanted too: what is wanted depends on them
             edge = edge_of(value)
         elif value is not None and wanted:  # a missing one
-            edge = value._edge = (_Door(value._data), 0)
+            edge = value._wg_edge = (_Door(value._wg_data), 0)
         edges.append(edge)
     before = modes()
     if before is not RECORD:
@@ -143,8 +143,8 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
             if m.dispatch or m.observers or not all(_plain(args[i], alike) for i in whole):
                 return parts(*args)
             answer = general(one, args)
-        if naming is not None and answer._edge is not None:
-            rename(answer._edge[0], naming(answer, *args))
+        if naming is not None and answer._wg_edge is not None:
+            rename(answer._wg_edge[0], naming(answer, *args))
         return answer if needs is None else tuple(y if n else None for y, n in zip(answer, args[needs]))
 
     call.__name__ = call.__qualname__ = op.name
@@ -156,7 +156,7 @@ def _plain(value: Any, mapped: bool) -> bool:
     if value is None:
         return True
     kind = type(value)
-    return (kind in PLAIN or (mapped and kind is call_module.Batched_)) and value._data.dtype.kind in "fV" and not value.is_meta
+    return (kind in PLAIN or (mapped and kind is call_module.Batched_)) and value._wg_data.dtype.kind in "fV" and not value.is_meta
 
 
 def _fast_class(op: Operator) -> type:

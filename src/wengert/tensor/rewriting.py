@@ -26,7 +26,7 @@ class CopySlices(Node):
     def __init__(self, base: Tensor, view: View, seen: np.ndarray, fn: Node, at: int = 0) -> None:
         self.fn, self.at = fn, at
         self.place = view.place(seen)
-        self.layout = base._data.shape, base._data.strides, 0
+        self.layout = base._wg_data.shape, base._wg_data.strides, 0
         self.view = view if self.place is None else None
         if self.view is not None:  # the steps alone: the node must not hold the base
             self.view = View.__new__(View)
@@ -34,7 +34,7 @@ class CopySlices(Node):
         self.edges = (edge_of(base), *fn.edges[:at], *fn.edges[at + 1 :])
         self.saved, self.hooks = None, None
         self.seq = next_sequence()
-        self.shape, self.dtype = base._data.shape, base._data.dtype
+        self.shape, self.dtype = base._wg_data.shape, base._wg_data.dtype
         if anomaly.current is not None:
             anomaly.current.made(self)
 
@@ -80,10 +80,10 @@ class CopySlices(Node):
                 part.copy_(mine.broadcast_to(part.shape))
             return (whole, *grads[: self.at], *grads[self.at + 1 :])
         m = modes()
-        plain = type(g) is type(g)._plain_class and not (m.levels or (g._meta and g._meta.tangents))
+        plain = type(g) is type(g)._wg_plain_class and not (m.levels or (g._wg_meta and g._wg_meta.tangents))
         if plain and self.place[2] >= 0 and _end(self.place) <= _end(self.layout):
             return self._written(g, fn)
-        move, base, seen = RECORDED.through_memory, *(_in_elements(x, g._data.itemsize, self.place[2]) for x in (self.layout, self.place))
+        move, base, seen = RECORDED.through_memory, *(_in_elements(x, g._wg_data.itemsize, self.place[2]) for x in (self.layout, self.place))
         grads = fn.recorded(move(g, base, seen, base))
         mine = grads[self.at]
         back = None if mine is None else move(RECORDED.conform(mine, seen[0], self.dtype), seen, base, base)
@@ -94,7 +94,7 @@ class CopySlices(Node):
     def _written(self, g: Any, fn: Node) -> Any:
         """The gradients by a write in place of their own, whose history is PyTorch's too."""
         assert self.place is not None
-        base, seen = (_in_elements(x, g._data.itemsize, 0) for x in (self.layout, self.place))
+        base, seen = (_in_elements(x, g._wg_data.itemsize, 0) for x in (self.layout, self.place))
         whole = g.new_empty_strided(base[0], base[1])
         whole.copy_(g)
         part = whole.as_strided(*seen)
@@ -143,13 +143,13 @@ def rebase(t: Tensor, node: Node, at: int = 0) -> None:
 
     ``at``: which edge of the node leads to what ``t`` was before.
     """
-    meta = t._meta
+    meta = t._wg_meta
     if meta is not None and meta.view is not None:
         view = meta.view
         base = view.base
-        base_meta = base._meta
-        old = base._edge
-        base._edge = (CopySlices(base, view, t._data, node, at), 0)
+        base_meta = base._wg_meta
+        old = base._wg_edge
+        base._wg_edge = (CopySlices(base, view, t._wg_data, node, at), 0)
         if base_meta is not None:
             base_meta.requires_grad = False
             if base_meta.retained:
@@ -158,8 +158,8 @@ def rebase(t: Tensor, node: Node, at: int = 0) -> None:
         view.creation = None
         refresh(t, view)
         return
-    old = t._edge
-    t._edge = (node, 0)
+    old = t._wg_edge
+    t._wg_edge = (node, 0)
     if meta is not None:
         meta.requires_grad = False
         if meta.retained and old is not None:

@@ -129,7 +129,7 @@ def _itself(array: Any, counter: Any, edge: Any, held: bool) -> Any:
     """
 
     def is_it(t: Any) -> bool:
-        return isinstance(t, Tensor) and t._data is array and t._vc is counter and edge == (edge_of(t) if requires_grad(t) else None)
+        return isinstance(t, Tensor) and t._wg_data is array and t._wg_vc is counter and edge == (edge_of(t) if requires_grad(t) else None)
 
     shown = _shown.get(id(array))
     if shown is not None and is_it(shown):

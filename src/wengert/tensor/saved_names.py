@@ -372,7 +372,7 @@ def _mask(node: OpNode) -> Any:
     from .spaces import RAW
 
     mask, scale = node.remembered("mask"), node.remembered("scale")
-    mask = getattr(mask, "_data", mask)
+    mask = getattr(mask, "_wg_data", mask)
     shape, dtype = node.shape, node.dtype
     if mask.shape != shape:  # kept in bits
         mask = np.unpackbits(mask.view(np.uint8), count=int(np.prod(shape))).reshape(shape)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..graph.modes import modes
 from ..ops.operator import TABLE
-from .aten import convolution_backward
+from .aten_networks import REDUCTIONS, convolution_backward
 from .dispatch import SAVES_INPUT, ask, aten, detached
 from .functions import function
 from .lowering import _ARRANGED, BACKWARD
@@ -36,7 +36,7 @@ def gradients(node: OpNode, g: Any, needs: Any) -> Any:
     op = node.op
     values = node._values(RECORDED)
     for name in op.outputs if op.outputs is not ... else ():  # a result comes out of the node's keeping as another tensor
-        if values.get(name) is not None and not values[name]._dispatches and name not in op.nondifferentiable and op.name not in SAVES_INPUT:
+        if values.get(name) is not None and not values[name]._wg_dispatches and name not in op.nondifferentiable and op.name not in SAVES_INPUT:
             taken = detached(values[name], m)
             if not m.grad and not m.levels:
                 values[name] = taken
@@ -75,7 +75,7 @@ def _their_name(place: tuple[int, str]) -> str:
 # -- one operator for a rule --------------------------------------------------------------------------------------------
 
 _OF_LOSS = ("g", "input", "target", "reduction")
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_REDUCTIONS = {word: number for number, word in enumerate(REDUCTIONS)}
 
 def _convolution(g: Any, v: Any, needs: Any) -> Any:
     if "bias" not in v["seen"] or any(t.is_complex() for t in (g, v["input"], v["weight"])):
@@ -120,7 +120,7 @@ def _one(node: OpNode, param: str, name: str, spec: tuple[str, ...]) -> Callable
         if "rows" in spec:
             given["rows"] = (v["weight_shape"] if "weight_shape" in v else v["input_shape"])[0]
         if "input" in spec and "input" not in v:  # no number of it is looked at
-            given["input"] = RAW.wrap(np.broadcast_to(np.zeros((), g._data.dtype), v["input_shape"]))
+            given["input"] = RAW.wrap(np.broadcast_to(np.zeros((), g._wg_data.dtype), v["input_shape"]))
         row = [_shown(n, given) for n in spec]
 
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -151,7 +151,7 @@ def _shown(name: str, values: dict[str, Any]) -> Any:
 def _raw(value: Any) -> Any:
     if type(value) is list:
         return tuple(map(_raw, value))
-    return RAW.unwrap(value) if hasattr(value, "_data") else value
+    return RAW.unwrap(value) if hasattr(value, "_wg_data") else value
 
 
 def as_function(name: str) -> Callable[..., Any] | None:
@@ -170,14 +170,13 @@ def as_function(name: str) -> Callable[..., Any] | None:
 
 
 _DERIVED = ("input_shape", "weight_shape")  # what an argument tells
-_NAMES_OF_REDUCTIONS = {number: name for name, number in _REDUCTIONS.items()}
 
 
 def _of_arguments(rule: Any, names: tuple[str, ...], spec: tuple[str, ...]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        known = dict(zip(spec, (*args, *kwargs.values())))
+        known: dict[str, Any] = {**dict.fromkeys(spec), **dict(zip(spec, (*args, *kwargs.values())))}
         if "reduction" in known:
-            known["reduction"] = _NAMES_OF_REDUCTIONS.get(known["reduction"], known["reduction"])
+            known["reduction"] = REDUCTIONS[known["reduction"]]
         if "rows" in known:
             known["input_shape"] = known["weight_shape"] = (known["rows"], known["g"].shape[-1])
         single = "input" in known and ("kernel" in spec or "indices" in spec) and known["input"].dim() == 3  # one image, for pooling

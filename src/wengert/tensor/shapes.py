@@ -57,7 +57,7 @@ def all_without(answer: Any) -> Any:
     """What a composite made of tensors without numbers: no result has any (one that depends on nothing but shapes had)."""
     if type(answer) in (tuple, list):
         return type(answer)(map(all_without, answer))
-    return answer.to("meta") if type(answer) is call.Tensor_ and type(answer._data) is np.ndarray else answer
+    return answer.to("meta") if type(answer) is call.Tensor_ and type(answer._wg_data) is np.ndarray else answer
 
 
 def stands_in(v: Any) -> bool:
@@ -157,10 +157,10 @@ def check_devices(op: Operator, inputs: dict[str, Any]) -> None:
     if (not op.pointwise and op.name not in ("cat", "stack")) or without_numbers.get() or within.get():
         return
     row = [t for v in inputs.values() for t in (v if type(v) is list else (v,)) if t is not None]
-    if op.name == "copy" or not any(stands_in(t._data) for t in row):
+    if op.name == "copy" or not any(stands_in(t._wg_data) for t in row):
         return
     for t in row:
-        if isinstance(t._data, np.ndarray) and t._data.ndim:
+        if isinstance(t._wg_data, np.ndarray) and t._wg_data.ndim:
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, meta and cpu! "
                 f"(in {op.name}: one argument has numbers, and another is on the device 'meta', where there are none)"

@@ -36,15 +36,15 @@ def share(tensors: Iterable[Tensor]) -> None:
         raise RuntimeError("_share_filename_: only available on CPU")
     sharers: dict[int, list[Tensor]] = {}
     if tensors:
-        owners = {id(owner_of(lazy.window(t._data))) for t in tensors}
+        owners = {id(owner_of(lazy.window(t._wg_data))) for t in tensors}
         for found in gc.get_objects():
-            array = lazy.window(getattr(found, "_data", None)) if issubclass(type(found), Tensor) else None
+            array = lazy.window(getattr(found, "_wg_data", None)) if issubclass(type(found), Tensor) else None
             if type(array) is np.ndarray and id(owner := owner_of(array)) in owners:
                 sharers.setdefault(id(owner), []).append(found)
     for t in tensors:
         if not t.is_shared():  # which an earlier one has not done with
             _move(
-                window(t._data)[0], [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._data))), ()) if o is not t)]
+                window(t._wg_data)[0], [t, *(o for o in sharers.get(id(owner_of(lazy.window(t._wg_data))), ()) if o is not t)]
             )
 
 
@@ -53,29 +53,29 @@ def share_storage(storage: UntypedStorage) -> None:
     if not storage.is_shared():
         owner = owner_of(storage.array)
         found = [
-            t for t in gc.get_objects() if issubclass(type(t), Tensor) and type(getattr(t, "_data", None)) is np.ndarray
+            t for t in gc.get_objects() if issubclass(type(t), Tensor) and type(getattr(t, "_wg_data", None)) is np.ndarray
         ]
-        _move(storage, [t for t in found if owner_of(t._data) is owner])
+        _move(storage, [t for t in found if owner_of(t._wg_data) is owner])
 
 
 def _move(storage: UntypedStorage, tensors: list[Tensor]) -> None:
     memory = _block(storage.nbytes())
     memory[: storage.nbytes()] = storage.bytes()
     for t in tensors:
-        _, offset, strides = window(t._data)
-        here = _as(memory, t._data.dtype)
+        _, offset, strides = window(t._wg_data)
+        here = _as(memory, t._wg_data.dtype)
         array = (
-            look_at(UntypedStorage(here), offset, t._data.shape, strides)
-            if t._data.size
-            else here[:0].reshape(t._data.shape)
+            look_at(UntypedStorage(here), offset, t._wg_data.shape, strides)
+            if t._wg_data.size
+            else here[:0].reshape(t._wg_data.shape)
         )
-        old: Any = t._data
-        t._data = array if type(old) is np.ndarray else old.like(array)
+        old: Any = t._wg_data
+        t._wg_data = array if type(old) is np.ndarray else old.like(array)
     moved = {id(t) for t in tensors}
     for t in tensors:
-        view = None if t._meta is None else t._meta.view
+        view = None if t._wg_meta is None else t._wg_meta.view
         if view is not None and id(view.base) in moved:
-            view.window = view.base._data
+            view.window = view.base._wg_data
     storage.array = _as(memory[: storage.nbytes()], storage.array.dtype)
 
 
@@ -91,7 +91,7 @@ def _as(memory: np.ndarray, d: np.dtype) -> np.ndarray:
 def rebuild(array: Any, requires_grad: bool, is_parameter: bool) -> Tensor:
     """The tensor that was sent by value."""
     tensor = wrap(array)
-    return Parameter(tensor, requires_grad) if is_parameter else tensor._require(requires_grad)
+    return Parameter(tensor, requires_grad) if is_parameter else tensor._wg_require(requires_grad)
 
 
 def rebuild_shared(
@@ -116,7 +116,7 @@ def reduce(tensor: Tensor) -> tuple[Any, ...]:
             "If you just want to transfer the data, call detach() on the tensor "
             "before serializing (e.g., putting it on the queue)."
         )
-    array, kind = tensor._data, (tensor.requires_grad, isinstance(tensor, Parameter))
+    array, kind = tensor._wg_data, (tensor.requires_grad, isinstance(tensor, Parameter))
     block = block_of(array) if type(array) is np.ndarray and array.size else None
     if block is None:
         return rebuild, (plain(array), *kind)

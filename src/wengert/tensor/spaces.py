@@ -145,19 +145,19 @@ class RawSpace:
             if hasattr(type(g), "coo"):  # a sparse array by rows or columns
                 from .compressed import CompressedTensor
 
-                return CompressedTensor._wrap(g)
+                return CompressedTensor._wg_wrap(g)
             if hasattr(g, "coalesce"):  # a sparse array
                 from .sparse import SparseTensor
 
-                return SparseTensor._wrap(g)
+                return SparseTensor._wg_wrap(g)
             if hasattr(g, "plan"):  # a nested array
                 return g.wrap()
             g = g if type(g) is Lazy or type(g) is Ghost else np.asarray(g)
-        return Tensor._wrap(g)
+        return Tensor._wg_wrap(g)
 
     @staticmethod
     def unwrap(t: Any) -> np.ndarray:
-        return plain(t._data)
+        return plain(t._wg_data)
 
     @staticmethod
     def conj(x: Any) -> Any:
@@ -228,13 +228,13 @@ class RecordedSpace:
 
     @staticmethod
     def differs(g: Any, shape: tuple[int, ...], dtype: np.dtype) -> bool:
-        return g._data.shape != shape or g._data.dtype != dtype
+        return g._wg_data.shape != shape or g._wg_data.dtype != dtype
 
     def conform(self, g: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-        if g._data.shape != shape:
+        if g._wg_data.shape != shape:
             g = self.sum_to(g, shape)
-        if g._data.dtype != dtype:
-            if g._data.dtype.kind in "cW" and dtype.kind not in "cW":
+        if g._wg_data.dtype != dtype:
+            if g._wg_data.dtype.kind in "cW" and dtype.kind not in "cW":
                 g = self.real(g)
             g = self.cast(g, dtype)
         return g
@@ -285,7 +285,7 @@ class RecordedSpace:
 
     @staticmethod
     def dtype_of(x: Any) -> np.dtype:
-        return x._data.dtype
+        return x._wg_data.dtype
 
     @staticmethod
     def constant(array: Any) -> Any:
@@ -323,15 +323,15 @@ class RecordedSpace:
 
     @staticmethod
     def is_complex(x: Any) -> bool:
-        return x._data.dtype.kind in "cW"
+        return x._wg_data.dtype.kind in "cW"
 
     @staticmethod
     def every(x: Any) -> bool:
         while hasattr(x, "level"):  # in a mapped function: of all examples
             x = x.value
-        if type(x._data) is Ghost and x._data.device == "meta":  # there is nothing to check
+        if type(x._wg_data) is Ghost and x._wg_data.device == "meta":  # there is nothing to check
             return True
-        return bool(x.all() if x._opaque else x._data.all())
+        return bool(x.all() if x._wg_opaque else x._wg_data.all())
 
 
 RAW, RECORDED = RawSpace(), RecordedSpace()

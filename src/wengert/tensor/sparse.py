@@ -41,15 +41,15 @@ class SparseTensor(Tensor):
     """
 
     __slots__ = ()
-    _data: Any
+    _wg_data: Any
     layout = sparse_coo
     is_sparse = True
     _own_operators = True  # it has its own methods, and takes every operator by itself
 
     @staticmethod
-    def _wrap(array: Any) -> Any:
+    def _wg_wrap(array: Any) -> Any:
         t = object.__new__(SparseTensor)
-        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
         return t
 
     @classmethod
@@ -67,7 +67,7 @@ class SparseTensor(Tensor):
     def indices(self) -> Tensor:
         """The places, int64 ``(sparse dimensions, nnz)``, of a coalesced tensor."""
         self._need_coalesced("indices")
-        return wrap(self._data.indices)
+        return wrap(self._wg_data.indices)
 
     def values(self) -> Tensor:
         """The values ``(nnz, *dense dimensions)`` of a coalesced tensor."""
@@ -75,44 +75,44 @@ class SparseTensor(Tensor):
         return entries(self)
 
     def _need_coalesced(self, what: str) -> None:
-        if not self._data.coalesced:
+        if not self._wg_data.coalesced:
             raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
 
     def _indices(self) -> Tensor:
-        return wrap(self._data.indices)
+        return wrap(self._wg_data.indices)
 
     def _values(self) -> Tensor:
-        return wrap(self._data.values)
+        return wrap(self._wg_data.values)
 
     def _nnz(self) -> int:
-        return self._data.indices.shape[1]
+        return self._wg_data.indices.shape[1]
 
     def sparse_dim(self) -> int:
         """The number of dimensions that have coordinates."""
-        return len(self._data.indices)
+        return len(self._wg_data.indices)
 
     def dense_dim(self) -> int:
         """The number of dimensions of each value."""
-        return self._data.ndim - len(self._data.indices)
+        return self._wg_data.ndim - len(self._wg_data.indices)
 
     _dimI, _dimV = sparse_dim, dense_dim  # noqa: N815  PyTorch's names
 
     def is_coalesced(self) -> bool:
         """Whether each place is stored once, in order."""
-        return self._data.coalesced
+        return self._wg_data.coalesced
 
     def _coalesced_(self, coalesced: bool) -> Any:
-        a = self._data
-        self._data = Coo(a.indices, a.values, a.shape, coalesced)
+        a = self._wg_data
+        self._wg_data = Coo(a.indices, a.values, a.shape, coalesced)
         return self
 
     def coalesce(self) -> Any:
         """The tensor with each place stored once, in order."""
-        a = self._data
+        a = self._wg_data
         if a.coalesced:
             return self
         if not (modes().grad and requires_grad(self)):
-            return SparseTensor._wrap(a.coalesce())
+            return SparseTensor._wg_wrap(a.coalesce())
         first, group = a.groups()
         zeros = wrap(np.zeros((len(first), *a.values.shape[1:]), a.dtype))
         return made(zeros.index_add(0, wrap(group), entries(self)), a.indices[:, first], a.shape, True)
@@ -121,7 +121,7 @@ class SparseTensor(Tensor):
         """The tensor with its zeros, strided; gradients flow back to the stored places."""
         if dtype is not None:
             raise RuntimeError("dtype argument is not supported by sparse_to_dense")
-        a = self._data
+        a = self._wg_data
         places = a.coalesce().indices if modes().grad and requires_grad(self) else a.indices
         return sparse_dense(self, wrap(places), masked_grad is not False)
 
@@ -131,7 +131,7 @@ class SparseTensor(Tensor):
             from .compressed import converted
 
             return converted(self, layout.name, blocksize)
-        if sparse_dim is not None and sparse_dim != len(self._data.indices):
+        if sparse_dim is not None and sparse_dim != len(self._wg_data.indices):
             raise RuntimeError(
                 "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
             )
@@ -150,28 +150,28 @@ class SparseTensor(Tensor):
     # -- state --------------------------------------------------------------------------------------------------------
 
     def detach(self) -> Any:
-        t = SparseTensor._wrap(self._data)
-        t._vc = self._vc
+        t = SparseTensor._wg_wrap(self._wg_data)
+        t._wg_vc = self._wg_vc
         return t
 
     def _get_data(self) -> Any:
-        return SparseTensor._wrap(self._data)
+        return SparseTensor._wg_wrap(self._wg_data)
 
     def _set_data(self, new: Tensor) -> None:
         if not isinstance(new, SparseTensor):
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
             )
-        self._data = new._data
+        self._wg_data = new._wg_data
 
     data = property(_get_data, _set_data)
 
     def type(self, dtype: Any = None, non_blocking: bool = False, **_: Any) -> Any:
         """The name of the tensor's type, or the tensor in another type."""
-        return f"torch.sparse.{dt.scalar_name(self._data.dtype)}Tensor" if dtype is None else self.to(dtype)
+        return f"torch.sparse.{dt.scalar_name(self._wg_data.dtype)}Tensor" if dtype is None else self.to(dtype)
 
     def stride(self, dim: int | None = None) -> Any:
-        return (0,) * self._data.ndim if dim is None else 0
+        return (0,) * self._wg_data.ndim if dim is None else 0
 
     def storage_offset(self) -> int:
         return 0
@@ -201,13 +201,13 @@ class SparseTensor(Tensor):
         )
 
     def item(self) -> Any:
-        if self._data.size != 1:
-            raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        return self._data.dense().item()
+        if self._wg_data.size != 1:
+            raise RuntimeError(f"a Tensor with {self._wg_data.size} elements cannot be converted to Scalar")
+        return self._wg_data.dense().item()
 
     def __bool__(self) -> bool:
-        if self._data.size == 1:
-            return bool(self._data.dense())
+        if self._wg_data.size == 1:
+            return bool(self._wg_data.dense())
         return Tensor.__bool__(self)
 
     def __format__(self, spec: str) -> str:
@@ -216,21 +216,21 @@ class SparseTensor(Tensor):
     def __repr__(self) -> str:  # type: ignore[override]
         from .printing import format_sparse
 
-        a, node = self._data, self.grad_fn
+        a, node = self._wg_data, self.grad_fn
         return format_sparse(
             [("indices", a.indices), ("values", a.values)], a.shape, a.indices.shape[1], default_dtype=dt.default_float(),
             grad_fn_name=None if node is None else node.name(), requires_grad=node is None and self.requires_grad,
         )  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._edge is not None:
+        if self._wg_edge is not None:
             return Tensor.__deepcopy__(self, memo)
         if id(self) not in memo:
-            memo[id(self)] = SparseTensor._wrap(self._data.copy())._require(requires_grad(self))
+            memo[id(self)] = SparseTensor._wg_wrap(self._wg_data.copy())._wg_require(requires_grad(self))
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        a = self._data
+        a = self._wg_data
         return _rebuilt, (wrap(a.indices), wrap(a.values), a.shape, a.coalesced, requires_grad(self))
 
 
@@ -238,7 +238,7 @@ SparseTensor.__module__ = "torch"
 
 
 def _rebuilt(indices: Tensor, values: Tensor, size: tuple[int, ...], coalesced: bool, wants: bool) -> Any:
-    return SparseTensor._wrap(Coo(indices._data, values._data, size, coalesced))._require(wants)
+    return SparseTensor._wg_wrap(Coo(indices._wg_data, values._wg_data, size, coalesced))._wg_require(wants)
 
 
 # -- the declared operators, recorded -----------------------------------------------------------------------------------
@@ -268,11 +268,11 @@ def _recorded(op: Any) -> Callable[..., Any]:
         inputs, raw = convert(op, args)
         t = RAW.wrap(op.forward(*positional(op, raw)))
         if m.inference:
-            t._vc = INFERENCE_VERSION
-        elif m.grad and t._data.dtype.kind in "fcVW":
+            t._wg_vc = INFERENCE_VERSION
+        elif m.grad and t._wg_data.dtype.kind in "fcVW":
             node = record(op, inputs, raw, (t,), m)
             if node is not None:
-                t._edge = (node, 0)
+                t._wg_edge = (node, 0)
         return t
 
     FUNCTIONS[op.name] = call
@@ -291,7 +291,7 @@ sparse_common, sparse_spread = _recorded(declared.sparse_common), _recorded(decl
 
 def entries(s: Any) -> Tensor:
     """The stored values, with the history that leads to ``s``; for what is linear in them unless ``s`` is coalesced."""
-    a, first = s._data, None
+    a, first = s._wg_data, None
     if not a.coalesced and modes().grad and requires_grad(s):
         first = wrap(a.groups()[0])
     return sparse_values(s, wrap(a.indices), first, a.coalesced)
@@ -304,12 +304,12 @@ def made(values: Tensor, indices: np.ndarray, size: Sequence[int], coalesced: bo
 
 def like(s: Any, values: Tensor) -> Any:
     """Other values at the places of ``s``."""
-    return made(values, s._data.indices, s._data.shape, s._data.coalesced)
+    return made(values, s._wg_data.indices, s._wg_data.shape, s._wg_data.coalesced)
 
 
 def look_up(weight: Tensor, input: Tensor, padding_idx: int, by_frequency: bool) -> Tensor:
     """Rows of ``weight`` at ``input``, whose gradient is sparse and leaves out ``padding_idx`` (below 0: none)."""
-    at = input._data.reshape(1, -1).astype(np.int64)
+    at = input._wg_data.reshape(1, -1).astype(np.int64)
     kept = wrap(np.flatnonzero(at[0] != padding_idx)) if padding_idx >= 0 else None
     return sparse_look_up(weight, input, wrap(at), kept, by_frequency)
 
@@ -324,7 +324,7 @@ def sparse_coo_tensor(
     v = values if isinstance(values, Tensor) else as_tensor(values)
     if dtype is not None:
         v = v.to(dtype)
-    at = indices._data if isinstance(indices, Tensor) else np.asarray(indices, np.int64 if len(indices) == 0 else None)
+    at = indices._wg_data if isinstance(indices, Tensor) else np.asarray(indices, np.int64 if len(indices) == 0 else None)
     if at.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}")
     at = at.astype(np.int64, copy=False)
@@ -349,25 +349,25 @@ def sparse_coo_tensor(
         if at[d].max() >= size[d]:
             raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {size[d]} but found index {int(at[d].max())}")
     t = made(v, at, size, bool(coalesced))
-    return t._require(True) if requires_grad else t
+    return t._wg_require(True) if requires_grad else t
 
 
 def empty(size: Any, dtype: Any, requires_grad: bool) -> Any:
     """A sparse tensor of zeros: nothing is stored."""
     shape = shape_of((size,))
     a = Coo(np.zeros((len(shape), 0), np.int64), np.zeros(0, dt.default_float() if dtype is None else dtype.np), shape)
-    return SparseTensor._wrap(a)._require(requires_grad)
+    return SparseTensor._wg_wrap(a)._wg_require(requires_grad)
 
 
 def nothing_like(s: Any, d: np.dtype, wants: bool = False) -> Any:
     """A sparse tensor of the sizes of ``s`` in which nothing is stored."""
-    a = s._data
-    return SparseTensor._wrap(Coo(a.indices[:, :0], a.values[:0].astype(d), a.shape, True))._require(wants)
+    a = s._wg_data
+    return SparseTensor._wg_wrap(Coo(a.indices[:, :0], a.values[:0].astype(d), a.shape, True))._wg_require(wants)
 
 
 def found(x: Tensor, sparse_dim: int | None) -> Any:
     """``Tensor.to_sparse`` of a dense tensor."""
-    n = x._data.ndim
+    n = x._wg_data.ndim
     depth = n if sparse_dim is None else sparse_dim
     if depth == 0 and n > 0:
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
@@ -390,9 +390,9 @@ def _add(a: Any, b: Any, alpha: Any = 1) -> Any:
         _same_size(a, b)
         if modes().grad and (requires_grad(a) or requires_grad(b)):
             return function("add")(a, b.to_dense(), alpha=alpha)
-        kind = dt.result([a._data, np.empty(b.shape and (0,), b._data.dtype)])
-        return wrap(b._data.astype(kind).add_to(a._data.astype(kind), None if alpha == 1 else alpha))
-    x, y = a._data, b._data
+        kind = dt.result([a._wg_data, np.empty(b.shape and (0,), b._wg_data.dtype)])
+        return wrap(b._wg_data.astype(kind).add_to(a._wg_data.astype(kind), None if alpha == 1 else alpha))
+    x, y = a._wg_data, b._wg_data
     x.fits(y)
     more = entries(b) if alpha == 1 else entries(b) * alpha
     if x.indices.shape == y.indices.shape and (x.indices == y.indices).all():
@@ -420,13 +420,13 @@ def _mul(a: Any, b: Any) -> Any:
     if not isinstance(b, Tensor) or (b.ndim == 0 and not _is_sparse(b)):
         return like(a, entries(a) * b)
     if not _is_sparse(b):
-        message = broadcast_message([b._data.shape, a._data.shape])
+        message = broadcast_message([b._wg_data.shape, a._wg_data.shape])
         if message is not None:
             raise RuntimeError(message)
-        if np.broadcast_shapes(a._data.shape, b._data.shape) != a._data.shape:
+        if np.broadcast_shapes(a._wg_data.shape, b._wg_data.shape) != a._wg_data.shape:
             raise RuntimeError(f"mul(sparse, dense): the dense tensor must broadcast to {list(a.shape)}, but has size {list(b.shape)}")
-        return like(a, entries(a) * sparse_taken(b.expand(a.shape), wrap(a._data.indices)))
-    if a._data.shape != b._data.shape or a.sparse_dim() != b.sparse_dim():
+        return like(a, entries(a) * sparse_taken(b.expand(a.shape), wrap(a._wg_data.indices)))
+    if a._wg_data.shape != b._wg_data.shape or a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(f"mul operands have incompatible sizes: {list(a.shape)} and {list(b.shape)}")
     return sparse_common(a, b)
 
@@ -449,11 +449,11 @@ def _mm(a: Any, b: Any, masked: bool = False) -> Any:
         if masked or not (modes().grad and requires_grad(b)):
             return _mm(_permute(b, (1, 0)), a.t(), masked).t()
         return function("mm")(a, sparse_spread(b))
-    if len(a._data.indices) != 2:
+    if len(a._wg_data.indices) != 2:
         raise RuntimeError("mm: expected a tensor whose dimensions are both sparse")
     if _is_sparse(b):
         return found(_mm(a, b.to_dense(), True), 2)
-    rows, columns = a._data.indices
+    rows, columns = a._wg_data.indices
     if dispatching((b,)):  # its class does it, in steps
         rows_of_b = b.index_select(0, wrap(columns)) * entries(a).unsqueeze(1)
         return b.new_zeros((a.shape[0], b.shape[1])).index_add(0, wrap(rows), rows_of_b)
@@ -485,7 +485,7 @@ def _permute(s: Any, dims: Sequence[int]) -> Any:
     values = entries(s)
     if order[depth:] != list(range(depth, n)):
         values = values.permute(0, *[d - depth + 1 for d in order[depth:]])
-    return made(values, s._data.indices[order[:depth]], [s.shape[d] for d in order])
+    return made(values, s._wg_data.indices[order[:depth]], [s.shape[d] for d in order])
 
 
 def _transpose(s: Any, a: int, b: int) -> Any:
@@ -529,7 +529,7 @@ def total(s: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> 
         return values.sum([0, *inner], dtype=dtype)
     if inner:
         values = values.sum(inner)
-    s = made(values, s._data.indices[kept], [s.shape[d] for d in range(n) if d not in dims])
+    s = made(values, s._wg_data.indices[kept], [s.shape[d] for d in range(n) if d not in dims])
     s = s.coalesce()
     return s if dtype is None else s.to(dtype)
 

@@ -45,14 +45,14 @@ def _cat(tensors: Sequence[Any], dim: int = 0) -> Any:
     shape[d] = sum(t.shape[d] for t in tensors)
     indices, values, offset = [], [], 0
     for t in tensors:
-        at, value = t._data.indices, entries(t)
+        at, value = t._wg_data.indices, entries(t)
         if d < depth:
             at = at.copy()
             at[d] += offset
         else:
             before, after = ([*value.shape] for _ in range(2))
             before[d - depth + 1], after[d - depth + 1] = offset, shape[d] - offset - t.shape[d]
-            zeros = [wrap(np.zeros(size, value._data.dtype)) for size in (before, after)]
+            zeros = [wrap(np.zeros(size, value._wg_data.dtype)) for size in (before, after)]
             value = function("cat")([zeros[0], value, zeros[1]], d - depth + 1)
         indices.append(at)
         values.append(value)
@@ -71,7 +71,7 @@ def _kept(s: Any, which: np.ndarray) -> Tensor:
 
 def _select(s: Any, dim: int, index: int) -> Any:
     """One slice: sparse, unless its only sparse dimension goes, for then it is the sum of what is stored there."""
-    a, d, depth = s._data, _axis(dim, s.ndim), s.sparse_dim()
+    a, d, depth = s._wg_data, _axis(dim, s.ndim), s.sparse_dim()
     n = s.shape[d]
     if not -n <= index < n:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(s.shape)} at dimension {d}")
@@ -87,7 +87,7 @@ def _select(s: Any, dim: int, index: int) -> Any:
 
 
 def _unsqueeze(s: Any, dim: int) -> Any:
-    a, d, depth = s._data, _axis(dim, s.ndim + 1), s.sparse_dim()
+    a, d, depth = s._wg_data, _axis(dim, s.ndim + 1), s.sparse_dim()
     shape = [*s.shape[:d], 1, *s.shape[d:]]
     if d > depth:
         return made(entries(s).unsqueeze(d - depth + 1), a.indices, shape, a.coalesced)
@@ -95,8 +95,8 @@ def _unsqueeze(s: Any, dim: int) -> Any:
 
 
 def _index_select(s: Any, dim: int, index: Tensor) -> Any:
-    a, d, depth = s._data, _axis(dim, s.ndim), s.sparse_dim()
-    wanted = index._data.reshape(-1)
+    a, d, depth = s._wg_data, _axis(dim, s.ndim), s.sparse_dim()
+    wanted = index._wg_data.reshape(-1)
     shape = [*s.shape]
     shape[d] = wanted.size
     if wanted.size and not (0 <= wanted.min() and wanted.max() < s.shape[d]):
@@ -162,7 +162,7 @@ def _floor_divide(s: Any, divisor: Any) -> Any:
     if isinstance(divisor, Tensor) and divisor.ndim:
         raise unsupported("floor_divide")
     s = s.coalesce()
-    return made(function("floor_divide")(entries(s), divisor), s._data.indices, s.shape, True)
+    return made(function("floor_divide")(entries(s), divisor), s._wg_data.indices, s.shape, True)
 
 
 def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) -> Any:
@@ -171,10 +171,10 @@ def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) ->
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}"
         )
-    a = s._data
+    a = s._wg_data
     if clear or not a.indices.shape[1]:
         nothing = np.empty((0, *size[sparse_dim:]), a.dtype)
-        return becomes(s, SparseTensor._wrap(Coo(np.empty((sparse_dim, 0), np.int64), nothing, size, True)))
+        return becomes(s, SparseTensor._wg_wrap(Coo(np.empty((sparse_dim, 0), np.int64), nothing, size, True)))
     for kind, have, wanted in (("sparse", s.sparse_dim(), sparse_dim), ("dense", s.dense_dim(), dense_dim)):
         if have != wanted:
             raise RuntimeError(
@@ -189,7 +189,7 @@ def _resized(s: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) ->
             )
     values = np.zeros((a.indices.shape[1], *size[depth:]), a.dtype)
     values[tuple(slice(n) for n in a.values.shape)] = a.values
-    return becomes(s, SparseTensor._wrap(Coo(a.indices, values, size, a.coalesced)))
+    return becomes(s, SparseTensor._wg_wrap(Coo(a.indices, values, size, a.coalesced)))
 
 
 def _sparse_resize_(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:

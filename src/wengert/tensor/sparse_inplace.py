@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 def becomes(s: Any, new: Any) -> Any:
     """Give ``s`` the array and the history of ``new``."""
-    if modes().grad and s._edge is None and requires_grad(s):
+    if modes().grad and s._wg_edge is None and requires_grad(s):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if new._data.dtype != s._data.dtype:
-        if not dt.can_cast(new._data.dtype, s._data.dtype):
-            found_, wanted = dt.scalar_name(new._data.dtype), dt.scalar_name(s._data.dtype)
+    if new._wg_data.dtype != s._wg_data.dtype:
+        if not dt.can_cast(new._wg_data.dtype, s._wg_data.dtype):
+            found_, wanted = dt.scalar_name(new._wg_data.dtype), dt.scalar_name(s._wg_data.dtype)
             raise RuntimeError(f"result type {found_} can't be cast to the desired output type {wanted}")
         new = new.to(s.dtype)
-    s._data, s._edge = new._data, new._edge
-    s._vc[0] += 1
+    s._wg_data, s._wg_edge = new._wg_data, new._wg_edge
+    s._wg_vc[0] += 1
     return s
 
 
@@ -51,12 +51,12 @@ def _add_in_place(a: Any, b: Any, alpha: Any = 1) -> Any:
     if m.grad and (requires_grad(a) or requires_grad(b)):
         return inplace_function("add")(a, b.to_dense(), alpha=alpha)
     check_writable(a, False, m)
-    if not dt.can_cast(b._data.dtype, a._data.dtype):
+    if not dt.can_cast(b._wg_data.dtype, a._wg_data.dtype):
         raise RuntimeError(
-            f"result type {dt.scalar_name(b._data.dtype)} can't be cast to the desired output type {dt.scalar_name(a._data.dtype)}"
+            f"result type {dt.scalar_name(b._wg_data.dtype)} can't be cast to the desired output type {dt.scalar_name(a._wg_data.dtype)}"
         )
-    b._data.astype(a._data.dtype).add_to(a._data, None if alpha == 1 else alpha)
-    a._vc[0] += 1
+    b._wg_data.astype(a._wg_data.dtype).add_to(a._wg_data, None if alpha == 1 else alpha)
+    a._wg_vc[0] += 1
     return a
 
 
@@ -69,14 +69,14 @@ def _mul_in_place(a: Any, b: Any) -> Any:
 
 
 def _zero_in_place(s: Any) -> Any:
-    a = s._data
-    return becomes(s, SparseTensor._wrap(Coo(a.indices[:, :0], a.values[:0], a.shape, True)))
+    a = s._wg_data
+    return becomes(s, SparseTensor._wg_wrap(Coo(a.indices[:, :0], a.values[:0], a.shape, True)))
 
 
 def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
     if _is_sparse(a) and _is_sparse(b):
         return becomes(a, like(b, entries(b).clone()))
-    names = [f"torch.{'sparse.' if _is_sparse(x) else ''}{dt.scalar_name(x._data.dtype)}Tensor" for x in (a, b)]
+    names = [f"torch.{'sparse.' if _is_sparse(x) else ''}{dt.scalar_name(x._wg_data.dtype)}Tensor" for x in (a, b)]
     raise RuntimeError(
         f"copy_() between dense and sparse Tensors is not implemented! Found self type = {names[0]} and src type = {names[1]}"
     )
@@ -84,7 +84,7 @@ def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
 
 def _turning(node: str, turn: Callable[..., Any]) -> Callable[..., Any]:
     def turn_(self: Any, *dims: Any, **named: Any) -> Any:
-        if modes().grad and self._edge is None and requires_grad(self):
+        if modes().grad and self._wg_edge is None and requires_grad(self):
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         return becomes(self, as_one(node, (self,), lambda: turn(self, *dims, **named)))
 

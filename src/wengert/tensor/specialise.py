@@ -142,7 +142,7 @@ def _stranger(op: Operator, v: Any) -> Exception:
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
-    found = explain(op, {p: getattr(v, "_data", v) for p, v in zip(op.params, args)}, error)
+    found = explain(op, {p: getattr(v, "_wg_data", v) for p, v in zip(op.params, args)}, error)
     return (told(op.name, op.params, args, {}, error) if found is error else None) or found
 
 
@@ -292,14 +292,14 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     add(f"    if {' and '.join(test)}:")
     add("        m = modes()")
     for p in tensors:
-        add(f"        _{p} = None if {p} is None else {p}._data" if p in op.optional else f"        _{p} = {p}._data")
+        add(f"        _{p} = None if {p} is None else {p}._wg_data" if p in op.optional else f"        _{p} = {p}._wg_data")
     floats = [p for p in tensors if p in op.wrt or (op.promote and p in op.promoted)] or tensors[:1]
     same = f"((d := _{floats[0]}.dtype) is F32 or d is F64)"
     same += "".join(f" and ({f'_{p} is None or ' if p in op.optional else ''}type(_{p}) is ndarray)" for p in tensors)  # nothing lazy
     for p in floats[1:]:
         same += f" and (_{p} is None or _{p}.dtype is d)" if p in op.optional else f" and _{p}.dtype is d"
     if op.view:
-        same += f" and type({op.params[0]}._vc) is list"
+        same += f" and type({op.params[0]}._wg_vc) is list"
     add(f"        if (m is RECORD or m is SILENT) and {same}:")
     raw = [f"_{p}" if p in tensors else p for p in op.params]
     keyword = op.params[-op.kwonly :] if op.kwonly else ()
@@ -318,14 +318,14 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     elif op.layout == "elementwise":
         whole = " and ".join(f"(_{p} is None or _{p}.flags.c_contiguous)" if p in op.optional else f"_{p}.flags.c_contiguous" for p in tensors)
         add(f"            if not (y.flags.c_contiguous and {whole}): y = in_order_of(y, ({''.join(f'_{p}, ' for p in tensors)}))")
-    add("            out = new(Tensor); out._data = y; out._edge = out._meta = None")
+    add("            out = new(Tensor); out._wg_data = y; out._wg_edge = out._wg_meta = None")
     if op.view is True:
         add(f"            attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
     elif op.view:
         add(f"            if looks_at(y, _{op.params[0]}): attach_view(out, {op.params[0]}, op, ({''.join(p + ', ' for p in op.params[1:])}), m)")
-        add("            else: out._vc = [0]")
+        add("            else: out._wg_vc = [0]")
     else:
-        add("            out._vc = [0]")
+        add("            out._wg_vc = [0]")
     if op.wrt:
         lines += _recording(op, number)
     add("            return out")
@@ -339,9 +339,9 @@ def _recording(op: Operator, number: str | None) -> list[str]:
     add = lines.append
     among = ", ".join(p for p in op.tensors if p != number)
     for p in live:
-        get = f"{p}._edge if {p}._meta is None else edge_of({p})"
+        get = f"{p}._wg_edge if {p}._wg_meta is None else edge_of({p})"
         if number is None and op.name != "clone":  # numbers count as normal tensors; clone is the way from inference tensors to normal ones
-            get += f" if {p}._vc is not INFERENCE else edge_among({p}, ({among},))"
+            get += f" if {p}._wg_vc is not INFERENCE else edge_among({p}, ({among},))"
         add(f"                e_{p} = {f'None if {p} is None else {get}' if p in op.optional else get}")
     add(f"                if {' or '.join(f'e_{p} is not None' for p in live) or 'False'}:")
     kind = f"NodeWithout_{number}" if number in op.without else "NodeClass"
@@ -349,7 +349,7 @@ def _recording(op: Operator, number: str | None) -> list[str]:
         if p in op.optional:
             kind = f"({kind} if {p} is not None else NodeWithout_{p})"
     if op.moved:
-        kind = f"({kind} if _{op.params[0]}.flags.c_contiguous else NodeCopied if out._meta is None else NodeElsewhere)"
+        kind = f"({kind} if _{op.params[0]}.flags.c_contiguous else NodeCopied if out._wg_meta is None else NodeElsewhere)"
     add(f"{pad}node = {kind}(); node.seq = next_seq(); node.hooks = None")
     add(f"{pad}node.edges = ({', '.join('None' if p == number else f'e_{p}' for p in op.wrt)},)")
     keeps_type = op.promote in ("elementwise", "float") and op.kernel is not None
@@ -360,7 +360,7 @@ def _recording(op: Operator, number: str | None) -> list[str]:
             add(f"{pad}{test}: node.saved = {_memory(op, number, known)}")
     else:
         add(f"{pad}node.saved = {_memory(op, number, set(live) if len(live) == 1 else None)}")
-    add(f"{pad}out._edge = (node, 0)")
+    add(f"{pad}out._wg_edge = (node, 0)")
     return lines
 
 
@@ -373,11 +373,11 @@ def _memory(op: Operator, number: str | None, known: set[str] | None) -> str:
             row += ["None", "UNV", "0"]
             continue
         if name in op.outputs:
-            triple = ["y", "out._vc", "out._vc[0]" if op.view else "0"]
+            triple = ["y", "out._wg_vc", "out._wg_vc[0]" if op.view else "0"]
         elif name == number:
             triple = [f"{name}", "UNV", "0"]
         else:
-            triple = [f"_{name}", f"{name}._vc", f"{name}._vc[0]"]
+            triple = [f"_{name}", f"{name}._wg_vc", f"{name}._wg_vc[0]"]
         tests = [f"{name} is not None"] if name in op.optional else []
         if known is None and len(users) < len(op.wrt):
             tests.append("(" + " or ".join(f"e_{u} is not None" for u in users) + ")")
@@ -410,22 +410,22 @@ def _writing(op: Operator, special: bool) -> list[str]:
     for number in (False, True) if rest else (False,):
         b = rest[0] if rest else None
         tests = [f"type({a}) in PLAIN", *keyword]
-        free = f"({a}._edge is None and {a}._meta is None"
-        operands = [f"{a}._data"]
+        free = f"({a}._wg_edge is None and {a}._wg_meta is None"
+        operands = [f"{a}._wg_data"]
         if b is not None:
-            apart = f"type({b}) in PLAIN and {b}._data.dtype is {a}._data.dtype and ({b}._vc is not {a}._vc or {b} is {a})"
+            apart = f"type({b}) in PLAIN and {b}._wg_data.dtype is {a}._wg_data.dtype and ({b}._wg_vc is not {a}._wg_vc or {b} is {a})"
             tests.append(f"(type({b}) is float or type({b}) is int)" if number else apart)
-            free += "" if number else f" and {b}._edge is None and {b}._meta is None"
-            operands.append(b if number else f"{b}._data")
+            free += "" if number else f" and {b}._wg_edge is None and {b}._wg_meta is None"
+            operands.append(b if number else f"{b}._wg_data")
         lines += [
             f"    if {' and '.join(tests)}:",
-            f"        m = modes(); d = {a}._data.dtype",
+            f"        m = modes(); d = {a}._wg_data.dtype",
             f"        if (m is SILENT or (m is RECORD and {free}))) and (d is F32 or d is F64)"
-            f" and type({a}._vc) is list and 0 not in {a}._data.strides:",
+            f" and type({a}._wg_vc) is list and 0 not in {a}._wg_data.strides:",
             *([] if ours else ["            _flags = set_flags(IGNORED)"]),
-            f"            try: kernel({', '.join(operands)}, {a}._data)",
+            f"            try: kernel({', '.join(operands)}, {a}._wg_data)",
             "            except (ValueError, TypeError, RuntimeError): pass",
-            f"            else: {a}._vc[0] += 1; return {a}",
+            f"            else: {a}._wg_vc[0] += 1; return {a}",
             *([] if ours else ["            finally: reset_flags(_flags)"]),
         ]
     return lines

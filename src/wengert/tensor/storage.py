@@ -130,7 +130,7 @@ class UntypedStorage:
         """The first ``nbytes`` bytes of a file; with ``shared`` what is written to them goes to the file."""
         from .creation import from_file
 
-        return cls(from_file(filename, shared, nbytes, dtype=dt.uint8)._data)
+        return cls(from_file(filename, shared, nbytes, dtype=dt.uint8)._wg_data)
 
     def new(self) -> UntypedStorage:
         """An empty storage of the same kind."""

@@ -124,7 +124,7 @@ def _inverted(inverted: Any) -> Any:
 
     @functools.wraps(inverted)
     def invert(self: Any) -> Any:
-        if self._data.dtype.kind in "fcVW":
+        if self._wg_data.dtype.kind in "fcVW":
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return inverted(self)
 
@@ -157,41 +157,41 @@ def _number_over(divided: Any) -> Any:
 
 def _reverse(self: Any) -> Any:
     """The tensor with its dimensions reversed."""
-    if self._data.ndim not in (0, 2):
+    if self._wg_data.ndim not in (0, 2):
         warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a future "
             "release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions "
             "of a tensor."
         )
     _zero_dimensional(self, "T", "This function is the identity in these cases.")
-    return function("numpy_T")(self) if self._data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._data.ndim))))
+    return function("numpy_T")(self) if self._wg_data.ndim <= 2 else function("permute")(self, tuple(reversed(range(self._wg_data.ndim))))
 
 
 def _zero_dimensional(self: Any, name: str, advice: str) -> None:
-    if not self._data.ndim:
+    if not self._wg_data.ndim:
         warn_once(f"Tensor.{name} is deprecated on 0-D tensors. {advice}")
 
 
 def _matrix(self: Any, name: str = "mT") -> Any:
     _zero_dimensional(self, "mT", "This function is the identity in these cases.")
-    if not self._data.ndim:
+    if not self._wg_data.ndim:
         return self
-    if self._data.ndim < 2:
-        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._data.ndim}-D tensor.")
+    if self._wg_data.ndim < 2:
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self._wg_data.ndim}-D tensor.")
     return function("transpose")(self, -2, -1)
 
 
 def _adjoint(self: Any) -> Any:
-    if self._data.ndim not in (0, 2):
-        batches = " For batches of matrices, consider using tensor.mH" if self._data.ndim > 2 else ""
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._data.ndim}-D tensor.{batches}")
+    if self._wg_data.ndim not in (0, 2):
+        batches = " For batches of matrices, consider using tensor.mH" if self._wg_data.ndim > 2 else ""
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self._wg_data.ndim}-D tensor.{batches}")
     _zero_dimensional(self, "H", "Consider using x.conj().")
-    return _adjoint_batch(self) if self._data.ndim else self.conj()
+    return _adjoint_batch(self) if self._wg_data.ndim else self.conj()
 
 
 def _adjoint_batch(self: Any) -> Any:
     _zero_dimensional(self, "mH", "Consider using x.conj().")
-    return (_matrix(self, "mH") if self._data.ndim else self).conj()
+    return (_matrix(self, "mH") if self._wg_data.ndim else self).conj()
 
 
 def _volatile(self: Tensor) -> bool:

@@ -118,8 +118,8 @@ class Level(Tangents):
         rule, names = op.push
         values = dict(zip(op.params, args)) | dict(zip(op.outputs, answer if isinstance(answer, tuple) else (answer,)))
         if op.pointwise:
-            shape = answer._data.shape
-            tangents = [t if t is None or t._data.shape == shape else RECORDED.expand(t, shape) for t in tangents]
+            shape = answer._wg_data.shape
+            tangents = [t if t is None or t._wg_data.shape == shape else RECORDED.expand(t, shape) for t in tangents]
         set_modes(m.with_(grad=m.grad and any(x is not None and requires_grad(x) for x in (*tensors, *tangents))))
         try:
             found = rule(RECORDED, tangents[0] if len(tangents) == 1 else tangents, *[values[n] for n in names])
@@ -127,7 +127,7 @@ class Level(Tangents):
             set_modes(m)
         row = found if isinstance(found, tuple) else (found,)
         outputs = _differentiable(op, answer)
-        self._hand_on(op, answer, [_apart(RECORDED.conform(t, o._data.shape, o._data.dtype), tangents) for o, t in zip(outputs, row)])
+        self._hand_on(op, answer, [_apart(RECORDED.conform(t, o._wg_data.shape, o._wg_data.dtype), tangents) for o, t in zip(outputs, row)])
         if node is not None:
             self._remember(node, op, (), answer)
         return answer
@@ -148,8 +148,8 @@ class Level(Tangents):
             self._remember(node, op, (before, *args[1:]), None)
             if new is not None and op.outputs[0] in op.saved:
                 self._remember(node, op, (), self._carrying(target, new))
-        if new is not None and new._data.shape != target._data.shape:
-            new = RECORDED.conform(new, target._data.shape, new._data.dtype)
+        if new is not None and new._wg_data.shape != target._wg_data.shape:
+            new = RECORDED.conform(new, target._wg_data.shape, new._wg_data.dtype)
         self.overwrite(target, new)
         return done
 
@@ -178,11 +178,11 @@ class Level(Tangents):
         for i, (o, raw, t) in enumerate(zip(outputs, shown, row)):
             if t is None:
                 continue
-            if not hasattr(t, "_data"):
+            if not hasattr(t, "_wg_data"):
                 raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
-            if not hasattr(o, "_data"):  # whatever was said of it
+            if not hasattr(o, "_wg_data"):  # whatever was said of it
                 continue
-            if id(raw) in plain or o._data.dtype.kind not in "fcVW":
+            if id(raw) in plain or o._wg_data.dtype.kind not in "fcVW":
                 raise RuntimeError(
                     f"Function's jvp returned a gradient at position {i}, but  the corresponding forward output is not a differentiable Tensor."
                     "You should return None at that position instead."
@@ -191,17 +191,17 @@ class Level(Tangents):
                 _check_written(raw, t, args, tangents, versions)
             elif o._is_view() and not self.transform:
                 _check_view(o, t, args, tangents)
-            if t._data.shape != o._data.shape:
+            if t._wg_data.shape != o._wg_data.shape:
                 raise RuntimeError(
                     f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is"
-                    f" of size {list(o._data.shape)} while the given forward gradient is of size {list(t._data.shape)}."
+                    f" of size {list(o._wg_data.shape)} while the given forward gradient is of size {list(t._wg_data.shape)}."
                 )
             self.attach(o, t)
 
     @staticmethod
     def _zeros_for(x: Any) -> Tensor | None:
         """The tangent, for ``jvp``, of an argument that carries none; None for what cannot carry any."""
-        return zeros(x) if hasattr(x, "_data") and x._data.dtype.kind in "fcVW" else None
+        return zeros(x) if hasattr(x, "_wg_data") and x._wg_data.dtype.kind in "fcVW" else None
 
     def _applied(self, op: Operator, args: tuple[Any, ...]) -> Any:
         """A linear operator's tangent: the operator of the tangents."""
@@ -260,7 +260,7 @@ class Level(Tangents):
     def _pointwise(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Tensor) -> list[Any]:
         """A diagonal Jacobian is its own transpose: the gradient rule, told about no conjugates."""
         values = node._values(RECORDED, conjugate=False)
-        shape, dtype = answer._data.shape, answer._data.dtype
+        shape, dtype = answer._wg_data.shape, answer._wg_data.dtype
         total = None
         own = op.name == "copy" or _of_own_types(tensors, tangents)
         if own and len(tensors) == 1:
@@ -268,9 +268,9 @@ class Level(Tangents):
         for i, t in enumerate(tangents):
             if t is None:
                 continue
-            if not own and t._data.dtype != dtype and not (dtype.kind != "c" and t._data.dtype.kind == "c"):
+            if not own and t._wg_data.dtype != dtype and not (dtype.kind != "c" and t._wg_data.dtype.kind == "c"):
                 t = RECORDED.cast(t, dtype)
-            if t._data.shape != shape:
+            if t._wg_data.shape != shape:
                 t = RECORDED.expand(t, shape)
             if op.joint is not None:
                 rule, names = op.joint
@@ -283,16 +283,16 @@ class Level(Tangents):
                 total = part if total is None else total + part
         if total is None:
             return [None]
-        if total._data.shape != shape:
+        if total._wg_data.shape != shape:
             total = RECORDED.expand(total, shape)
         if op.name == "copy":
             return [total]
         if own:
-            others = [x._data for x, t in zip(tensors, tangents) if x is not None and t is None]
-            if op.name in ("mul", "div") and None in tangents and total._data.dtype.kind != "c":
-                others = [answer._data]  # PyTorch's formula adds the product with a tangent of zeros, also that of a number
-            wide = dt.result([total._data, *others])
-            return [total if wide is None or total._data.dtype == wide else RECORDED.cast(total, wide)]
+            others = [x._wg_data for x, t in zip(tensors, tangents) if x is not None and t is None]
+            if op.name in ("mul", "div") and None in tangents and total._wg_data.dtype.kind != "c":
+                others = [answer._wg_data]  # PyTorch's formula adds the product with a tangent of zeros, also that of a number
+            wide = dt.result([total._wg_data, *others])
+            return [total if wide is None or total._wg_data.dtype == wide else RECORDED.cast(total, wide)]
         return [RECORDED.conform(total, shape, dtype)]
 
     def _transposed(self, op: Operator, node: OpNode, tensors: list[Any], tangents: list[Any], answer: Any) -> list[Any]:
@@ -306,15 +306,15 @@ class Level(Tangents):
             own = _of_own_types(tensors, tangents)
             if own:
                 tangents = [_real(t, x) for t, x in zip(tangents, tensors)]
-            types = [t._data.dtype for t in tangents if t is not None] if own else []
-            seeds = [RAW.wrap(np.ones(o._data.shape, np.result_type(o._data.dtype, *types)))._require() for o in outputs]
+            types = [t._wg_data.dtype for t in tangents if t is not None] if own else []
+            seeds = [RAW.wrap(np.ones(o._wg_data.shape, np.result_type(o._wg_data.dtype, *types)))._wg_require() for o in outputs]
             found = node.recorded(seeds[0] if node.outputs == 1 else list(seeds), [t is not None for t in tangents])
             pairs = []
             for x, t, g in zip(tensors, tangents, found):
                 if t is not None and g is not None and requires_grad(g):
-                    d = g._data.dtype if own else x._data.dtype
-                    fitted = RECORDED.conform(g, x._data.shape, d)
-                    pairs.append((fitted, t if t._data.dtype == d else RECORDED.cast(t, d)))
+                    d = g._wg_data.dtype if own else x._wg_data.dtype
+                    fitted = RECORDED.conform(g, x._wg_data.shape, d)
+                    pairs.append((fitted, t if t._wg_data.dtype == d else RECORDED.cast(t, d)))
         finally:
             set_modes(m)
         if not pairs:
@@ -343,8 +343,8 @@ class Level(Tangents):
 
 def _history(t: Tensor) -> Any:
     """The edge that a write to ``t`` replaces: its own, or that of its base."""
-    view = t._meta.view if t._meta is not None else None
-    return t._edge if view is None else view.base._edge
+    view = t._wg_meta.view if t._wg_meta is not None else None
+    return t._wg_edge if view is None else view.base._wg_edge
 
 
 def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
@@ -353,18 +353,18 @@ def _wrt(op: Operator, args: tuple[Any, ...]) -> list[Any]:
     for p in op.wrt:
         v = args[op.params.index(p)]
         row.extend(v) if type(v) in (list, tuple) else row.append(v)
-    return [x if hasattr(x, "_data") else None for x in row]
+    return [x if hasattr(x, "_wg_data") else None for x in row]
 
 
 def _diagonal(op: Operator, tensors: list[Any], answer: Any) -> bool:
     if not op.pointwise or op.aux or len(op.differentiable) != 1 or len(op.outputs) != 1:
         return False
-    return not op.wirtinger or all(x is None or x._data.dtype.kind != "c" for x in (*tensors, answer))
+    return not op.wirtinger or all(x is None or x._wg_data.dtype.kind != "c" for x in (*tensors, answer))
 
 
 def _apart(t: Any, tangents: list[Any]) -> Any:
     """The tangent of a result that is no view: in memory of its own, where a rule hands on what it got (that of ``x + 1``)."""
-    return t if t is None or all(x is None or x._vc is not t._vc for x in tangents) else RECORDED.clone(t)
+    return t if t is None or all(x is None or x._wg_vc is not t._wg_vc for x in tangents) else RECORDED.clone(t)
 
 
 def _differentiable(op: Operator, answer: Any) -> list[Any]:
@@ -372,7 +372,7 @@ def _differentiable(op: Operator, answer: Any) -> list[Any]:
     if op.outputs is ...:
         return list(answer)
     rows = answer if isinstance(answer, tuple) else (answer,)
-    return [rows[i] for i in op.differentiable if rows[i]._data.dtype.kind in "fcVW"]
+    return [rows[i] for i in op.differentiable if rows[i]._wg_data.dtype.kind in "fcVW"]
 
 
 def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], versions: list[int | None]) -> None:
@@ -394,15 +394,15 @@ def _check_written(x: Any, t: Tensor, args: tuple[Any, ...], given: list[Any], v
 
 def _check_view(o: Any, t: Any, args: tuple[Any, ...], given: list[Any]) -> None:
     """Where the result of a custom Function is a view of an argument, its tangent is one of the argument's tangent."""
-    root = o._meta.view.base
-    source = next((g for x, g in zip(args, given) if hasattr(x, "_data") and (x if not x._is_view() else x._meta.view.base) is root), None)
+    root = o._wg_meta.view.base
+    source = next((g for x, g in zip(args, given) if hasattr(x, "_wg_data") and (x if not x._is_view() else x._wg_meta.view.base) is root), None)
     if source is None:
         return
     if not t._is_view():
         raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
-    if source._is_view() and t._meta.view.base is not source._meta.view.base:
+    if source._is_view() and t._wg_meta.view.base is not source._wg_meta.view.base:
         raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input.")
-    if not source._is_view() and t._meta.view.base is not source:
+    if not source._is_view() and t._wg_meta.view.base is not source:
         raise RuntimeError("A custom Function is returning a view but the jvp is not returning a view of the given grad input.")
 
 
@@ -420,12 +420,12 @@ def _unsupported(op: Operator, complaint: str) -> NotImplementedError | None:
 
 def _of_own_types(tensors: list[Any], tangents: list[Any]) -> bool:
     """Whether some tangent is of another type than its tensor: then the types of tangents are promoted by themselves."""
-    return any(t is not None and t._data.dtype != x._data.dtype for x, t in zip(tensors, tangents))
+    return any(t is not None and t._wg_data.dtype != x._wg_data.dtype for x, t in zip(tensors, tangents))
 
 
 def _real(t: Any, x: Any) -> Any:
     """The part of a tangent that moves ``x``: the real one of what is real."""
-    return RECORDED.real(t) if t is not None and t._data.dtype.kind == "c" and x._data.dtype.kind != "c" else t
+    return RECORDED.real(t) if t is not None and t._wg_data.dtype.kind == "c" and x._wg_data.dtype.kind != "c" else t
 
 
 def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
@@ -440,19 +440,19 @@ def _computed(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
 
 def _node_of(op: Operator, answer: Any) -> Any:
     for o in _differentiable(op, answer):
-        if o._edge is not None:
-            return o._edge[0]
+        if o._wg_edge is not None:
+            return o._wg_edge[0]
     return None
 
 
 def _stand_in(x: Tensor, differentiated: bool) -> Tensor:
     """The same memory and the same tangents, as a leaf of a graph of its own."""
     t = call.again(x)
-    if not isinstance(t._vc, list):  # an inference tensor
-        t._vc = normal_version()
-    if x._meta is not None and x._meta.tangents:
-        meta_of(t).tangents = dict(x._meta.tangents)
-    return t._require() if differentiated else t
+    if not isinstance(t._wg_vc, list):  # an inference tensor
+        t._wg_vc = normal_version()
+    if x._wg_meta is not None and x._wg_meta.tangents:
+        meta_of(t).tangents = dict(x._wg_meta.tangents)
+    return t._wg_require() if differentiated else t
 
 
 def _unrecorded(answer: Any, m: Modes) -> Any:
@@ -462,7 +462,7 @@ def _unrecorded(answer: Any, m: Modes) -> Any:
         return rebuilt(answer, rows)
     if type(answer) is call.Batched_:
         return batching().wrapped(_unrecorded(answer.value, m), answer.level)
-    t = call.again(answer) if type(answer) in call.DISPATCHING else call.fresh(answer._data, m)
-    if answer._meta is not None and answer._meta.tangents:
-        meta_of(t).tangents = {level: _unrecorded(x, m) for level, x in answer._meta.tangents.items()}
+    t = call.again(answer) if type(answer) in call.DISPATCHING else call.fresh(answer._wg_data, m)
+    if answer._wg_meta is not None and answer._wg_meta.tangents:
+        meta_of(t).tangents = {level: _unrecorded(x, m) for level, x in answer._wg_meta.tangents.items()}
     return t

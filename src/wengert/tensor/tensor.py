@@ -41,10 +41,10 @@ class Tensor(Exchange):
     tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_meta", "_vc")
+    __slots__ = ("__dict__", "__weakref__", "_wg_data", "_wg_edge", "_wg_meta", "_wg_vc")
 
-    _plain_class: Any = None
-    _dispatches = False  # whether the class has a ``__torch_dispatch__``
+    _wg_plain_class: Any = None
+    _wg_dispatches = False  # whether the class has a ``__torch_dispatch__``
 
     def __new__(cls, *args: Any, device: Any = None, **named: Any) -> Any:
         if named:
@@ -57,11 +57,11 @@ class Tensor(Exchange):
             if type(seen) is cls:
                 return seen
             t = object.__new__(cls)
-            t._data, t._edge, t._meta, t._vc = seen._data, seen._edge, seen._meta, seen._vc
+            t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = seen._wg_data, seen._wg_edge, seen._wg_meta, seen._wg_vc
             return t
         from .legacy import legacy
 
-        return cls._from(legacy(args, dt.default_float(), device))
+        return cls._wg_from(legacy(args, dt.default_float(), device))
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -69,19 +69,19 @@ class Tensor(Exchange):
             call.prepare(cls)
 
     @classmethod
-    def _from(cls, array: np.ndarray) -> Any:
+    def _wg_from(cls, array: np.ndarray) -> Any:
         """A tensor of this class around ``array``, not recorded."""
         t = object.__new__(cls)
-        t._data, t._edge, t._meta = array, None, None
+        t._wg_data, t._wg_edge, t._wg_meta = array, None, None
         m = modes()
-        t._vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
+        t._wg_vc = INFERENCE_VERSION if m.inference else [0] if m.inside is None else [0, m.inside]
         return t
 
     @staticmethod
-    def _wrap(array: np.ndarray) -> Tensor:
+    def _wg_wrap(array: np.ndarray) -> Tensor:
         """A plain tensor around ``array``, not recorded."""
         t = object.__new__(Tensor)
-        t._data, t._edge, t._meta, t._vc = array, None, None, new_version()
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = array, None, None, new_version()
         return t
 
     @staticmethod
@@ -90,7 +90,7 @@ class Tensor(Exchange):
         """A tensor of the subclass ``cls`` that shares the memory of ``data``; the options are those of ``_make_wrapper_subclass``."""
         _refuse_python(cls, data)
         t = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = data._data, None, None, data._vc
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = data._wg_data, None, None, data._wg_vc
         if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
             from .wrappers import questions
 
@@ -102,7 +102,7 @@ class Tensor(Exchange):
         _refuse_python(cls, self)
         alias = _alias(self)
         t = object.__new__(cls)
-        t._data, t._edge, t._meta, t._vc = alias._data, alias._edge, alias._meta, alias._vc
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = alias._wg_data, alias._wg_edge, alias._wg_meta, alias._wg_vc
         return t
 
     # -- the tape -------------------------------------------------------------------------------------------------
@@ -115,12 +115,12 @@ class Tensor(Exchange):
     def requires_grad(self, value: bool) -> None:
         if type(value) is not bool:
             raise RuntimeError("requires_grad must be a bool")
-        if value and self._edge is not None and not self.is_leaf:
+        if value and self._wg_edge is not None and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        if value and self._data.dtype.kind not in "fcVW":
+        if value and self._wg_data.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if modes().inside is None:
-            self._require(value)
+            self._wg_require(value)
         else:
             ask(self, value)
 
@@ -136,13 +136,13 @@ class Tensor(Exchange):
             )
         if transforms.get()[0]:
             raise RuntimeError(NO_REQUIRES_GRAD)
-        return self._require(requires_grad)
+        return self._wg_require(requires_grad)
 
-    def _require(self, requires_grad: bool = True) -> Any:
+    def _wg_require(self, requires_grad: bool = True) -> Any:
         """``requires_grad_`` for our own use, which may also come from within ``torch.func``."""
-        if requires_grad and type(self._vc) is not list and self.is_inference() and not modes().inference and self._data.dtype.kind in "fcVW":
+        if requires_grad and type(self._wg_vc) is not list and self.is_inference() and not modes().inference and self._wg_data.dtype.kind in "fcVW":
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        if self._edge is not None:
+        if self._wg_edge is not None:
             if requires_grad:
                 return self
             raise RuntimeError(
@@ -150,28 +150,28 @@ class Tensor(Exchange):
                 "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
         if requires_grad:
-            if self._data.dtype.kind not in "fcVW":
+            if self._wg_data.dtype.kind not in "fcVW":
                 raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        elif self._meta is None:
+        elif self._wg_meta is None:
             return self
         meta_of(self).requires_grad = bool(requires_grad)
         return self
 
     @property
     def is_leaf(self) -> bool:
-        meta = self._meta
+        meta = self._wg_meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        return self._edge is None if modes().inside is None else begins(self)
+        return self._wg_edge is None if modes().inside is None else begins(self)
 
     @property
     def grad_fn(self) -> Node | None:
-        meta = self._meta
+        meta = self._wg_meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        if self._edge is None or (modes().inside is not None and begins(self)):
+        if self._wg_edge is None or (modes().inside is not None and begins(self)):
             return None
-        return self._edge[0].shown()
+        return self._wg_edge[0].shown()
 
     @property
     def _grad_fn(self) -> Node | None:
@@ -189,14 +189,14 @@ class Tensor(Exchange):
 
     @property
     def output_nr(self) -> int:
-        return 0 if self._edge is None else self._edge[1]
+        return 0 if self._wg_edge is None else self._wg_edge[1]
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient that ``backward()`` has accumulated, or None."""
-        meta = self._meta
+        meta = self._wg_meta
         if meta is None or meta.grad is None:
-            if self._edge is not None and (meta is None or not meta.retained):
+            if self._wg_edge is not None and (meta is None or not meta.retained):
                 import warnings
 
                 warnings.warn(
@@ -213,40 +213,40 @@ class Tensor(Exchange):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is None:
-            if self._meta is not None:
-                self._meta.grad = None
+            if self._wg_meta is not None:
+                self._wg_meta.grad = None
             return
         check_gradient(self, value)
         meta_of(self).grad = value
 
     @grad.deleter
     def grad(self) -> None:
-        if self._meta is not None:
-            self._meta.grad = None
+        if self._wg_meta is not None:
+            self._wg_meta.grad = None
 
     _grad = grad
 
     @property
     def grad_dtype(self) -> dt.dtype | None:
         """The dtype that the gradient of this leaf has: its own unless it was set to another one, or to None (any)."""
-        if self._edge is not None:
+        if self._wg_edge is not None:
             raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-        if self._meta is None or self._meta.grad_dtype is False:
+        if self._wg_meta is None or self._wg_meta.grad_dtype is False:
             return self.dtype
-        return None if self._meta.grad_dtype is None else dt.of(self._meta.grad_dtype)
+        return None if self._wg_meta.grad_dtype is None else dt.of(self._wg_meta.grad_dtype)
 
     @grad_dtype.setter
     def grad_dtype(self, dtype: dt.dtype | None) -> None:
         if dtype is not None and not isinstance(dtype, dt.dtype):
             raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(dtype).__name__}")
-        if self._edge is not None:
+        if self._wg_edge is not None:
             raise RuntimeError("grad_dtype can only be set on leaf tensors.")
         meta = meta_of(self)
         wanted = None if dtype is None else dtype.np
-        if wanted is not None and meta.grad is not None and meta.grad._data.dtype != wanted:
+        if wanted is not None and meta.grad is not None and meta.grad._wg_data.dtype != wanted:
             raise RuntimeError(
                 f"Cannot set grad_dtype to '{dt.scalar_name(wanted)}' because there is already a gradient with dtype "
-                f"'{dt.c_name(meta.grad._data.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+                f"'{dt.c_name(meta.grad._wg_data.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
                 "grad_dtype matches the existing gradient's dtype."
             )
         meta.grad_dtype = wanted
@@ -258,15 +258,15 @@ class Tensor(Exchange):
     def data(self) -> Any:
         """The same memory without history and with a version counter of its own: writes to it are not noticed."""
         t = object.__new__(Tensor)
-        t._data, t._edge, t._meta = self._data, None, None
+        t._wg_data, t._wg_edge, t._wg_meta = self._wg_data, None, None
         m = modes()
         home = None if m.inside is None else m.inside.home(self)
         if self.is_inference():
-            t._vc = INFERENCE_VERSION if m.inference else Released([0])
+            t._wg_vc = INFERENCE_VERSION if m.inference else Released([0])
         else:
-            t._vc = [0] if home is None else [0, home]
+            t._wg_vc = [0] if home is None else [0, home]
         if home is not None:
-            t._edge = home.cut(self)
+            t._wg_edge = home.cut(self)
             home.keep_outer_tangents(t, self)
         return t
 
@@ -278,18 +278,18 @@ class Tensor(Exchange):
             raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
         if type(new) is call.Batched_:
             raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
-        if requires_grad(self) and new._data.dtype.kind not in "fcVW":
+        if requires_grad(self) and new._wg_data.dtype.kind not in "fcVW":
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if new.is_sparse is not self.is_sparse:
             raise RuntimeError(
                 "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
             )
-        if new._data.dtype != self._data.dtype and self._meta is not None:
-            self._meta.accumulator = None  # what was recorded before leads to the leaf that it was
-        if self._vc is not INFERENCE_VERSION and new.is_inference() is not (type(self._vc) is Released):
-            self._vc = [*self._vc] if type(self._vc) is Released else Released(self._vc)
-        old, self._data = self._data, new._data
-        if old is not self._data:
+        if new._wg_data.dtype != self._wg_data.dtype and self._wg_meta is not None:
+            self._wg_meta.accumulator = None  # what was recorded before leads to the leaf that it was
+        if self._wg_vc is not INFERENCE_VERSION and new.is_inference() is not (type(self._wg_vc) is Released):
+            self._wg_vc = [*self._wg_vc] if type(self._wg_vc) is Released else Released(self._wg_vc)
+        old, self._wg_data = self._wg_data, new._wg_data
+        if old is not self._wg_data:
             replaced(self, old)
 
     @data.deleter
@@ -298,16 +298,16 @@ class Tensor(Exchange):
 
     @property
     def _version(self) -> int:
-        if self._vc is INFERENCE_VERSION:
+        if self._wg_vc is INFERENCE_VERSION:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return int(self._vc[0])
+        return int(self._wg_vc[0])
 
     @property
     def _base(self) -> Tensor | None:
-        return self._meta.view.base if self._is_view() else None  # type: ignore[union-attr]
+        return self._wg_meta.view.base if self._is_view() else None  # type: ignore[union-attr]
 
     def _is_view(self) -> bool:
-        return self._meta is not None and self._meta.view is not None
+        return self._wg_meta is not None and self._wg_meta.view is not None
 
     def _view_func(self, new_base: Tensor, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Tensor | None:
         """The same view of another base; None if this is no view, or if ``new_base`` lies in memory otherwise than the base.
@@ -326,13 +326,13 @@ class Tensor(Exchange):
 
         if not self._is_view():
             return None
-        return replayed(self._meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)  # type: ignore[union-attr, arg-type, no-any-return]
+        return replayed(self._wg_meta.view, new_base, symint_visitor_fn, tensor_visitor_fn)  # type: ignore[union-attr, arg-type, no-any-return]
 
     def _rev_view_func_unsafe(self, new_view: Tensor) -> Tensor | None:
         """A view of ``new_view`` as the base is to this view of it; None if this is no view."""
         from .replay import reversed_view
 
-        return reversed_view(self._meta.view, new_view) if self._is_view() else None  # type: ignore[union-attr, arg-type]
+        return reversed_view(self._wg_meta.view, new_view) if self._is_view() else None  # type: ignore[union-attr, arg-type]
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
         """Add the gradient of this tensor with respect to the leaves of its graph to their ``.grad``.
@@ -354,7 +354,7 @@ class Tensor(Exchange):
         edge = edge_of(self)
         assert edge is not None
         node, nr = edge
-        if self._edge is None:
+        if self._wg_edge is None:
             meta = meta_of(self)
             with registering:
                 if meta.hooks is None:
@@ -369,7 +369,7 @@ class Tensor(Exchange):
         """Call ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
         if not requires_grad(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._edge is not None:
+        if self._wg_edge is not None:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         meta = meta_of(self)
         with registering:
@@ -379,7 +379,7 @@ class Tensor(Exchange):
 
     @property
     def _post_accumulate_grad_hooks(self) -> Any:
-        return None if self._meta is None else self._meta.post_hooks
+        return None if self._wg_meta is None else self._wg_meta.post_hooks
 
     @_post_accumulate_grad_hooks.setter
     def _post_accumulate_grad_hooks(self, hooks: Any) -> None:
@@ -391,14 +391,14 @@ class Tensor(Exchange):
 
     @property
     def _backward_hooks(self) -> Any:
-        if self._edge is None:
-            return self._meta.hooks if self._meta is not None else None
-        node, nr = self._edge
+        if self._wg_edge is None:
+            return self._wg_meta.hooks if self._wg_meta is not None else None
+        node, nr = self._wg_edge
         return node.hooks.tensor.get(nr) if node.hooks is not None else None
 
     @_backward_hooks.setter
     def _backward_hooks(self, hooks: Any) -> None:
-        if self._edge is None:
+        if self._wg_edge is None:
             meta = meta_of(self)
             meta.hooks = None if hooks is None else HookDict(hooks).of_leaf()
             node = meta.accumulator() if meta.accumulator is not None else None
@@ -406,7 +406,7 @@ class Tensor(Exchange):
                 return
             nr, hooks = 0, meta.hooks
         else:
-            node, nr = self._edge
+            node, nr = self._wg_edge
         if hooks is not None:
             node._hooks().tensor[nr] = hooks if isinstance(hooks, HookDict) else HookDict(hooks)
         elif node.hooks is not None:
@@ -422,15 +422,15 @@ class Tensor(Exchange):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if transforms.get()[0]:
             raise RuntimeError(NO_RETAIN_GRAD)
-        if self._meta is not None and self._meta.retained:
+        if self._wg_meta is not None and self._wg_meta.retained:
             return
         edge_of(self)
-        if self._edge is not None:
+        if self._wg_edge is not None:
             retain(self)
 
     @property
     def retains_grad(self) -> bool:
-        return self._meta is not None and self._meta.retained
+        return self._wg_meta is not None and self._wg_meta.retained
 
     def detach(self) -> Any:
         """The same memory, outside the graph; writes to either are noticed by both."""
@@ -440,9 +440,9 @@ class Tensor(Exchange):
 
             return detached(self, m)
         t = object.__new__(Tensor)
-        t._data, t._edge, t._meta, t._vc = self._data, None, None, self._vc
-        if type(t._vc) is not list:
-            t._vc = INFERENCE_VERSION if m.inference else Released([0])
+        t._wg_data, t._wg_edge, t._wg_meta, t._wg_vc = self._wg_data, None, None, self._wg_vc
+        if type(t._wg_vc) is not list:
+            t._wg_vc = INFERENCE_VERSION if m.inference else Released([0])
         if m is not RECORD and m.inside is not None:
             m.inside.follow(t, self)
         return t
@@ -459,7 +459,7 @@ class Tensor(Exchange):
             return self
         if inside is not None and id(self) in inside.starts:
             inside.mute(self)
-            if self._edge is not None:  # for others
+            if self._wg_edge is not None:  # for others
                 return self
         if self._is_view():
             raise RuntimeError(
@@ -472,22 +472,22 @@ class Tensor(Exchange):
             return self
         hooks = self._backward_hooks
         outside = None if inside is None else inside.cut(self)
-        if self._edge is not None:
+        if self._wg_edge is not None:
             detached(self)
-        self._edge = outside
+        self._wg_edge = outside
         if hooks is not None:
             meta_of(self).hooks = hooks
-        if self._meta is not None:
-            self._meta.requires_grad = self._meta.retained = False
-            self._meta.accumulator = None
+        if self._wg_meta is not None:
+            self._wg_meta.requires_grad = self._wg_meta.retained = False
+            self._wg_meta.accumulator = None
             if inside is None:  # all that there are belong to derivatives further out
-                self._meta.tangents = None
+                self._wg_meta.tangents = None
         return self
 
     # -- copies ---------------------------------------------------------------------------------------------------
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        if self._edge is not None:
+        if self._wg_edge is not None:
             inside = modes().inside
             if inside is not None and id(self) in inside.inputs:  # a leaf at this level
                 refuse_storage(self)
@@ -540,9 +540,9 @@ InputMetadata.device = CPU
 
 def parametric(t: Any, data: Tensor) -> Any:
     """``t``, a new leaf around ``data`` that asks for a gradient."""
-    if t._data.dtype.kind not in "fcVW":
+    if t._wg_data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    t._require(True)
+    t._wg_require(True)
     if modes().inside is not None:
         adopt(t, data)
     return t
@@ -573,7 +573,7 @@ def _alias(t: Tensor) -> Any:
 
 
 run_backward: Any = None  # set by the module ``backward``, which needs this one first
-Tensor._plain_class = Tensor
+Tensor._wg_plain_class = Tensor
 Tensor.__module__ = "torch"
 call.Tensor_ = Tensor
 call.PLAIN.add(Tensor)
@@ -590,4 +590,4 @@ def members() -> dict[str, Any]:
 
 def wrap(array: np.ndarray) -> Tensor:
     """A plain tensor around ``array``, sharing its memory."""
-    return Tensor._wrap(array)
+    return Tensor._wg_wrap(array)

@@ -95,27 +95,27 @@ def enclose(
     whether PyTorch's node saves something; None: if the parts do.
     """
     made = [t for t in (results if type(results) is tuple else (results,)) if t is not None]
-    outputs = [t for t in made if t._edge is not None and _is_part(t._edge[0], since)]
+    outputs = [t for t in made if t._wg_edge is not None and _is_part(t._wg_edge[0], since)]
     if not outputs:
         return
     arguments = list(arguments)
     edges = [edge_of(t) if t is not None and requires_grad(t) else None for t in arguments]
-    first = outputs[0]._edge[0]
+    first = outputs[0]._wg_edge[0]
     alike = forgets is None or (forgets and bool(first.saved))
     if alike and len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
         rename(first, name)
         return
-    parts, doors = _inside([t._edge[0] for t in outputs], since)
+    parts, doors = _inside([t._wg_edge[0] for t in outputs], since)
     edges += [door for door in doors if door not in edges]
     node: Any = _classes.get(name)
     if node is None:
         node = _classes[name] = type(name, (Whole,), {"__slots__": (), "__module__": "torch.autograd.graph"})
     node = node.__new__(node)
-    node.given = {k: v if not hasattr(v, "_edge") else weakref.ref(v) for k, v in (given or {}).items()}
+    node.given = {k: v if not hasattr(v, "_wg_edge") else weakref.ref(v) for k, v in (given or {}).items()}
     node.shared, node.forgets = False, forgets
-    node.parts, node.roots, node.edges = parts, [t._edge for t in outputs], tuple(edges)
+    node.parts, node.roots, node.edges = parts, [t._wg_edge for t in outputs], tuple(edges)
     node.saved, node.hooks, node.seq = None, None, next_sequence()
-    kinds = [(t._data.shape, t._data.dtype) for t in outputs]
+    kinds = [(t._wg_data.shape, t._wg_data.dtype) for t in outputs]
     if any("keeps_tensors" in part.__dict__ for part in parts):
         node.__dict__["keeps_tensors"] = True
     if len(outputs) == 1:
@@ -124,7 +124,7 @@ def enclose(
         node.__dict__["outputs"] = len(outputs)
         node.shape, node.dtype = zip(*kinds)
     for nr, t in enumerate(outputs):
-        t._edge = (node, nr)
+        t._wg_edge = (node, nr)
     if anomaly.current is not None:
         anomaly.current.made(node)
 

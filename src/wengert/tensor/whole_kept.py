@@ -54,7 +54,7 @@ class KeptWhole(Node):
         for name, edge in zip(self.whole, self.edges):
             value = values[name]
             if value is not None:
-                values[name] = plain(value._data) if space.raw else stand_in(value, edge) if edge is not None else value
+                values[name] = plain(value._wg_data) if space.raw else stand_in(value, edge) if edge is not None else value
         places = tuple(list(values).index(name) for name in self.whole)
         before = modes()
         set_modes(before.with_(packing=None))
@@ -128,13 +128,13 @@ def hooked(op: Composite, run: Callable[..., Any], args: tuple[Any, ...], kwargs
     node = Node.__new__(kind)
     wanted = [given.get(p) for p in op.whole]
     node.edges = tuple(edge_of(t) if t is not None and requires_grad(t) else None for t in wanted)
-    node.seq, node.hooks, node.shape, node.dtype = next_sequence(), None, answer._data.shape, answer._data.dtype
-    answer._edge = (node, 0)
+    node.seq, node.hooks, node.shape, node.dtype = next_sequence(), None, answer._wg_data.shape, answer._wg_data.dtype
+    answer._wg_edge = (node, 0)
     entries: dict[str, Packed] = {}
     for p in op.saves:
         t = answer if p == "result" else given.get(p)
         if t is not None:
-            entries[p] = pack_result(t._data, m.packing, t._edge) if p == "result" else pack(t._data, m.packing, t)
+            entries[p] = pack_result(t._wg_data, m.packing, t._wg_edge) if p == "result" else pack(t._wg_data, m.packing, t)
     options = {p: v for p, v in given.items() if p not in op.params}
     node.define, node.whole, node.saved = functools.partial(op.define, **options), op.whole, Kept.of((), entries, list(entries))
     node.given = {p: None if p in entries else given[p] for p in op.params}

@@ -55,8 +55,8 @@ def wrapper(cls: Any, size: Any, strides: Any, offset: Any, dtype: Any, requires
     if kind.kind not in "fcVW" and requires_grad:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     steps = None if strides is None else tuple(int(s) for s in strides)
-    made = Tensor._from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]
-    made._data.asks = wanted
+    made = Tensor._wg_from.__func__(cls, Ghost.of(tuple(int(n) for n in size), steps, int(offset or 0), kind, str(device or "cpu")))  # type: ignore[attr-defined]
+    made._wg_data.asks = wanted
     if keys is not None:
         made.__dict__["_extra_dispatch_keys"] = keys
     if requires_grad:
@@ -69,7 +69,7 @@ def prepare(cls: Any) -> None:
     if cls.__torch_dispatch__ is _off:
         return
     call.DISPATCHING.add(cls)
-    cls._dispatches = True
+    cls._wg_dispatches = True
     watch_forever()
     if "__torch_dispatch__" in vars(cls) and "__torch_function__" not in vars(cls) and getattr(cls.__torch_function__, "__func__", None) is _ASKING:
         cls.__torch_function__ = disabled  # one of the two is enough
@@ -90,7 +90,7 @@ _off = getattr(Tensor.__torch_dispatch__, "__func__", None)
 def _detach(self: Any) -> Any:
     if not dispatching((self,)):
         return Tensor.detach(self)
-    return _twin(self, self._vc)  # a write to either is one to both
+    return _twin(self, self._wg_vc)  # a write to either is one to both
 
 
 def _data(self: Any) -> Any:
@@ -100,16 +100,16 @@ def _data(self: Any) -> Any:
 def _twin(self: Any, counter: Any) -> Any:
     found = ask(aten.detach.default, Tensor.detach, False, (self,), {}, modes())
     check_result(found, False)
-    if isinstance(found, Tensor) and found is not self and found._edge is None:
-        found._vc = counter
+    if isinstance(found, Tensor) and found is not self and found._wg_edge is None:
+        found._wg_vc = counter
     return found
 
 
 def _number(self: Any) -> Any:
     if not dispatching((self,)):
         return Tensor.item(self)
-    if self._data.size != 1:
-        raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
+    if self._wg_data.size != 1:
+        raise RuntimeError(f"a Tensor with {self._wg_data.size} elements cannot be converted to Scalar")
     return ask(aten._local_scalar_dense.default, Tensor.item, False, (self,), {}, modes())
 
 
@@ -140,7 +140,7 @@ def _question(asking: str, name: str, usual: Callable[..., Any], namespace: Any 
     """A method that asks the class about the geometry of its tensor, if it was made with a wish to be (``None``: what it was made with)."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        a = self._data
+        a = self._wg_data
         asks = a.asks if type(a) is Ghost else self.__dict__.get("_asks", ())
         if asking not in asks or not dispatching((self,)):
             return usual(self, *args, **kwargs)
@@ -168,18 +168,18 @@ _layout = _question("layout", "layout", Tensor.layout.fget, prim)  # type: ignor
 
 
 def _contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
-    if type(self._data) is not Ghost and "_asks" not in self.__dict__:
+    if type(self._wg_data) is not Ghost and "_asks" not in self.__dict__:
         return METHODS["contiguous"](self, memory_format)
     usual = memory_format is contiguous_format
     return self if self.is_contiguous(*() if usual else (memory_format,)) else self.clone(memory_format=memory_format)
 
 
 def _address(self: Any) -> int:
-    return 0 if type(self._data) is Ghost else Tensor.data_ptr(self)
+    return 0 if type(self._wg_data) is Ghost else Tensor.data_ptr(self)
 
 
 def _index(self: Any) -> int:
-    if self._data.size != 1 or self._data.dtype.kind not in "iub":
+    if self._wg_data.size != 1 or self._wg_data.dtype.kind not in "iub":
         raise TypeError("only integer tensors of a single element can be converted to an index")
     return int(_number(self))
 
@@ -187,14 +187,14 @@ def _index(self: Any) -> int:
 def numbers(t: Any) -> np.ndarray:
     """The elements of a tensor that dispatches, as its class tells them: for checks and tests, it asks for one after the other."""
     t = t.detach()
-    kind = t._data.dtype if t._data.dtype.kind != "V" else np.float32
+    kind = t._wg_data.dtype if t._wg_data.dtype.kind != "V" else np.float32
     return np.array([e.item() for e in t.reshape(-1).unbind()], kind).reshape(t.shape)
 
 
 def _deep_copy(self: Any, memo: Any) -> Any:
     if id(self) in memo:
         return memo[id(self)]
-    if self._edge is not None:
+    if self._wg_edge is not None:
         return Tensor.__deepcopy__(self, memo)
     before = modes()
     set_modes(before.with_(grad=False))
@@ -203,7 +203,7 @@ def _deep_copy(self: Any, memo: Any) -> Any:
     finally:
         set_modes(before)
     same_class(self, found, "wrapper", "clone() and for which cloning")
-    memo[id(self)] = found._require(self.requires_grad)
+    memo[id(self)] = found._wg_require(self.requires_grad)
     copy_attributes(self, found, memo)
     return found
 
@@ -223,7 +223,7 @@ _METHODS: dict[str, Any] = {
 def alias(t: Any) -> Any:
     """The same tensor as another object, without history."""
     new = object.__new__(type(t))
-    new._data, new._edge, new._meta, new._vc = t._data, None, None, t._vc
+    new._wg_data, new._wg_edge, new._wg_meta, new._wg_vc = t._wg_data, None, None, t._wg_vc
     new.__dict__.update(t.__dict__)
     for kind in _own_bases(type(t)):
         slots = vars(kind).get("__slots__", ())
@@ -236,10 +236,10 @@ def alias(t: Any) -> Any:
 def result(t: Any, args: tuple[Any, ...]) -> Any:
     """What a handler gave, as the result of an operator: the tensor itself, unless it is an argument or has a history."""
     given = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
-    if t._edge is not None or (t._meta is not None and t._meta.requires_grad) or any(t is x for x in given):
+    if t._wg_edge is not None or (t._wg_meta is not None and t._wg_meta.requires_grad) or any(t is x for x in given):
         return alias(t)
-    if t._meta is not None:  # what it is a view of is for the operator to say
-        t._meta.view = None
+    if t._wg_meta is not None:  # what it is a view of is for the operator to say
+        t._wg_meta.view = None
     return t
 
 
@@ -252,7 +252,7 @@ def record_tensors(
 ) -> Any:  # fmt: skip
     """``record`` of an operator that dispatched: the node keeps tensors. ``aux``: what the class gave beside the results."""
     for p, t in inputs.items():  # as the user gave them: what promotion made of them means nothing
-        values[p] = [None if x is None else x._data for x in t] if type(t) is list else t._data
+        values[p] = [None if x is None else x._wg_data for x in t] if type(t) is list else t._wg_data
     early = values.pop(PACKED, None)
     packing = m if m.packing is not None else m.with_(packing=(unchanged, unchanged))
     if early:
@@ -268,8 +268,8 @@ def record_tensors(
         if m.packing is None:
             for i, name in enumerate(op.saved):
                 t = inputs.get(name)
-                if isinstance(t, Tensor) and type(node.saved[3 * i]) is Packed and type(t._vc) is list:
-                    node.saved = changed(node.saved, 3 * i, (node.saved[3 * i], t._vc, t._vc[0]))
+                if isinstance(t, Tensor) and type(node.saved[3 * i]) is Packed and type(t._wg_vc) is list:
+                    node.saved = changed(node.saved, 3 * i, (node.saved[3 * i], t._wg_vc, t._wg_vc[0]))
         keep_results(op, node, results, m)
     return node
 
@@ -294,15 +294,15 @@ def keep_results(op: Operator, node: Any, results: list[Any], m: Modes) -> None:
     """Have the node keep the results that it saves, as tensors without history."""
     for name, t in zip(op.outputs if op.outputs is not ... else (), results):
         if name in op.saved and node.saved[3 * op.saved.index(name)] is not None:
-            kept = alias(t) if m.packing is not None or not t._dispatches else _detach(t)
+            kept = alias(t) if m.packing is not None or not t._wg_dispatches else _detach(t)
             if m.packing is not None:
-                kept._edge = t._edge
+                kept._wg_edge = t._wg_edge
             _put(node, 3 * op.saved.index(name), kept, m, True)
-            kept._edge = None
+            kept._wg_edge = None
 
 
 def _put(node: Any, at: int, t: Any, m: Modes, versioned: bool = False) -> None:
     pack, unpack = m.packing if m.packing is not None else (unchanged, unchanged)
     entry = Packed(call_pack_hook(pack, t), unpack)
-    counter = t._vc if versioned and m.packing is None and type(t._vc) is list else [0]
+    counter = t._wg_vc if versioned and m.packing is None and type(t._wg_vc) is list else [0]
     node.saved = changed(node.saved, at, (entry, counter, counter[0]))

@@ -33,26 +33,26 @@ def into(op: Operator, arrays: list[Any], out: Any, inputs: dict[str, Any], m: M
     flat = refuse_recorded(op, targets, inputs, m)
     for a, t in zip(arrays, targets):
         a = a if type(a) is Ghost else np.asarray(a)
-        check_type(op.name, a.dtype, t._data.dtype)
-        if overlapping(t._data):
+        check_type(op.name, a.dtype, t._wg_data.dtype)
+        if overlapping(t._wg_data):
             raise RuntimeError(OVERLAP)
-        check_memory(op, t._data, [x._data for x in flat if x._vc is t._vc], a.nbytes)
+        check_memory(op, t._wg_data, [x._wg_data for x in flat if x._wg_vc is t._wg_vc], a.nbytes)
         check_normal(t, m)
     for a, t in zip(arrays, targets):
         a = a if type(a) is Ghost else np.asarray(a)
         if m.mutation is not None:
             m.mutation.before_write(t)
-        if t._data.shape != a.shape:
-            if t._data.size:
-                warn_resized(t._data.shape, a.shape)
-            seen = refitted(t._data, a.shape) if type(t._data) is np.ndarray is type(a) else None
+        if t._wg_data.shape != a.shape:
+            if t._wg_data.size:
+                warn_resized(t._wg_data.shape, a.shape)
+            seen = refitted(t._wg_data, a.shape) if type(t._wg_data) is np.ndarray is type(a) else None
             if seen is None:
-                seen = a.astype(t._data.dtype) if type(a) is Ghost else np.empty(a.shape, t._data.dtype)
-            t._data = seen
-        if type(a) is Ghost is not type(t._data):
+                seen = a.astype(t._wg_data.dtype) if type(a) is Ghost else np.empty(a.shape, t._wg_data.dtype)
+            t._wg_data = seen
+        if type(a) is Ghost is not type(t._wg_data):
             a._refuse()
-        if type(t._data) is not Ghost:
-            put(t._data, a)
+        if type(t._wg_data) is not Ghost:
+            put(t._wg_data, a)
         bump(t)
     return call.out_row(op.name, out)
 
@@ -72,8 +72,8 @@ def refuse_recorded(op: Any, targets: Any, inputs: dict[str, Any], m: Modes) -> 
 
 def bump(t: Tensor) -> None:
     """Count one more write to the tensor's memory."""
-    if type(t._vc) is list or (t._vc is not INFERENCE_VERSION and not modes().inference):
-        t._vc[0] += 1
+    if type(t._wg_vc) is list or (t._wg_vc is not INFERENCE_VERSION and not modes().inference):
+        t._wg_vc[0] += 1
 
 
 def inplace(op: Operator, args: tuple[Any, ...], public: Any = None) -> Any:
@@ -117,17 +117,17 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
     if META_DEVICE:
         check_devices(op, inputs)
     recording = m.grad and any(requires_grad(t) for p in op.wrt for t in (lambda v: v if type(v) is list else [v])(inputs.get(p)) if t is not None)
-    recording = recording and target._data.dtype.kind in "fcVW"  # integers take the values alone
+    recording = recording and target._wg_data.dtype.kind in "fcVW"  # integers take the values alone
     # nothing depends on its old values any more
     stale = m.grad and not recording and isinstance(target, call.Tensor_) and requires_grad(target) and op.name not in _UNSEEN
     check_writable(target, recording or stale, m, op.name in _IDEMPOTENT and _shares(op, args))
-    a = target._data
+    a = target._wg_data
     if op.name in _ADVISED and overlapping(a):
         warn(
             f"Use of {op.name.removesuffix('_tensor')}_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
             f"operation. This also applies to advanced indexing e.g. tensor{_ADVISED[op.name]}"
         )
-    beside = [v._data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._vc is target._vc]
+    beside = [v._wg_data for p, v in inputs.items() if type(v) is not list and p != op.params[0] and v._wg_vc is target._wg_vc]
     if op.name == "abs" and a.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     if beside and op.name not in APART and op.name != "fill":  # whose one number is read first
@@ -170,7 +170,7 @@ def write(op: Operator, args: tuple[Any, ...], m: Modes) -> Any:
         if first in op.saved:  # some rule needs the value that is about to be overwritten
             if m.packing is not None and not own:
                 private = _cloned(target, m)  # with its history, as hooks see it
-                raw[first] = private._data
+                raw[first] = private._wg_data
             else:
                 raw[first] = a if own or type(a) is Ghost else a.copy()  # (tensors that dispatch copy themselves)
         if m.packing is not None and not own:
@@ -268,7 +268,7 @@ def _shares(op: Operator, args: tuple[Any, ...]) -> bool:
     target, source = args[0], args[1]
     if source is target:
         return True
-    a, b = target._data, getattr(source, "_data", None)
+    a, b = target._wg_data, getattr(source, "_wg_data", None)
     return type(a) is type(b) is np.ndarray and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides and address(a) == address(b)
 
 
@@ -281,38 +281,38 @@ def check_writable(t: Tensor, recording: bool, m: Modes, shared: bool = False) -
         raise TypeError(f"an in-place operation needs a Tensor, not {type(t).__name__}")
     if m.mutation is not None:
         m.mutation.before_write(t)
-    if not t._data.flags.writeable:
-        if memory_of(t._data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
-            t._data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._data)
+    if not t._wg_data.flags.writeable:
+        if memory_of(t._wg_data).flags.writeable:  # NumPy gives expanded arrays, and all views of them, as read-only
+            t._wg_data = through(lambda a: look(a, a.shape, a.strides, start_of(a)), t._wg_data)
         else:
             raise RuntimeError(
                 "this tensor's memory is read-only: it belongs to somebody else (a file, or a read-only NumPy array). clone() it first."
             )
     if recording:
         check_history(t)
-    if not shared and overlapping(t._data):
+    if not shared and overlapping(t._wg_data):
         raise RuntimeError(OVERLAP)
     check_normal(t, m)
 
 
 def check_history(t: Tensor) -> None:
     """Refuse a write that would be recorded to what has no history to go on from: a leaf, a view of one, a view that was not recorded."""
-    meta = t._meta
+    meta = t._wg_meta
     if meta is None:
         return
     view = meta.view
     if view is not None:
         if view.creation is not None:
             raise RuntimeError(creation_error(view.creation, t))
-        if view.base._edge is None and requires_grad(t):
+        if view.base._wg_edge is None and requires_grad(t):
             raise RuntimeError(f"a view of a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
-    if t._edge is None and meta.requires_grad:
+    if t._wg_edge is None and meta.requires_grad:
         raise RuntimeError(f"a leaf Variable that requires grad is being used in an in-place operation. {_LEAF}")
 
 
 def check_normal(t: Tensor, m: Modes) -> None:
     """Refuse to change an inference tensor outside of inference mode."""
-    if t._vc is INFERENCE_VERSION and not m.inference:
+    if t._wg_vc is INFERENCE_VERSION and not m.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing"
             " inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."

@@ -262,7 +262,7 @@ def _compare_nested(actual: Any, expected: Any, options: dict[str, Any]) -> None
         here, there = getattr(actual, name), getattr(expected, name)
         if here != there and (name != "dtype" or options["check_dtype"]):
             raise Mismatch(f"The values for attribute '{name}' do not match: {here!s} != {there!s}.")
-    if actual._data.shape != expected._data.shape:
+    if actual._wg_data.shape != expected._wg_data.shape:
         here, there = (t._nested_tensor_size() if hasattr(t, "_nested_tensor_size") else t.shape for t in (actual, expected))
         raise Mismatch(f"The values for attribute 'shape' do not match: {here!s} != {there!s}.")
     for a, b in zip(actual.detach().unbind(), expected.detach().unbind()):
@@ -296,7 +296,7 @@ def _array(t: Tensor) -> np.ndarray:
 
         a = numbers(t)
     else:
-        a = t._data
+        a = t._wg_data
     return a.astype(np.float32) if a.dtype.kind == "V" else a
 
 

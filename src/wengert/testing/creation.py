@@ -56,7 +56,7 @@ def make_tensor(
         x = x.clone(memory_format=memory_format)
     if exclude_zero:
         x[x == 0] = types.finfo(dtype).tiny if kind in "fc" else True if kind == "b" else 1
-    return x._require() if requires_grad else x
+    return x._wg_require() if requires_grad else x
 
 
 def _draw(size: tuple[int, ...], dtype: Any, kind: str, low: Any, high: Any, device: Any) -> Tensor:

@@ -26,12 +26,12 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     if kind1 is not kind2:
         t1.__class__, t2.__class__ = kind2, kind1
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
-    for slot in ("_data", "_edge", "_meta", "_vc"):
+    for slot in ("_wg_data", "_wg_edge", "_wg_meta", "_wg_vc"):
         one, other = getattr(t1, slot), getattr(t2, slot)
         setattr(t1, slot, other)
         setattr(t2, slot, one)
     for t in (t1, t2):  # graphs from before lead to a tensor that is another now
-        meta = t._meta
+        meta = t._wg_meta
         node = meta.accumulator() if meta is not None and meta.accumulator is not None else None
         if node is not None:
             node.__class__, meta.accumulator = _Poisoned, None

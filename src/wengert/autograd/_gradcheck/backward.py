@@ -56,9 +56,9 @@ def part_of(n: tuple[np.ndarray, ...], part: str) -> np.ndarray:
 def rows(output: Any, inputs: list[Any], imaginary: bool = False, dtypes: bool = False) -> list[np.ndarray]:
     """The Jacobian of one output for every input, ``(elements of the input, elements of the output)``, row by row."""
     n = output.numel()
-    found = [np.zeros((x.numel(), n), x._data.dtype) for x in inputs]
+    found = [np.zeros((x.numel(), n), x._wg_data.dtype) for x in inputs]
     for k in range(n):
-        seed = np.zeros(output.shape, output._data.dtype)
+        seed = np.zeros(output.shape, output._wg_data.dtype)
         seed.reshape(-1)[k] = 1j if imaginary else 1
         for jacobian, x, g in zip(found, inputs, vjp(output, inputs, seed)):
             if g is not None:
@@ -74,7 +74,7 @@ def vjp(output: Any, inputs: list[Any], seed: np.ndarray) -> Any:
 def _fitting(g: Any, x: Any, dtypes: bool) -> np.ndarray:
     """The elements of a gradient of ``x``, flat (zeros for None)."""
     if g is None:
-        return np.zeros(x.numel(), x._data.dtype)
+        return np.zeros(x.numel(), x._wg_data.dtype)
     if dtypes and g.dtype != x.dtype:
         raise GradcheckError("Gradient has dtype mismatch")
     if g.shape != x.shape:
@@ -116,7 +116,7 @@ def _projections(problem: Problem) -> None:
     for i, (nr, output) in enumerate(zip(problem.numbers, problem.outputs)):
         v = direction(random, output, real=True)
         for part in ("imag", "real") if output.is_complex() else ("real",):
-            seed = (1j * v if part == "imag" else v).astype(output._data.dtype)
+            seed = (1j * v if part == "imag" else v).astype(output._wg_data.dtype)
             first, second = (
                 [_fitting(g, x, problem.dtypes) for x, g in zip(problem.wanted, vjp(output.clone(), problem.wanted, seed))] for _ in range(2)
             )
@@ -169,7 +169,7 @@ def proportional(problem: Problem) -> None:
     """A gradient of zero gives zeros, of the input's kind."""
     if not problem.outputs:
         return
-    seeds = [like(o, np.zeros(o._data.shape, o._data.dtype)) for o in problem.outputs]
+    seeds = [like(o, np.zeros(o._wg_data.shape, o._wg_data.dtype)) for o in problem.outputs]
     for g, x in zip(grad(problem.outputs, problem.wanted, seeds, allow_unused=True), problem.wanted):
         if g is None:
             continue
@@ -197,7 +197,7 @@ def undefined(problem: Problem) -> None:
     for only in (None, *(range(count) if count > 1 else ())):
         answer = differentiable(problem.func(*problem.inputs))
         outputs = [without(o) if only in (None, k) else o for k, o in enumerate(answer)]
-        seeds = [like(o, np.zeros(o._data.shape, o._data.dtype)) for o in outputs]
+        seeds = [like(o, np.zeros(o._wg_data.shape, o._wg_data.dtype)) for o in outputs]
         try:
             grads = grad(outputs, problem.wanted, seeds, allow_unused=True)
         except RuntimeError as error:

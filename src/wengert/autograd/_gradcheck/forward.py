@@ -56,7 +56,7 @@ def _jacobians(problem: Problem, j: int, unit: Any) -> list[np.ndarray]:
     x = problem.wanted[j]
     tables: list[list[np.ndarray]] = []
     for k in range(x.numel()):
-        seed = np.zeros(x._data.shape, x._data.dtype)
+        seed = np.zeros(x._wg_data.shape, x._wg_data.dtype)
         seed.reshape(-1)[k] = unit
         tables.append(jvp(problem, _only(problem, j, seed)))
     if not tables:
@@ -67,7 +67,7 @@ def _jacobians(problem: Problem, j: int, unit: Any) -> list[np.ndarray]:
 def _only(problem: Problem, j: int, seed: Any) -> list[Any]:
     """Tangents of zero for all inputs but ``j``."""
     return [
-        like(x, np.asarray(seed, x._data.dtype)) if k == j else like(x, np.zeros(x._data.shape, x._data.dtype))
+        like(x, np.asarray(seed, x._wg_data.dtype)) if k == j else like(x, np.zeros(x._wg_data.shape, x._wg_data.dtype))
         for k, x in enumerate(problem.wanted)
     ]
 
@@ -113,9 +113,9 @@ def _mismatch(problem: Problem, i: int, j: int, a: Any, n: Any, unit: Any, fast:
 def undefined(problem: Problem) -> None:
     """An input without a tangent counts as one whose tangent is zero."""
     random = np.random.default_rng(2147483647)
-    vectors = {i: like(x, np.asarray(direction(random, x), x._data.dtype)) for i, x in zip(problem.where, problem.wanted)}
+    vectors = {i: like(x, np.asarray(direction(random, x), x._wg_data.dtype)) for i, x in zip(problem.where, problem.wanted)}
     for i, x in zip(problem.where, problem.wanted):
-        zero = like(x, np.zeros(x._data.shape, x._data.dtype))
+        zero = like(x, np.zeros(x._wg_data.shape, x._wg_data.dtype))
         with_zero = _unpacked(problem, {**vectors, i: zero})
         without = _unpacked(problem, {k: v for k, v in vectors.items() if k != i})
         for nr, ((_, a), (_, b)) in enumerate(zip(with_zero, without)):
@@ -152,6 +152,6 @@ def batched(problem: Problem) -> None:
 def _mapped(problem: Problem, i: int) -> Callable[[Any], tuple[Any, ...]]:
     def run(tangent: Any) -> tuple[Any, ...]:
         pairs = _unpacked(problem, {i: tangent})
-        return tuple(wrap(np.zeros(p._data.shape, p._data.dtype)) if t is None else t for p, t in pairs)
+        return tuple(wrap(np.zeros(p._wg_data.shape, p._wg_data.dtype)) if t is None else t for p, t in pairs)
 
     return run

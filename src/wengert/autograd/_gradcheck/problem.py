@@ -40,21 +40,21 @@ def is_sparse(t: Any) -> bool:
 
 def dense(t: Any) -> np.ndarray:
     """The array of a tensor, with its zeros if it is sparse, as its class tells it if that dispatches."""
-    if t._dispatches:
+    if t._wg_dispatches:
         return numbers(t)
-    return t._data.dense() if is_sparse(t) else t._data  # type: ignore[no-any-return]
+    return t._wg_data.dense() if is_sparse(t) else t._wg_data  # type: ignore[no-any-return]
 
 
 def stored(t: Any) -> Any:
     """The memory of a tensor: of a sparse one, its values."""
-    if t._dispatches:
+    if t._wg_dispatches:
         return Remote(t.data)
-    return t._data.values if is_sparse(t) else t._data
+    return t._wg_data.values if is_sparse(t) else t._wg_data
 
 
 def like(t: Any, array: np.ndarray) -> Any:
     """``array`` as a tensor of the class of ``t``, if that dispatches, else as a plain one."""
-    return zeros_like(t.detach()).copy_(wrap(array)) if t._dispatches else wrap(array)
+    return zeros_like(t.detach()).copy_(wrap(array)) if t._wg_dispatches else wrap(array)
 
 
 class Remote:
@@ -65,10 +65,10 @@ class Remote:
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
 
-    shape = property(lambda self: self.tensor._data.shape)
-    strides = property(lambda self: self.tensor._data.strides)
-    size = property(lambda self: self.tensor._data.size)
-    dtype = property(lambda self: self.tensor._data.dtype)
+    shape = property(lambda self: self.tensor._wg_data.shape)
+    strides = property(lambda self: self.tensor._wg_data.strides)
+    size = property(lambda self: self.tensor._wg_data.size)
+    dtype = property(lambda self: self.tensor._wg_data.dtype)
 
     def __getitem__(self, at: Any) -> np.ndarray:
         return numbers(self.tensor[at])
@@ -83,7 +83,7 @@ def filled(x: Any) -> Any:
         return x
     from ...tensor.sparse import sparse_coo_tensor
 
-    a: Any = x._data  # a Coo
+    a: Any = x._wg_data  # a Coo
     depth = len(a.indices)
     shape = a.shape
     indices = np.indices(shape[:depth]).reshape(depth, -1)
@@ -93,7 +93,7 @@ def filled(x: Any) -> Any:
         from ...arrays.sparse import Coo
         from ...tensor.compressed import CompressedTensor
 
-        return CompressedTensor._wrap(pressed(Coo(indices, values, shape, True), a.layout, a.block)).requires_grad_(x.requires_grad)
+        return CompressedTensor._wg_wrap(pressed(Coo(indices, values, shape, True), a.layout, a.block)).requires_grad_(x.requires_grad)
     return sparse_coo_tensor(wrap(indices), wrap(values), shape, None, x.requires_grad, False, True)
 
 
@@ -123,7 +123,7 @@ def places(x: Tensor) -> Iterator[tuple[Index, Index]]:
         for at in np.ndindex(memory.shape):
             yield at, at
         return
-    a: Any = x._data
+    a: Any = x._wg_data
     if x.is_sparse:
         for at in np.ndindex(memory.shape):
             yield at, (*map(int, a.indices[:, at[0]]), *at[1:])
@@ -151,7 +151,7 @@ class Problem:
         _check_inputs(inputs)
         answer = row(func(*inputs))
         self.numbers = [i for i, o in enumerate(answer) if o.requires_grad]
-        self.shapes = [(o._data.shape, o._data.dtype) for o in answer]
+        self.shapes = [(o._wg_data.shape, o._wg_data.dtype) for o in answer]
         self.outputs = [answer[i] for i in self.numbers]
         _check_outputs(self.outputs)
         self.where = [i for i, x in enumerate(inputs) if checked(x)]
@@ -187,7 +187,7 @@ class Problem:
             np.zeros((x.numel(), int(np.prod(shape))), dtype if dtype.kind in "fcVW" else "f8") for shape, dtype in self.shapes
         ]
         for move in moves(x, unit):
-            k = int(np.ravel_multi_index(move.place, x._data.shape)) if move.place else 0
+            k = int(np.ravel_multi_index(move.place, x._wg_data.shape)) if move.place else 0
             for table, d in zip(tables, self.difference(move)):
                 table[k] = np.ravel(d)
         return tables
@@ -211,7 +211,7 @@ def spread(u: np.ndarray, like: Any) -> np.ndarray:
     """A vector along the memory of ``like`` as one along its elements, flat."""
     if not is_sparse(like):
         return u.reshape(-1)
-    a = like._data
+    a = like._wg_data
     return a.with_values(u if like.is_sparse else u.reshape(a.elements().shape)).dense().reshape(-1)  # type: ignore[no-any-return]
 
 
@@ -231,7 +231,7 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
     for i, x in enumerate(inputs):
         if not checked(x):
             continue
-        if x._data.dtype not in DOUBLE:
+        if x._wg_data.dtype not in DOUBLE:
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely "
                 "fail if all the inputs are not of double precision floating point or complex. ",

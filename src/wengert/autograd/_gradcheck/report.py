@@ -28,8 +28,8 @@ def mismatch(
     output, x = problem.outputs[i], problem.moved[j]
     excess = np.abs(a - n) - (problem.atol + problem.rtol * np.abs(n))
     k, column = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), a.shape)
-    place = tuple(map(int, np.unravel_index(k, x._data.shape)))
-    to = tuple(map(int, np.unravel_index(column, output._data.shape)))
+    place = tuple(map(int, np.unravel_index(k, x._wg_data.shape)))
+    to = tuple(map(int, np.unravel_index(column, output._wg_data.shape)))
     found, expected = a[k, column], n[k, column]
     verdict, why = _verdict(problem, i, j, (place, to), found, expected, imaginary, units)
     if verdict == "wrong":

@@ -41,11 +41,11 @@ class NestedTensor(Nest):
     @staticmethod
     def __new__(cls: Any, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None, requires_grad: bool = False, **kwargs: Any) -> Any:
         rows = Rows(offsets, lengths, *(_noted(kwargs.get("_metadata_cache"), n) for n in ("min_seqlen", "max_seqlen")))
-        if rows.offsets._data.ndim != 1 or isinstance(values, Nest):
+        if rows.offsets._wg_data.ndim != 1 or isinstance(values, Nest):
             raise AssertionError("offsets must be of one dimension, and values no nested tensor")
-        t = cls._around(Nested(values._data, Jagged(rows, kwargs.get("_ragged_idx", 1))))
-        t._vc = values._vc
-        return t._require(requires_grad) if requires_grad else t
+        t = cls._around(Nested(values._wg_data, Jagged(rows, kwargs.get("_ragged_idx", 1))))
+        t._wg_vc = values._wg_vc
+        return t._wg_require(requires_grad) if requires_grad else t
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -54,17 +54,17 @@ class NestedTensor(Nest):
 
     def offsets(self) -> Tensor:
         """Where each part begins, and the last ends: int64, ``(parts + 1,)``."""
-        return self._data.plan.rows.offsets  # type: ignore[no-any-return]
+        return self._wg_data.plan.rows.offsets  # type: ignore[no-any-return]
 
     def lengths(self) -> Tensor | None:
         """The length of each part; None where each reaches to the next."""
-        return self._data.plan.rows.lengths  # type: ignore[no-any-return]
+        return self._wg_data.plan.rows.lengths  # type: ignore[no-any-return]
 
     _offsets, _lengths = property(offsets), property(lengths)
     _values = property(lambda self: self._packed)
-    _ragged_idx = property(lambda self: self._data.plan.ragged)
-    _max_seqlen = _maybe_max_seqlen = property(lambda self: self._data.plan.rows.longest())
-    _min_seqlen = _maybe_min_seqlen = property(lambda self: self._data.plan.rows.shortest())
+    _ragged_idx = property(lambda self: self._wg_data.plan.ragged)
+    _max_seqlen = _maybe_max_seqlen = property(lambda self: self._wg_data.plan.rows.longest())
+    _min_seqlen = _maybe_min_seqlen = property(lambda self: self._wg_data.plan.rows.shortest())
     _metadata_cache = property(lambda self: {"max_seqlen": self._max_seqlen, "min_seqlen": self._min_seqlen})
 
     _max_seqlen_tensor = property(lambda self: wrap(np.empty((self._max_seqlen, 0), np.float32)))
@@ -78,17 +78,17 @@ class NestedTensor(Nest):
 
     @property
     def shape(self) -> Size:  # type: ignore[override]
-        return Size(self._data.shape)
+        return Size(self._wg_data.shape)
 
     _size = shape
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension: of the ragged one a ``SymInt`` such as ``j1``."""
-        return self.shape if dim is None else self._data.shape[dimension(self, dim)]
+        return self.shape if dim is None else self._wg_data.shape[dimension(self, dim)]
 
     def stride(self, dim: int | None = None) -> Any:
         packed = self._packed.stride()
-        found = (self._data.plan.rows.symbol * packed[self._ragged_idx - 1], *packed)
+        found = (self._wg_data.plan.rows.symbol * packed[self._ragged_idx - 1], *packed)
         return found if dim is None else found[dimension(self, dim)]
 
     _strides = property(stride)
@@ -98,7 +98,7 @@ class NestedTensor(Nest):
         return self.lengths() is None and self._packed.is_contiguous()
 
     def __len__(self) -> int:
-        return self._data.plan.rows.count  # type: ignore[no-any-return]
+        return self._wg_data.plan.rows.count  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.unbind())
@@ -111,12 +111,12 @@ class NestedTensor(Nest):
 
     def __repr__(self) -> str:  # type: ignore[override]
         node = self.grad_fn
-        shape = f"({', '.join(map(str, self._data.shape))}{',' * (self.dim() == 1)})"
+        shape = f"({', '.join(map(str, self._wg_data.shape))}{',' * (self.dim() == 1)})"
         notes = f", grad_fn={node}" if node is not None else ", requires_grad=True" if requires_grad(self) else ""
         return f"NestedTensor(size={shape}, offsets={self.offsets()}{notes}, contiguous={self.is_contiguous()})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._edge is not None:
+        if self._wg_edge is not None:
             raise RuntimeError("Only leaf nested tensors can be pickled; detach() it first.")
         return _rebuilt, (self._packed, self.offsets(), self.lengths(), self._ragged_idx, requires_grad(self))
 
@@ -138,7 +138,7 @@ class NestedTensor(Nest):
         for x in args:
             if isinstance(x, NestedTensor):
                 if not same_rows(first, x):
-                    shapes = [f"({', '.join(map(str, t._data.shape))})" for t in (first, x)]
+                    shapes = [f"({', '.join(map(str, t._wg_data.shape))})" for t in (first, x)]
                     raise RuntimeError(f"cannot call binary pointwise function {name}.Tensor with inputs of shapes {shapes[0]} and {shapes[1]}")
                 found.append(numbers(x))
             elif isinstance(x, Nest):
@@ -170,13 +170,13 @@ def dimension(t: Any, dim: int) -> int:
 
 def same_rows(a: Any, b: Any) -> bool:
     """Whether two jagged tensors have the same parts, ragged in the same dimension."""
-    p, q = a._data.plan, b._data.plan
+    p, q = a._wg_data.plan, b._wg_data.plan
     return bool(p.ragged == q.ragged and p.rows.symbol == q.rows.symbol)
 
 
 def beside(t: Any, dense: Tensor) -> Tensor:
     """A dense tensor, broadcast to the jagged ``t``, as an operand to its numbers."""
-    plan, n = t._data.plan, t.dim()
+    plan, n = t._wg_data.plan, t.dim()
     r, rows = plan.ragged, plan.rows
     if dense.dim() > n:
         raise NotImplementedError("NYI: broadcasting NT with T with larger dim")
@@ -191,7 +191,7 @@ def beside(t: Any, dense: Tensor) -> Tensor:
         target = [rows.count, *full.shape[1:]]
         target[r] = longest
         full = full.expand(target)  # which says what does not fit
-    part, place = (wrap(x) for x in rows.places(t._data.packed.shape[r - 1]))
+    part, place = (wrap(x) for x in rows.places(t._wg_data.packed.shape[r - 1]))
     if size == 1:
         found = full.squeeze(r).index_select(0, part)
     elif batch == 1:
@@ -255,7 +255,7 @@ def jagged_from_tensor_and_lengths(tensor: Tensor, starts: Tensor, lengths: Tens
     if tensor.is_nested or starts.dim() > 1 or lengths.dim() > 1:
         raise RuntimeError("When constructing a jagged nested tensor using narrow(), your tensor must be dense, start and length of one dimension")
     try:
-        begin, count = (np.broadcast_to(x._data, (batch,)).astype(np.int64) for x in (starts, lengths))
+        begin, count = (np.broadcast_to(x._wg_data, (batch,)).astype(np.int64) for x in (starts, lengths))
     except ValueError:
         raise RuntimeError(
             "When constructing a jagged nested tensor using narrow(), your start and length must be Tensors that broadcast to input.shape[0]"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from .. import call
 from . import dispatch
-from .batched import Batched, Level, decomposed, expanded, lowered, mapped_over, plain, raised, without, wrapped
+from .batched import Batched, Level, decomposed, expanded, lowered, mapped_over, plain, raised, repeated, without, wrapped
 
-__all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "without", "wrapped"]
+__all__ = ["Batched", "Level", "decomposed", "expanded", "lowered", "mapped_over", "plain", "raised", "repeated", "without", "wrapped"]
 
 call.Batched_, call.mapping = Batched, dispatch
 call.KNOWN.add(Batched)

@@ -90,11 +90,11 @@ def ghost(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 def wrapped(value: Any, level: Level) -> Batched:
     """``value`` with its first dimension hidden."""
-    a = value._data
+    a = value._wg_data
     t: Batched = object.__new__(Batched)
-    t._data, t._edge, t._meta = ghost(a.shape[1:], a.dtype), None, None
-    t._vc = value._vc
-    t.value, t.level, t.given, t.asked = value, level, None, False
+    t._wg_data, t._wg_edge, t._wg_meta = ghost(a.shape[1:], a.dtype), None, None
+    t._wg_vc = value._wg_vc
+    t.value, t.level, t.given, t.asked, t.alike = value, level, None, False, None
     return t
 
 
@@ -110,7 +110,7 @@ def _repeated(x: Any, level: Level) -> Any:
     own = {f: t for f, t in ((f, f.tangent(x)) for f in modes().levels) if t is not None and level in decomposed(t)[1]}
     for f in own:
         x = f.primal(x)
-    found = function("expand")(function("unsqueeze")(x, 0), (level.size, *x._data.shape))
+    found = function("expand")(function("unsqueeze")(x, 0), (level.size, *x._wg_data.shape))
     for f, t in own.items():
         f.attach(found, lowered(t, [level]))
     return found
@@ -124,8 +124,24 @@ def settled(x: Any, level: Level) -> Any:
         for f in modes().levels:
             t = f.tangent(x)
             if t is not None and level in decomposed(t)[1]:
-                return wrapped(_repeated(x, level), level)
+                return repeated(wrapped(_repeated(x, level), level), (level,))
     return x
+
+
+def repeated(t: Any, levels: Iterable[Level]) -> Any:
+    """``t``, in which every example of ``levels`` is the same."""
+    found = t
+    while type(t) is Batched:
+        if t.level in levels:
+            t.alike = t._version
+        t = t.value
+    return found
+
+
+def all_alike(args: Any, level: Level) -> bool:
+    """Whether what varies along ``level`` among ``args`` is known to be the same in every example, tangents apart."""
+    rows = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
+    return all(x.alike == x._version for x in rows if type(x) is Batched and x.level is level)
 
 
 def mapped_over(*values: Any) -> bool:
@@ -154,7 +170,7 @@ def _arranged(t: Any, have: list[Level], want: list[Level]) -> Any:
     """The first dimensions of ``t``, which belong to ``have``, in the order of ``want``."""
     if have == want:
         return t
-    rest = range(len(have), t._data.ndim)
+    rest = range(len(have), t._wg_data.ndim)
     return function("permute")(t, (*(have.index(x) for x in want), *rest))
 
 
@@ -215,10 +231,11 @@ def _data_of(self: Any) -> Any:
 class Batched(Tensor):
     """A tensor inside a mapped function: see the module's text."""
 
-    __slots__ = ("asked", "given", "level", "value")
+    __slots__ = ("alike", "asked", "given", "level", "value")
 
     value: Any
     level: Level
+    alike: int | None  # the version in which all examples are known to be one, as far as "same" random numbers ask
     asked: bool  # what the user calls it, inside of the map, without any effect
     given: Any  # None, or the argument of the map and the dimension of its batch, of which this one has it in front
 
@@ -257,7 +274,7 @@ class Batched(Tensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        if type(value) is bool and self._innermost() and self._data.dtype.kind in "fcVW":
+        if type(value) is bool and self._innermost() and self._wg_data.dtype.kind in "fcVW":
             self.asked = value
         else:
             self.value.requires_grad = value
@@ -291,7 +308,7 @@ class Batched(Tensor):
     def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
         """Other sizes, for the memory of the whole batch."""
         self.value.resize_((self.level.size, *sizes_given("resize_", sizes, size)), memory_format=memory_format)
-        self._data = ghost(self.value._data.shape[1:], self._data.dtype)
+        self._wg_data = ghost(self.value._wg_data.shape[1:], self._wg_data.dtype)
         return self
 
     def register_hook(self, hook: Any) -> Any:

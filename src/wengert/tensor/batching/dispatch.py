@@ -17,7 +17,7 @@ from ..dispatch import named
 from ..functions import function, inplace_function
 from ..structseq import rebuilt
 from ..writes import refuse_recorded
-from .batched import Batched, expanded, plain, settled, wrapped
+from .batched import Batched, all_alike, expanded, plain, repeated, settled, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,11 +56,11 @@ class Call:
 
     def rank(self, p: str) -> int:
         """The number of dimensions that the mapped function sees."""
-        return self.given[p]._data.ndim
+        return self.given[p]._wg_data.ndim
 
     def shape(self, p: str) -> tuple[int, ...]:
         """The shape that the mapped function sees."""
-        return self.given[p]._data.shape
+        return self.given[p]._wg_data.shape
 
     def whole(self, p: str) -> Any:
         """The tensor with a batch dimension in front in any case."""
@@ -76,14 +76,14 @@ class Call:
         missing = rank - self.rank(p)
         if p not in self.batched or missing <= 0:
             return x
-        shape = x._data.shape
+        shape = x._wg_data.shape
         return function("reshape")(x, (shape[0], *[1] * missing, *shape[1:]))
 
     def entire(self, p: str, rank: int) -> Any:
         """The tensor with a batch dimension in any case, and ``rank`` dimensions after it."""
         x = self.whole(p)
         missing = rank - self.rank(p)
-        return function("reshape")(x, (self.size, *[1] * missing, *x._data.shape[1:])) if missing > 0 else x
+        return function("reshape")(x, (self.size, *[1] * missing, *x._wg_data.shape[1:])) if missing > 0 else x
 
     def run(self, **changes: Any) -> Any:
         """The operator itself, on the values with ``changes``."""
@@ -92,7 +92,7 @@ class Call:
     @property
     def tensors(self) -> list[str]:
         """The parameters that are tensors in this call."""
-        return [p for p in self.op.tensors if hasattr(self.given[p], "_data")]
+        return [p for p in self.op.tensors if hasattr(self.given[p], "_wg_data")]
 
 
 def invoke(op: Operator, values: dict[str, Any], call: Any = None) -> Any:
@@ -138,24 +138,32 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:
         args = tuple(settled(v, level) for v in args)
+    answer = _mapped(op, args, level)
+    if level.randomness == "same" and all_alike(args, level):
+        for t in answer if isinstance(answer, tuple) else (answer,):
+            repeated(t, (level,))
+    return answer
+
+
+def _mapped(op: Operator, args: tuple[Any, ...], level: Level) -> Any:
     rule = rule_of(op)
     if rule is _elementwise and not (op.kwonly or op.variadic):
-        values = _alike(args, level, op.promote)
+        values = _aligned(args, level, op.promote)
         if values is not None:
             return _hidden(function(op.name)(*values), level)
     return _hidden(rule(Call(op, args, level)), level)
 
 
-def _alike(args: tuple[Any, ...], level: Level, promote: Any) -> list[Any] | None:
+def _aligned(args: tuple[Any, ...], level: Level, promote: Any) -> list[Any] | None:
     """The values of elementwise operands that need no aligning, which is most of them; None for others."""
     ranks: set[int] = set()
     others, row = [], []
     for v in args:
         if type(v) is Batched and v.level is level:
-            ranks.add(v._data.ndim)
+            ranks.add(v._wg_data.ndim)
             v = v.value
-        elif hasattr(v, "_data"):
-            others.append(v._data.ndim)
+        elif hasattr(v, "_wg_data"):
+            others.append(v._wg_data.ndim)
         row.append(v)
     if len(ranks) != 1:
         return None
@@ -223,31 +231,31 @@ def mapped_inplace(op: Operator, args: tuple[Any, ...]) -> Any:
     arithmetic = rule is pointwise or op.name in ("copy", "fill")
     if type(target) is not Batched or target.level is not level:
         if op.name in _BROADCAST:
-            shape = (level.size, *np.broadcast_shapes(target._data.shape, args[1]._data.shape))
-            raise RuntimeError(f"output with shape {list(target._data.shape)} doesn't match the broadcast shape {list(shape)}")
+            shape = (level.size, *np.broadcast_shapes(target._wg_data.shape, args[1]._wg_data.shape))
+            raise RuntimeError(f"output with shape {list(target._wg_data.shape)} doesn't match the broadcast shape {list(shape)}")
         called = named(op, args, inplace=True)._opname
         refuse_write(target, level, "inplace arithmetic" if op.name in _ARITHMETIC else called if called in _BATCHED else f"aten::{called}")
     call = Call(op, tuple(settled(v, level) for v in args) if modes().levels else args, level)
     value = target.value
     if op.name == "copy" or (op.name == "fill" and "value" in call.batched):
-        inplace_function("copy")(value, call.aligned(op.params[1], target._data.ndim))
+        inplace_function("copy")(value, call.aligned(op.params[1], target._wg_data.ndim))
     elif arithmetic and len(call.tensors) == 1:
         invoke(op, call.values, inplace_function(op.name))
-    elif arithmetic and np.broadcast_shapes(*map(call.shape, call.tensors)) == target._data.shape:
-        aligned = {p: call.aligned(p, target._data.ndim) for p in call.tensors}
+    elif arithmetic and np.broadcast_shapes(*map(call.shape, call.tensors)) == target._wg_data.shape:
+        aligned = {p: call.aligned(p, target._wg_data.ndim) for p in call.tensors}
         invoke(op, {**call.values, **aligned}, inplace_function(op.name))
     else:
         if modes().grad:  # a rule may need the value that is about to be overwritten
             call.values[op.params[0]] = value.clone()
         answer = rule(call)
         y = answer[0] if isinstance(answer, tuple) else answer
-        if not dt.can_cast(y._data.dtype, value._data.dtype):
-            have, want = dt.scalar_name(y._data.dtype), dt.scalar_name(value._data.dtype)
+        if not dt.can_cast(y._wg_data.dtype, value._wg_data.dtype):
+            have, want = dt.scalar_name(y._wg_data.dtype), dt.scalar_name(value._wg_data.dtype)
             raise RuntimeError(f"result type {have} can't be cast to the desired output type {want}")
-        if y._data.shape != value._data.shape:
+        if y._wg_data.shape != value._wg_data.shape:
             raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(y.shape[1:])}")
         inplace_function("copy")(value, y)
-    target._vc = value._vc
+    target._wg_vc = value._wg_vc
     return target
 
 

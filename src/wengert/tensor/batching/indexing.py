@@ -47,18 +47,18 @@ class _Layout:
 def _indices(call: Call) -> tuple[list[Any], int, bool]:
     """The index tensors, those with a batch aligned to a common rank; that rank; whether any has a batch."""
     given = [k for k in call.given["indices"] if k is not None]
-    wide = max(k._data.ndim for k in given)
+    wide = max(k._wg_data.ndim for k in given)
     level = call.level
     rows, some = [], False
     for k in given:
         if getattr(k, "level", None) is level:
             v = k.value
-            if v._data.dtype.kind == "b":
+            if v._wg_data.dtype.kind == "b":
                 raise RuntimeError(
                     "vmap: We do not support batching operators that can support dynamic shape. "
                     "Attempting to batch over indexing with a boolean mask."
                 )
-            rows.append(_f("reshape", v, (call.size, *[1] * (wide - k._data.ndim), *v.shape[1:])))
+            rows.append(_f("reshape", v, (call.size, *[1] * (wide - k._wg_data.ndim), *v.shape[1:])))
             some = True
         else:
             rows.append(k)
@@ -231,7 +231,7 @@ def _shifted(call: Call, rows: int) -> Any:
     from .batched import plain
 
     places = call.whole("indices")
-    a = plain(places)._data
+    a = plain(places)._wg_data
     if a.size and (a.min() < 0 or a.max() >= rows):
         raise IndexError("index out of range in self")
     return places + _every(call, call.rank("indices")) * rows
@@ -284,7 +284,7 @@ def classes_spread(call: Call) -> Any:
     from ..tensor import wrap
 
     g, shape = call["input"], call.shape("input")
-    ones = wrap(np.ones(shape, g._data.dtype))
+    ones = wrap(np.ones(shape, g._wg_data.dtype))
     pattern = call.run(input=ones)
     if not shape:
         return _f("reshape", g, (call.size, *[1] * pattern.dim())) * pattern

@@ -49,7 +49,7 @@ def _spaced(x: Any, rank: int, last: bool = True) -> Any:
 
 def _product_of(a: str, b: str) -> Rule:
     def rule(call: Call) -> Any:
-        if any(hasattr(call.given[p], "_data") is False for p in (a, b)):
+        if any(hasattr(call.given[p], "_wg_data") is False for p in (a, b)):
             return one_by_one(call)
         _fits(call, a, b)
         return product(call, a, b)
@@ -66,7 +66,7 @@ def _fits(call: Call, a: str, b: str) -> None:
     n, m = call.shape(a), call.shape(b)
     inner = n[-1:] == (m[-2:-1] if len(m) > 1 else m[-1:])
     if (ranks is not None and ranks != (len(n), len(m))) or not inner or (call.op.name == "bmm" and n[0] != m[0]):
-        call.op.forward(call.given[a]._data, call.given[b]._data)
+        call.op.forward(call.given[a]._wg_data, call.given[b]._wg_data)
 
 
 def _plus_product(a: str, b: str) -> Rule:

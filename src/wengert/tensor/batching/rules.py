@@ -58,11 +58,11 @@ def pointwise(call: Call) -> Any:
     values = {p: call.aligned(p, rank) for p in names}
     if (call.op.promote or call.op.name in _PROMOTING) and rank and call.op.name != "where":
         # a number does not widen the others' type, but its batch is no number any more
-        group = [call.given[p]._data for p in call.op.promoted if p in values]
-        wide = dt.result([call.given[p]._data if p in values else call.given[p] for p in call.op.promoted if call.given[p] is not None])
+        group = [call.given[p]._wg_data for p in call.op.promoted if p in values]
+        wide = dt.result([call.given[p]._wg_data if p in values else call.given[p] for p in call.op.promoted if call.given[p] is not None])
         if wide is not None and any(a.dtype != wide and (not a.ndim or call.op.name == "heaviside") for a in group):
             for p in call.op.promoted:
-                if p in values and values[p]._data.dtype != wide and (call.op.name == "heaviside" or (p in call.batched and not call.rank(p))):
+                if p in values and values[p]._wg_data.dtype != wide and (call.op.name == "heaviside" or (p in call.batched and not call.rank(p))):
                     values[p] = function("cast")(values[p], wide)
     return call.run(**values)
 
@@ -258,7 +258,7 @@ def as_strided(call: Call) -> Any:
             f"memory in range [{start}, {last + 1}], but `tensor` can only access some memory in range [0, {reach + 1}]. This is not supported "
             "inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
         )
-    whole = geometry(x._data)
+    whole = geometry(x._wg_data)
     return call.run(input=x, size=(call.size, *size), stride=(steps[0], *stride), storage_offset=whole[2] + start, source=whole)
 
 
@@ -268,17 +268,17 @@ def as_strided(call: Call) -> Any:
 def cat(call: Call) -> Any:
     """Tensors one after another, each with the batch."""
     rows, given = call.row("tensors"), call.given["tensors"]
-    solid = [i for i, x in enumerate(given) if x._data.shape != (0,)] or [0]
-    if any(not given[i]._data.ndim for i in solid):
-        raise RuntimeError(f"zero-dimensional tensor (at position {next(i for i in solid if not given[i]._data.ndim)}) cannot be concatenated")
-    dim, whole = _moved(call["dim"], given[solid[0]]._data.ndim), list(rows[solid[0]]._data.shape)
+    solid = [i for i, x in enumerate(given) if x._wg_data.shape != (0,)] or [0]
+    if any(not given[i]._wg_data.ndim for i in solid):
+        raise RuntimeError(f"zero-dimensional tensor (at position {next(i for i in solid if not given[i]._wg_data.ndim)}) cannot be concatenated")
+    dim, whole = _moved(call["dim"], given[solid[0]]._wg_data.ndim), list(rows[solid[0]]._wg_data.shape)
     whole[dim] = 0  # the shape of those that fit nothing else, which are part of the result's history all the same
     return call.run(tensors=[rows[i] if i in solid else function("reshape")(rows[i], whole) for i in range(len(rows))], dim=dim)
 
 
 def stack(call: Call) -> Any:
     """Tensors along a new dimension, each with the batch."""
-    return call.run(tensors=call.row("tensors"), dim=_moved(call["dim"], call.given["tensors"][0]._data.ndim + 1))
+    return call.run(tensors=call.row("tensors"), dim=_moved(call["dim"], call.given["tensors"][0]._wg_data.ndim + 1))
 
 
 def repeat(call: Call) -> Any:

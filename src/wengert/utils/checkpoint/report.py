@@ -44,10 +44,10 @@ class _Log(TorchDispatchMode):
             return f"[{', '.join(self._shown(v) for v in x)}]"
         if not isinstance(x, Tensor):
             return repr(x)
-        key = id(x._data)
+        key = id(x._wg_data)
         if key not in self.names:
             self.names[key] = f"${len(self.names)}"
-            self.alive.append(x._data)
+            self.alive.append(x._wg_data)
         return self.names[key]
 
     def clear(self) -> None:
