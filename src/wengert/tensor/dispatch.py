@@ -8,6 +8,7 @@ while it is active, and gives the result. What it does is not recorded: the node
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from ..graph.modes import change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from . import call as general_path
 from . import writes
+from .argument_errors import reporting
 from .call import convert
 from .functions import function, inplace_function
 from .spaces import RAW, calling
@@ -255,7 +257,7 @@ def _implementation(name: str) -> Callable[..., Any]:
     from . import aten as only
 
     if name in only.__all__:
-        return getattr(only, name)  # type: ignore[no-any-return]
+        return _with_words(getattr(only, name))
     method = getattr(general_path.Tensor_, name, None)
     if callable(method):
         return method
@@ -277,6 +279,9 @@ def _implementation(name: str) -> Callable[..., Any]:
             return rule
         raise AttributeError(f"there is no implementation of aten::{name} here")
     return function(ours)
+
+
+_with_words = functools.cache(reporting)  # a function whose errors about arguments are told in PyTorch's words
 
 
 def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
