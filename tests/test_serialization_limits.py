@@ -50,6 +50,10 @@ def number(x):
 
 SAME = [(2**61 - 1) * i for i in range(1, 20_001)]  # the hash of each is 0
 ALIKE = [number(x) for x in SAME]
+PLANAR = [
+    b"c__builtin__\ncomplex\nG" + struct.pack(">d", -sys.hash_info.imag * i) + b"G" + struct.pack(">d", i) + b"\x86RN"
+    for i in range(20_000)
+]
 TWINS = [number(x) + b"\x85" for x in SAME]  # and these tuples have one hash, too
 DEEP = b"K\x01" + b"\x85" * 200_000
 DOUBLED = b"K\x01" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(40))  # (x, x), forty times
@@ -99,10 +103,10 @@ ASKS = {
     "a set made of one hash": called("__builtin__ set", b"](" + b"".join(ALIKE) + b"e"),
     "a set made anew of one hash": b"\x80\x02c__builtin__\nset\n](" + b"".join(ALIKE) + b"e\x85\x81.",
     "a counter of one hash": called("collections Counter", b"](" + b"".join(TWINS) + b"e"),
-    "a dictionary of pairs of one hash": called("collections OrderedDict", b"](" + b"".join(x + b"N\x86" for x in ALIKE) + b"e"),
-    "complex keys of one hash": b"\x80\x02}("
-    + b"".join(b"c__builtin__\ncomplex\nG" + struct.pack(">d", -sys.hash_info.imag * i) + b"G" + struct.pack(">d", i) + b"\x86RN" for i in range(20_000))
-    + b"u.",
+    "a dictionary of pairs of one hash": called(
+        "collections OrderedDict", b"](" + b"".join(x + b"N\x86" for x in ALIKE) + b"e"
+    ),
+    "complex keys of one hash": b"\x80\x02}(" + b"".join(PLANAR) + b"u.",
     "a fraction of long numbers": called("fractions Fraction", number(3**100_000), number(7**100_000)),
     "copies of one text": b"\x80\x02" + text("a" * 10**6) + b"q\x000](" + COPY * 10**4 + b"e.",
     "sets of one list": b"\x80\x02](" + b"K\x01" * 10**5 + b"eq\x000](" + b"c__builtin__\nset\nh\x00\x85R" * 10**4 + b"e.",

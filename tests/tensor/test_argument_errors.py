@@ -58,7 +58,9 @@ WRONG |= {
     "mvlgamma(): argument 'p' (position 2) must be Number, not Tensor": lambda: torch.mvlgamma(x, torch.ones(2)),
     "sort(): argument 'descending' must be bool, not str": lambda: torch.sort(x, 7, descending="x"),
     "addmv(): argument 'alpha' must be Number, not list": lambda: torch.addmv(ones, eye, ones, alpha=[1]),
-    "slice_backward() received an invalid combination of arguments - got (Tensor, int, int, int, int, int)": lambda: aten.slice_backward(x, 3, 0, 0, 1, 1),
+    "slice_backward() received an invalid combination of arguments - got (Tensor, int, int, int, int, int)": lambda: (
+        aten.slice_backward(x, 3, 0, 0, 1, 1)
+    ),
 }
 
 
@@ -74,7 +76,9 @@ REFUSED = {
     "invalid shape dimension -3 at index 1 of shape [2, -3]": lambda: ones.reshape(2, -3),
     "invalid shape dimension -5 at index 0 of shape [-5, 2]": lambda: ones.view((-5, 2)),
     "slice step must be positive": lambda: aten.slice(x, 0, 0, 3, -1),
-    "stride should be greater than zero, but got stride_height: 0 stride_width: 0": lambda: aten.col2im(columns, [5, 5], [3, 3], [1, 1], [0, 0], [0, 0]),
+    "stride should be greater than zero, but got stride_height: 0 stride_width: 0": lambda: aten.col2im(
+        columns, [5, 5], [3, 3], [1, 1], [0, 0], [0, 0]
+    ),
     "padding_idx must be within the number of embeddings, -3 through 2, but got 3": lambda: F.embedding_bag(at, eye, at, padding_idx=3),
     "numel: integer multiplication overflow with sizes [-1, -1]": lambda: torch.sparse_csr_tensor(at, at[:1], torch.ones(1), (-1, -1)),
     "numel: integer multiplication overflow with sizes [4611686018427387904, 9]": lambda: torch.sparse_coo_tensor(

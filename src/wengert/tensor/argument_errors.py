@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import itertools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -103,23 +102,25 @@ def told(
         return None
     declared = _declared(name, names if callable(names) else None)
     names = _names_of(names) if callable(names) else names
-    positions = range(1 - skip, len(args) + 1 - getattr(TABLE.get(name), "kwonly", 0))
-    given = [*itertools.zip_longest(_padded(names, len(args)), positions, args, fillvalue=0)][: len(args)]
-    given += [(p, 0, v) for p, v in kwargs.items()]  # what is given by name has no position
+    last = len(args) - skip - getattr(TABLE.get(name), "kwonly", 0)  # what is given by name has no position
+    placed = enumerate(zip(_padded(names, len(args)), args), 1 - skip)
+    given = [(p, at if at <= last else 0, v) for at, (p, v) in placed] + [(p, 0, v) for p, v in kwargs.items()]
     if about is None and not _is_internal(error):
         # PyTorch looks at the kinds of all arguments before it looks at their values.
-        kinds = [declared.get(p) or _unsaid(name, p, str(error)) for p, _, _ in given]
-        misfit = next((((p, at, None), v, kind) for (p, at, v), kind in zip(given, kinds) if _misfits(kind, v)), None)
-        return None if misfit is None else _must_be(name, *misfit)
+        for p, at, v in given:
+            kind = declared.get(p) or _unsaid(name, p, str(error))
+            if kind is not None and v is not None and _misfits(kind, v):
+                return _must_be(name, (p, at, None), v, kind)
+        return None
     if about is not None:
         found = _found(about[0], given)
         return _must_be(name, found, about[0], about[1]) if found is not None else None
     text = str(error)
     if isinstance(error, AttributeError) and not isinstance(error.obj, _call.Tensor_):
         found = _found(error.obj, given)
-        kind = None if error.name is None else _kind_with(error.name)
-        if found is not None and kind is not None:
-            return _must_be(name, found, error.obj, kind)
+        wanted = None if error.name is None else _kind_with(error.name)
+        if found is not None and wanted is not None:
+            return _must_be(name, found, error.obj, wanted)
     huge = next(((p, v) for p, _, v in given for x in _flat(v) if type(x) is int and not -(2**63) <= x < 2**63), None)
     if huge is not None:
         if isinstance(huge[1], int):
@@ -219,10 +220,8 @@ def _unsaid(name: str, p: str, text: str) -> str | None:
     return WHOLE.get(p, "Number")
 
 
-def _misfits(kind: str | None, v: Any) -> bool:
-    """Whether PyTorch never takes ``v`` for a parameter of this kind; where it sometimes does, as for None, it does not misfit."""
-    if kind is None or v is None:
-        return False
+def _misfits(kind: str, v: Any) -> bool:
+    """Whether PyTorch never takes ``v`` for a parameter of this kind."""
     if kind == "bool":
         return not isinstance(v, (bool, np.bool_))
     if kind == "str":
@@ -333,10 +332,12 @@ def _from_inside(error: Exception) -> bool:
 
 
 def _names_of(f: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of what is given by position; the last is that of ``*args``, if there is one."""
     try:
-        return tuple(inspect.signature(f).parameters)
+        given = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
         return ()
+    return tuple(p.name for p in given if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD))
 
 
 def _padded(names: Sequence[str], count: int) -> Sequence[str]:

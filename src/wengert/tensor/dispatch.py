@@ -7,7 +7,6 @@ while it is active, and gives the result. What it does is not recorded: the node
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from ..arrays.context import ContextVar
 from ..arrays.ghost import Ghost
-from ..graph.modes import change, modes, set_modes
+from ..graph.modes import Scope, change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from . import call as general_path
 from . import writes
@@ -26,7 +25,7 @@ from .functions import function, inplace_function
 from .spaces import RAW, calling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..graph.modes import Modes
 
@@ -448,27 +447,22 @@ def dispatching(args: Any) -> tuple[Any, ...]:
 _off: ContextVar[bool] = ContextVar("wengertdispatch_off", default=False)
 
 
-class DisableTorchDispatch:
+class DisableTorchDispatch(Scope):
     """Inside, no tensor dispatches and no dispatch mode is active."""
 
-    def __enter__(self) -> None:
-        self.before, self.token = modes().dispatch, _off.set(True)
-        change(dispatch=())
+    def _states(self, now: Modes) -> Any:
+        return (True, ()), (_off.get(), now.dispatch), None
 
-    def __exit__(self, *exc: object) -> None:
-        change(dispatch=self.before)
-        _off.reset(self.token)
+    def _put(self, state: tuple[bool, tuple[Any, ...]]) -> None:
+        _off.set(state[0])
+        change(dispatch=state[1])
 
 
-@contextlib.contextmanager
-def enable_reentrant_dispatch() -> Iterator[None]:
+class enable_reentrant_dispatch(Scope):
     """Inside, in a ``__torch_dispatch__``, operators are recorded again, as outside of it."""
-    m = modes()
-    change(below=False, grad=m.asked)
-    try:
-        yield
-    finally:
-        set_modes(m)
+
+    def _states(self, now: Modes) -> Any:
+        return now.with_(below=False, grad=now.asked)
 
 
 def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
