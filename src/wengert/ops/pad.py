@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.dtypes import EIGHT_IN_USE
+from ..arrays.dtypes import EIGHT_IN_USE, as_number
 from ..arrays.eight import converted
 from ..arrays.errors import refuse_overflow
 from .operator import family
@@ -49,7 +49,7 @@ def constant_pad_nd(input: Array, pad, value=0):
     out = np.empty(shape, input.dtype)
     if input.dtype in EIGHT_IN_USE:
         refuse_overflow(value, input.dtype)
-    out[...] = converted(np.asarray(value), input.dtype)
+    out[...] = converted(as_number(value), input.dtype)
     part = input[outer]
     if part.size:
         out[inner] = part

@@ -15,7 +15,8 @@ from .storage import window
 
 __all__ = [
     "_foobar", "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax", "_unsafe_view",
-    "embedding", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward", "slice_inverse", "sym_numel", "sym_size",
+    "col2im",
+    "embedding", "im2col", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward", "slice_inverse", "sym_numel", "sym_size",
     "sym_storage_offset", "sym_stride", "tanh_backward", "threshold_backward", "where",
 ]  # fmt: skip
 
@@ -49,6 +50,16 @@ def _softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
 def _log_softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
     """``log_softmax``."""
     return function("log_softmax")(self, dim)
+
+
+def im2col(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """``unfold`` of images."""
+    return function("unfold_windows")(self, kernel_size, dilation, padding, stride)
+
+
+def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """``fold``."""
+    return function("fold")(self, output_size, kernel_size, dilation, padding, stride)
 
 
 def slice_backward(grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Any:

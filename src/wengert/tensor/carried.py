@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.lazy import address, marks, seen
-from ..graph.modes import modes, set_modes
+from ..graph.modes import Scope, modes, set_modes
 from ..graph.node import Node
 from . import call
 from .meta import Meta, edge_of, meta_of
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
-class Tangents:
+class Tangents(Scope):
     """The tangents of one level."""
-
-    __slots__ = ("__weakref__", "holders")
 
     def __init__(self) -> None:
         self.holders: list[weakref.ref[Meta]] = []

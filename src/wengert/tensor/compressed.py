@@ -21,7 +21,7 @@ from .functions import FUNCTIONS
 from .meta import new_version, requires_grad
 from .sparse_inplace import becomes
 from .tensor import Tensor, wrap
-from .types import LAYOUTS, shape_of
+from .types import LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,7 +292,9 @@ def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any
         n, most = max(s.shape[-1] - 1, 0), int(o.max(initial=-1)) + 1
         rows, columns = (n, most) if name in BY_ROW else (most, n)
         size = (*s.shape[:-1], rows * block[0], columns * block[1], *dense)
-    size = tuple(shape_of((size,)))
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"{name}_tensor(): argument 'size' must be tuple of ints, not {type(size).__name__}")
+    size = S.sizes_of(size)
     if check:
         _check(name, s, o, v, size, block)
     t = compressed_made(v.reshape(-1, *dense), Compressed(name, s, o, v._wg_data, size))

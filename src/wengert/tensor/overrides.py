@@ -11,7 +11,7 @@ import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ..graph.modes import change, modes, set_modes
+from ..graph.modes import Scope, change, modes, set_modes
 from . import call as _call
 from .argument_errors import told
 from .call import KNOWN, PLAIN
@@ -162,28 +162,24 @@ def disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
-class DisableTorchFunctionSubclass:
+class DisableTorchFunctionSubclass(Scope):
     """Inside, subclasses of Tensor are treated as plain tensors."""
 
-    def __enter__(self) -> None:
-        self.before = modes().bare
-        change(bare=True)
+    def _states(self, now: Any) -> Any:
+        return now.with_(bare=True)
 
-    def __exit__(self, *exc: object) -> None:
-        change(bare=self.before)
+    def _return(self, now: Any, back: Any) -> Any:
+        return now.with_(bare=back.bare)
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self.functions = modes().functions
-        change(functions=())
+    def _states(self, now: Any) -> Any:
+        return now.with_(bare=True, functions=())
 
-    def __exit__(self, *exc: object) -> None:
-        change(functions=self.functions)
-        super().__exit__(*exc)
+    def _return(self, now: Any, back: Any) -> Any:
+        return now.with_(bare=back.bare, functions=back.functions)
 
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...graph.modes import NO_BACKWARD, map_levels, modes, transforms
+from ...graph.modes import NO_BACKWARD, Scope, map_levels, modes, transforms
 from ..captured import shown
 from ..functions import function
 from ..overrides import disabled
@@ -39,13 +39,11 @@ NO_GRAD_MODE = (
 )
 
 
-class Level:
+class Level(Scope):
     """One map that is running: how many examples it has, what it does about random numbers.
 
     ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run.
     """
-
-    __slots__ = ("_before", "depth", "directions", "number", "over", "randomness", "size")
 
     def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness
@@ -55,26 +53,24 @@ class Level:
         self.depth = self.number
         self.over = False
 
-    def __enter__(self) -> Level:
-        self._before = map_levels.get()
+    def _states(self, now: Any) -> Any:
+        before = map_levels.get()
         self.depth = max(self.number, transforms.get()[0])
-        map_levels.set((*self._before, self))
-        return self
+        return (*before, self), before, self
 
-    def __exit__(self, *exc: object) -> None:
-        self.over = True
-        map_levels.set(self._before)
+    def _put(self, levels: tuple[Any, ...]) -> None:
+        self.over = not levels or levels[-1] is not self
+        map_levels.set(levels)
 
 
-class without:
+class without(Scope):
     """Inside, the innermost map is forgotten: what is drawn or made there is made once."""
 
-    def __enter__(self) -> None:
-        self.before = map_levels.get()
-        map_levels.set(self.before[:-1])
+    _put = staticmethod(map_levels.set)
 
-    def __exit__(self, *exc: object) -> None:
-        map_levels.set(self.before)
+    def _states(self, now: Any) -> Any:
+        before = map_levels.get()
+        return before[:-1], before, None
 
 
 _NAN: dict[Any, bytes] = {}
