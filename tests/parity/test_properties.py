@@ -96,6 +96,12 @@ def _lost(call: Any) -> bool:
     return not all(np.isfinite(a.values).all() for a in leaves((call.args, call.options)))
 
 
+def _tied_runs(call: Any) -> bool:
+    """Whether extremes of a run may tie: they share a gradient that is positive, in PyTorch each gets the whole of one that is negative."""
+    x = make(call.args[0], wengert).detach().double().numpy()
+    return call.args[1] in ("max", "min") and len(np.unique(x)) < x.size
+
+
 # What comes of these depends on the processor that PyTorch's kernels run on, so one machine cannot tell whether they are needed.
 BY_MACHINE = (_infinite, _lost, _nan)
 # Examples that have no determined answer.
@@ -105,7 +111,7 @@ UNDETERMINED = {
     **dict.fromkeys(("linalg_svdvals", "linalg_pinv", "pinverse", "linalg_matrix_rank", "linalg_cond", "linalg_matrix_norm", "linalg_lstsq",
                      "linalg_slogdet"), _infinite),
     **dict.fromkeys(("linalg_householder_product",), _reflections),
-    "group_norm": _one_in_a_group, "selu": _nan, "linalg_qr": _rank, "linalg_svd": lambda call: _infinite(call) or _values_apart(call),
+    "group_norm": _one_in_a_group, "segment_reduce": _tied_runs, "selu": _nan, "linalg_qr": _rank, "linalg_svd": lambda call: _infinite(call) or _values_apart(call),
 }  # fmt: skip
 
 
@@ -131,14 +137,6 @@ def _by_svd(lstsq: Any) -> Any:
 
 
 SEEN_THROUGH = {"linalg_svd": _signless, "linalg_lstsq": _by_svd}
-# What PyTorch does not have.
-UNKNOWN: set[str] = set()
-# Operators that are not called: drawn arguments could end the process.
-UNASKED = {
-    "lu_unpack": "PyTorch reads beyond its memory at pivots that are out of range",
-    "segment_reduce": "PyTorch reads beyond its memory at lengths that do not fit",
-}
-
 
 def function_of(lib: Any, name: str) -> Any:
     """The public function of an operator, a method where it is only that."""
@@ -159,6 +157,8 @@ def limits_of(name: str) -> Limits:
         return Limits(empty=False)  # PyTorch divides by zero (and dies) in the gradient of no columns
     if name == "grid_sample":
         return LIMITS["vision"]._replace(special=False)  # PyTorch reads beyond its memory at grids of NaN
+    if name in ("lu_unpack", "segment_reduce"):  # PyTorch reads beyond its memory at pivots that are out of range, and lengths that do not fit
+        return Limits(sizes=False, expanded=False, alike=True)
     if name in ("topk", "kthvalue"):
         return Limits(ties=True)
     if name == "kron":
@@ -182,13 +182,10 @@ def same_order_of_products():
         yield
 
 
-@pytest.mark.parametrize("name", [name for name in OPERATORS if name not in UNASKED])
+@pytest.mark.parametrize("name", OPERATORS)
 def test_random_calls(name):
     """Values, gradients and refusals are PyTorch's."""
     functions = function_of(torch, name), function_of(wengert, name)
-    if name in UNKNOWN:
-        assert functions[0] is None and functions[1] is not None, f"take {name} out of UNKNOWN"
-        return
     assert None not in functions
     functions = tuple(SEEN_THROUGH.get(name, lambda f: f)(f) for f in functions)
     wrong, compared = check(name, functions, SAMPLES[name], limits_of(name))
