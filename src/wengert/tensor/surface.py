@@ -128,6 +128,7 @@ def _inverted(inverted: Any) -> Any:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return inverted(self)
 
+    del invert.__wrapped__  # type: ignore[attr-defined]  # whose arguments change when it is first called
     return invert
 
 
