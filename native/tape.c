@@ -710,6 +710,7 @@ static PyObject *operation_call(PyObject *callable, PyObject *const *args, size_
     if (!answer) {
         general = PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
                   PyErr_ExceptionMatches(PyExc_IndexError) || PyErr_ExceptionMatches(PyExc_OverflowError) ||
+                  PyErr_ExceptionMatches(PyExc_RuntimeError) || /* over a value, where another is of the wrong kind */
                   PyErr_ExceptionMatches(PyExc_AttributeError); /* a forward that wants arrays was given a number */
         goto done;
     }

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from wengert.arrays import kernels
+from wengert.graph.modes import RECORD, modes, set_modes
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,6 +28,15 @@ if not kernels.available:  # which has been said now, and need not be said by ea
 PARITY = Path(__file__).parent / "parity"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 REQUIRED = os.environ.get("WENGERT_REQUIRE_PARITY") == "1"
+
+
+@pytest.fixture(autouse=True)
+def modes_as_before() -> Generator[None]:
+    """No test leaves a mode on: those after it would fail in its place."""
+    yield
+    if modes() is not RECORD:
+        set_modes(RECORD)
+        pytest.fail("the test has left a mode on")
 
 
 @pytest.fixture(params=["wengert", pytest.param("torch", marks=pytest.mark.parity)])

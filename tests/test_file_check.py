@@ -24,7 +24,7 @@ def check(torch):
     ],
 )  # fmt: skip
 def test_what_is_there(check, wishes):
-    eval(f"FileCheck().{wishes}", {"FileCheck": check}).run(TEXT)
+    assert eval(f"FileCheck().{wishes}", {"FileCheck": check}).run(TEXT) is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ PACKAGE = Path(wengert.__file__).parent
 FLOORS = {"names": 1, "arrays": 1, "graph": 2, "ops": 3, "tensor": 4}
 SERVICES = {"cli": 6, "compat": 6, "__main__": 6}
 # Doors that lead up, opened only when somebody walks through them (see docs/architecture.md).
-DOORS = {("tensor/tensor.py", "serialization"), ("ops/__init__.py", "tensor"), ("compiler.py", "compat")}
+DOORS = {("tensor/tensor.py", "serialization"), ("ops/__init__.py", "tensor"), ("nn/_compile_settings.py", "compat")}
 
 
 def floor(parts):

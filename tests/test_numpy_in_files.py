@@ -210,6 +210,17 @@ def test_what_is_refused_can_be_allowed(write, protocol):
         assert described(found) == described(pickled(obj, protocol)) or repr(found) == repr(obj), name
 
 
+@pytest.mark.parametrize("write", WRITERS)
+def test_constants_without_a_module(write):
+    obj = [..., NotImplemented]
+    data = file_of(write, obj)
+    assert load(io.BytesIO(data), weights_only=False) == obj
+    with pytest.raises(LoadError, match=r"add_safe_globals\(\[Ellipsis\]\)"):
+        load(io.BytesIO(data), weights_only=True)
+    with safe_globals([Ellipsis, NotImplemented]):
+        assert load(io.BytesIO(data), weights_only=True) == obj
+
+
 @pytest.mark.skipif(len(WRITERS) == 1, reason="torch is not installed")
 def test_what_torch_can_be_told_to_allow_can_be_allowed_here():
     for name, obj in (ARRAYS | VALUES | ALLOWED).items():

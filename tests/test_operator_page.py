@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -39,6 +40,14 @@ def test_an_operator_is_short():
     assert len(plain) > 120
     long = {c.name for c in plain if c.lines > 5 or c.width > 120}
     assert long == {"pow"}  # whole numbers, Python numbers and half precision have ways of their own
+
+
+def test_the_architecture_page_tells_the_cost():
+    each, files = generator("operator_cost").costs()
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    count, lines, average = re.search(r"some (\d+) operators in ([\d,]+) lines of code, ([\d.]+) each", text).groups()
+    assert abs(int(count) - len(each)) < 10 and abs(int(lines.replace(",", "")) - sum(files.values())) < 100
+    assert abs(float(average) - sum(files.values()) / len(each)) < 0.2
 
 
 def test_rules_are_read_from_the_source():

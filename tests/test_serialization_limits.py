@@ -7,6 +7,7 @@ import json
 import pickle
 import resource
 import struct
+import sys
 import time
 import zipfile
 import zlib
@@ -42,6 +43,18 @@ def storage(numel, key="0"):
     return b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text(key) + text("cpu") + numel + b"tQ"
 
 
+def number(x):
+    data = pickle.encode_long(x)
+    return b"\x8b" + struct.pack("<i", len(data)) + data
+
+
+SAME = [(2**61 - 1) * i for i in range(1, 20_001)]  # the hash of each is 0
+ALIKE = [number(x) for x in SAME]
+PLANAR = [
+    b"c__builtin__\ncomplex\nG" + struct.pack(">d", -sys.hash_info.imag * i) + b"G" + struct.pack(">d", i) + b"\x86RN"
+    for i in range(20_000)
+]
+TWINS = [number(x) + b"\x85" for x in SAME]  # and these tuples have one hash, too
 DEEP = b"K\x01" + b"\x85" * 200_000
 DOUBLED = b"K\x01" + b"".join(b"q%ch%c\x86" % (i, i) for i in range(40))  # (x, x), forty times
 DOUBLED_LIST = b"]K\x01a" + b"".join(b"q%c](h%ch%ce" % (i, i, i) for i in range(40))
@@ -82,6 +95,19 @@ ASKS = {
     "an array itself": called("numpy ndarray", BIG),
     "a scalar": called("numpy.core.multiarray scalar", called("numpy dtype", text("V999999999"))[2:-1]),
     "a fraction": called("fractions Fraction", text("1e999999999")),
+    "keys of one hash": b"\x80\x02}(" + b"N".join(ALIKE) + b"Nu.",
+    "keys of one hash, one by one": b"\x80\x02}" + b"Ns".join(ALIKE) + b"Ns.",
+    "tuples of one hash": b"\x80\x02}(" + b"N".join(TWINS) + b"Nu.",
+    "items of one hash": b"\x80\x04\x8f(" + b"".join(ALIKE) + b"\x90.",
+    "a frozenset of one hash": b"\x80\x04(" + b"".join(TWINS) + b"\x91.",
+    "a set made of one hash": called("__builtin__ set", b"](" + b"".join(ALIKE) + b"e"),
+    "a set made anew of one hash": b"\x80\x02c__builtin__\nset\n](" + b"".join(ALIKE) + b"e\x85\x81.",
+    "a counter of one hash": called("collections Counter", b"](" + b"".join(TWINS) + b"e"),
+    "a dictionary of pairs of one hash": called(
+        "collections OrderedDict", b"](" + b"".join(x + b"N\x86" for x in ALIKE) + b"e"
+    ),
+    "complex keys of one hash": b"\x80\x02}(" + b"".join(PLANAR) + b"u.",
+    "a fraction of long numbers": called("fractions Fraction", number(3**100_000), number(7**100_000)),
     "copies of one text": b"\x80\x02" + text("a" * 10**6) + b"q\x000](" + COPY * 10**4 + b"e.",
     "sets of one list": b"\x80\x02](" + b"K\x01" * 10**5 + b"eq\x000](" + b"c__builtin__\nset\nh\x00\x85R" * 10**4 + b"e.",
 }  # fmt: skip
@@ -117,6 +143,14 @@ def test_nests_that_crash_when_they_are_freed(kind, frugal):
         pickled = b"\x80\x02" + (array + state) * n + b"K\x01" + b"atb" * n + b"."
     with pytest.raises(LoadError, match="nested more than 1000 deep"):
         load(io.BytesIO(archive(pickled)), weights_only=False)
+
+
+def test_keys_that_occur_again_and_again():
+    """Equal keys in many dictionaries are not keys of one hash."""
+    many = [{(0, 1): 1, (2, 3): 2, 2**70: 3, 1.5: 4, frozenset([(1, 2)]): 5} for _ in range(5000)]
+    assert load(io.BytesIO(archive(pickle.dumps(many, 4)))) == many
+    few = dict.fromkeys(SAME[:100])
+    assert load(io.BytesIO(archive(pickle.dumps([few, set(SAME[:100])], 2)))) == [few, set(SAME[:100])]
 
 
 def test_nests_of_an_ordinary_depth():

@@ -100,6 +100,19 @@ def test_compile_refuses(told):
         told(lambda name=name: torch.compile(f, backend=name))
 
 
+def test_modules_compile_with_the_same_settings(told):
+    model = torch.nn.Linear(1, 1)
+    assert told(lambda: model.compile()) == [] and model.compile(name="a", disable=True, backend="tvm") is None
+    (message,) = told(lambda: model.compile(dynamic=True, fullgraph=True, options={"a": 1}))
+    assert "without effect: dynamic=True, fullgraph=True, options={'a': 1}" in message
+    with pytest.raises(torch._dynamo.exc.InvalidBackend, match="nope"):
+        model.compile(backend="nope")
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast"):
+        model.compile(mode="fast")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'fulgraph'"):
+        model.compile(fulgraph=True)
+
+
 def test_the_compiler_of_before_is_one(told):
     assert torch._dynamo.optimize()(len)([1]) == 1
     assert told(lambda: torch._dynamo.optimize("aot_eager", nopython=True)(len))[0].endswith(

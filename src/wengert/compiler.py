@@ -17,6 +17,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from .nn import Module
+from .nn._compile_settings import BACKENDS, DEBUG_BACKENDS, check_settings, say_what_is_ignored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,15 +26,6 @@ __all__ = [
     "OptimizedModule", "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
     "is_dynamo_compiling", "is_exporting", "list_backends", "reset", "set_stance",
 ]  # fmt: skip
-
-_BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
-_DEBUG_BACKENDS = (
-    "aot_eager", "aot_eager_decomp_partition", "aot_eager_default_partitioner", "aot_ts", "eager", "eager_debug", "eager_noexcept", "onnxrt",
-    "pre_dispatch_eager", "ts",
-)  # fmt: skip
-_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
-# What each setting is here, so that nothing is said of it.
-_HERE: dict[str, Any] = {"fullgraph": False, "dynamic": None, "mode": "default", "options": {}, "backend": "eager"}
 
 
 class OptimizedModule(Module):
@@ -100,24 +92,12 @@ def compile(
         TypeError: for a backend that is neither a name nor a function, and options that are no dictionary.
         AssertionError: for what cannot be called.
     """
-    if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    check_settings(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
     if model is None:
         return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
-    if mode is not None and mode not in _MODES:
-        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
-    if isinstance(backend, str) and backend not in _BACKENDS + _DEBUG_BACKENDS:
-        from .compat._dynamo.exc import InvalidBackend
-
-        raise InvalidBackend(backend)
-    if not (backend is None or isinstance(backend, str) or callable(backend)):
-        raise TypeError(f"compile(): argument 'backend' must be str or a function, not {type(backend).__name__}")
-    if not (options is None or isinstance(options, dict)):
-        raise TypeError(f"compile(): argument 'options' must be dict, not {type(options).__name__}")
     if disable:
         return model
-    given = {"fullgraph": fullgraph, "dynamic": dynamic, "mode": mode, "options": options, "backend": backend}
-    _say_what_is_ignored({name: value for name, value in given.items() if value is not None and value != _HERE[name]})
+    say_what_is_ignored(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
     if isinstance(model, Module):
         return OptimizedModule(model)
     if not callable(model):
@@ -131,19 +111,6 @@ def compile(
 
     compiled._torchdynamo_orig_callable = model  # type: ignore[attr-defined]  # the name that PyTorch's users look at
     return compiled
-
-
-def _say_what_is_ignored(given: dict[str, Any]) -> None:
-    if given:
-        from .arrays.errors import warn_once
-
-        shown = ", ".join(f"{name}={getattr(value, '__name__', repr(value))}" for name, value in given.items())
-        backend = "; the backend is not called" if callable(given.get("backend")) else ""
-        warn_once(
-            "torch.compile: nothing is compiled here, the model runs eagerly and computes the same; without effect: "
-            f"{shown}{backend}",
-            key=f"torch.compile: {sorted(given)}{backend}",
-        )
 
 
 def is_compiling() -> bool:
@@ -169,7 +136,7 @@ assume_constant_result = allow_in_graph
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     """The names of backends that ``compile`` accepts; those for debugging as well where no tags are excluded."""
-    return sorted(_BACKENDS if exclude_tags else _BACKENDS + _DEBUG_BACKENDS)
+    return sorted(BACKENDS if exclude_tags else BACKENDS + DEBUG_BACKENDS)
 
 
 def reset() -> None:

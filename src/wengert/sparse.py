@@ -12,6 +12,7 @@ from .functions.ranges import arange
 from .layouts.sparse import SparseTensor, entries, like, made, sparse_taken, wrap
 from .layouts.sparse import masked_mm as _masked_mm
 from .layouts.sparse import total as _total
+from .tensor.argument_errors import reporting
 from .tensor.functions import function
 from .tensor.types import sparse_csr
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 where = function("where")
 
 
+@reporting
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Any:
     """The matrix product; gradients flow to the dense operand and to the stored values.
 
@@ -66,11 +68,13 @@ def _only_extremes(terms: Tensor, rows: Tensor, count: int, reduce: str) -> Tens
     return where(place == first, terms, 0)
 
 
+@reporting
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """``beta * mat + alpha * (mat1 @ mat2)`` with a sparse ``mat1``."""
     return mat * beta + mm(mat1, mat2) * alpha
 
 
+@reporting
 def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, dtype: Any = None) -> Any:
     """The sum of a sparse tensor: over all dimensions, or over all that have coordinates, dense; otherwise sparse.
 
@@ -81,6 +85,7 @@ def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, dtype: Any = No
     return _total(input, dim, dtype=dtype)
 
 
+@reporting
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """``softmax`` over the elements that are stored; the others count as minus infinity, and stay unstored.
 
@@ -91,6 +96,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     return _over_stored("softmax", input, dim, dtype)
 
 
+@reporting
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
     """The logarithm of ``softmax``."""
     return _over_stored("log_softmax", input, dim, dtype)
@@ -108,6 +114,7 @@ def _over_stored(name: str, input: Any, dim: int, dtype: Any) -> Any:
     return like(s, sparse_taken(function(name)(raised, dim), at))
 
 
+@reporting
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: Any = None) -> Any:
     """A sparse matrix with the rows of ``diagonals`` at the diagonals ``offsets``: column ``j`` has element ``j`` of the row.
 
@@ -117,6 +124,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
             [0., 0., 3.],
             [0., 0., 0.]])
     """
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(f"spdiags(): argument 'shape' (position 3) must be tuple of ints, not {type(shape).__name__}")
     diagonals = diagonals if diagonals.dim() > 1 else diagonals.unsqueeze(0)
     steps = offsets.reshape(-1).tolist()
     if diagonals.dim() != 2:
@@ -135,6 +144,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple[int, int], layout: 
     return found if layout is None else found.to_sparse(layout=layout)
 
 
+@reporting
 def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``, of which only the elements that ``input``, a CSR matrix, stores are computed."""
     from .layouts.compressed import compressed_made, elements
@@ -155,12 +165,14 @@ def _rows_of(product: Tensor, s: Any) -> tuple[Any, Tensor]:
     return rows, product.index_select(0, rows)
 
 
+@reporting
 def hspmm(mat1: Any, mat2: Tensor) -> Any:
     """``mat1 @ mat2`` with a sparse ``mat1``, as a sparse tensor of rows."""
     rows, values = _rows_of(mm(mat1, mat2), mat1)
     return sparse_coo_tensor(rows.unsqueeze(0), values, (mat1.shape[0], mat2.shape[1]), is_coalesced=True)
 
 
+@reporting
 def smm(input: Any, mat: Tensor) -> Any:
     """``input @ mat`` with a sparse ``input``, as a sparse tensor."""
     rows, values = _rows_of(mm(input, mat), input)
@@ -169,6 +181,7 @@ def smm(input: Any, mat: Tensor) -> Any:
     return sparse_coo_tensor(at, values.reshape(-1), (input.shape[0], k), is_coalesced=True)
 
 
+@reporting
 def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)`` with sparse ``input`` and ``mat1``, as a sparse tensor."""
     product = smm(mat1, mat2)
@@ -176,6 +189,7 @@ def sspaddmm(input: Any, mat1: Any, mat2: Tensor, *, beta: float = 1.0, alpha: f
     return sparse_coo_tensor(function("cat")([input._indices(), product._indices()], 1), values, tuple(input.shape))
 
 
+@reporting
 def spmm(input: Any, mat2: Any) -> Any:
     """``input.mm(mat2)``."""
     return input.mm(mat2)

@@ -152,11 +152,13 @@ def test_out_arguments(torch, allow):
 def test_complex_views(torch, allow):
     with allow():
         for write in (lambda a, b: a.sin_(), lambda a, b: b.sin_()):
-            a = torch.tensor([1 + 1j], requires_grad=True).clone()
+            x = torch.tensor([1 + 1j], requires_grad=True)
+            a = x.clone()
             b = a.conj()
             out = (b**2).sum()
             write(a, b)
             out.abs().backward()
+            assert torch.allclose(x.grad, 2 * x)  # of the square of the absolute value, whatever was written since
 
 
 def test_an_optimizer_step_between_forward_and_backward(torch, allow):

@@ -206,6 +206,7 @@ def test_a_context_that_a_hook_leaves_open_does_not_outlive_the_backward(torch, 
         y = a.exp()
     y.sum().backward()
     a.exp().sum().backward()
+    assert torch.allclose(a.grad, 2 * a.exp())
 
 
 def test_hooks_and_second_derivatives(torch, hooks):

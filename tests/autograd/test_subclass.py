@@ -6,6 +6,8 @@ import copy
 
 import pytest
 
+import wengert
+
 
 def subclass(torch, name="S", **members):
     return type(name, (torch.Tensor,), members)
@@ -339,3 +341,71 @@ def test_an_override_that_is_no_classmethod_is_warned_of(torch):
         for call in (torch.nn.functional.dropout, torch.norm):
             with pytest.warns(DeprecationWarning, match="as a plain method is deprecated"):
                 assert call(kind()) == 3
+
+
+# what a subclass might call something of its own, and what libraries' subclasses do
+NAMES = [
+    "_data", "_meta", "_vc", "_edge", "_view", "_base_", "_node", "_array", "_storage", "_shape", "_value", "_version_", "_hooks", "_tape",
+    "_wrap", "_from", "_scalar", "_require", "_opaque", "_dispatches", "_plain_class", "_level", "_tangent",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_subclass_may_use_any_name(torch, name):
+    def used(x):
+        y = (x * 2).sum() + x.exp().mean()
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+        torch.autograd.grad(g.sum(), x)
+        with torch.no_grad():
+            x.add_(1)
+            x[0] = 3.0
+        x[1:].view(-1).mul(2).T.clone().detach().cpu()
+        return str(x)
+
+    x = torch.ones(2, 3).as_subclass(subclass(torch)).requires_grad_()
+    setattr(x, name, {"mine": 1})
+    used(x)
+    assert getattr(x, name) == {"mine": 1} and copy.copy(x).__dict__ == {name: {"mine": 1}}
+    delattr(x, name)
+    used(x)
+
+    p = torch.nn.Parameter(torch.ones(2, 3))
+    setattr(p, name, 5)
+    used(p)
+    assert getattr(p, name) == 5
+
+    for value in (property(lambda self: 7), lambda self, *args: 7, 7):  # what the class says
+        x = torch.ones(2, 3).as_subclass(subclass(torch, **{name: value})).requires_grad_()
+        used(x)
+        assert getattr(x, name) == 7 or getattr(x, name)() == 7
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrapper_may_keep_its_tensor_under_any_name(torch, name):
+    class Wrapper(torch.Tensor):
+        @staticmethod
+        def __new__(cls, inner):
+            return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+        def __init__(self, inner):
+            setattr(self, name, inner)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            inner = [getattr(x, name) if isinstance(x, cls) else x for x in args]
+            answer = func(*inner, **(kwargs or {}))
+            return cls(answer) if isinstance(answer, torch.Tensor) else answer
+
+    x = Wrapper(torch.ones(3)).requires_grad_()
+    y = (x * 2 + x.detach()).sum()
+    y.backward()
+    assert getattr(y.detach(), name).item() == 9 and getattr(x.grad, name).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parity
+def test_what_tensors_keep_for_themselves_has_the_prefix_of_the_package():
+    import torch
+
+    private = {n for n in dir(wengert.Tensor) if n.startswith("_") and not n.startswith("__")}
+    own = private - set(dir(torch.Tensor))
+    assert own and all(n.startswith("_wg_") for n in own)

@@ -161,3 +161,52 @@ def test_slopes_and_results_given_are_refused(torch):
 def test_probabilities_of_each_example_for_one_tensor(torch):
     with pytest.raises(RuntimeError, match="has more elements than `self`"):
         torch.vmap(lambda t, p: t.bernoulli_(p), in_dims=(None, 0), randomness="different")(torch.ones(3), torch.rand(4, 3))
+
+
+def _draws(torch: Any) -> dict[str, Any]:
+    return {
+        "multinomial": lambda x: torch.multinomial(x.exp(), 2).sum(),
+        "bernoulli": lambda x: torch.bernoulli(x.sigmoid()),
+        "poisson": torch.poisson,
+        "normal": lambda x: torch.normal(x, 1.0),
+        "of two": lambda x: torch.multinomial((x + x.flip(0))[1:], 1).sum(),
+    }
+
+
+@pytest.mark.parametrize("draw", ["multinomial", "bernoulli", "poisson", "normal", "of two"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_draw_by_a_value_of_which_only_the_tangent_varies(torch: Any, draw: str, nested: bool) -> None:
+    func = torch.func
+    f = _draws(torch)[draw]
+    x, directions = torch.tensor([0.2, 0.5, 0.9, 0.4]), torch.arange(12.0).reshape(3, 4) / 10
+
+    def slope(x: Any) -> Any:
+        return (x * x * f(x)).sum()
+
+    def along(t: Any) -> Any:
+        return func.jvp(func.grad(slope), (x,), (t,))
+
+    mapped = torch.vmap(along, randomness="same")
+    torch.manual_seed(3)
+    if nested:
+        found = torch.vmap(lambda s: mapped(directions + s), randomness="same")(torch.arange(2.0))[0][0]
+    else:
+        found = mapped(directions)[0]
+    after = torch.rand(2)
+    torch.manual_seed(3)
+    one = func.jvp(func.grad(slope), (x,), (directions[0],))[0]
+    assert torch.equal(after, torch.rand(2))  # it was drawn once
+    torch.testing.assert_close(found, one.expand(3, 4))
+
+
+def test_examples_that_have_come_to_differ_are_not_alike(torch: Any) -> None:
+    x, many = torch.tensor([0.2, 0.5, 0.9]), torch.rand(2, 3) + 0.1
+
+    def written(x: Any, t: Any) -> Any:
+        y = x * t.new_ones(3)
+        y[:] = t
+        return (x * torch.multinomial(y, 1).sum()).sum()
+
+    for f in (lambda x, t: (x * torch.multinomial(x * t, 1).sum()).sum(), written):
+        with pytest.raises(RuntimeError, match="same randomness with a batched tensor|vmap: inplace arithmetic"):
+            torch.vmap(lambda t, f=f: torch.func.grad(f)(x * t, t), randomness="same")(many)

@@ -52,9 +52,9 @@ def test_second_derivatives(torch):
     def f(*rows):
         return (torch.nested.as_nested_tensor(list(rows), layout=torch.jagged) ** 3).values()
 
-    torch.autograd.gradcheck(f, parts)
+    assert torch.autograd.gradcheck(f, parts)
     if torch.__name__ == "wengert":  # PyTorch has no second derivative of these views
-        torch.autograd.gradgradcheck(f, parts)
+        assert torch.autograd.gradgradcheck(f, parts)
 
 
 @pytest.mark.parametrize("name", ["padded", "sum", "softmax", "unbind", "linear", "strided"])
@@ -69,7 +69,7 @@ def test_gradcheck(torch, name):
     if torch.__name__ == "torch" and name == "sum":
         pytest.skip("PyTorch has no gradient of this")
     layout = torch.strided if name == "strided" else torch.jagged
-    torch.autograd.gradcheck(lambda w, *rows: f(torch.nested.as_nested_tensor(list(rows), layout=layout), w), (w, *parts))
+    assert torch.autograd.gradcheck(lambda w, *rows: f(torch.nested.as_nested_tensor(list(rows), layout=layout), w), (w, *parts))
 
 
 def test_mismatched_vectors_of_parts_apart(torch):

@@ -10,10 +10,11 @@ import zlib
 
 import numpy as np
 import pytest
+from wengert.tensor.spaces import RAW, RECORDED
 
 import wengert as torch
-from tests.exceptions import excused
-from wengert.ops.operator import TABLE, Operator
+from tests.exceptions import all_needed, excused
+from wengert.ops.operator import TABLE, Composite, Operator
 from wengert.tensor.functions import function, inplace_function
 
 from .samples import ANY_VALUE, BY_MEMORY, NO_SECOND, SAMPLES
@@ -28,6 +29,8 @@ OTHER_STRIDES = {
     **dict.fromkeys((("as_strided_scatter", 0), ("as_strided_scatter", 1)), "speaks of the memory of its argument"),
     **dict.fromkeys((("view", 0), ("conv_tbc", 0), ("conv_tbc", 1), ("take_along_dim", 3)), "a view that the strides do not allow"),
 }
+# Expressions with a kernel that no gradient of the samples calls: the last two join what it calls one by one.
+UNCALLED = {"resolve_conj", "convolution_backward", "transposed_backward"}
 
 
 def differentiable(op):
@@ -179,6 +182,10 @@ def check_second_derivative(name, number):
     def first():
         return gradients(call(name, args, options), ins, ws, create_graph=True)
 
+    for plain, recorded in zip(gradients(call(name, args, options), ins, ws), first(), strict=True):
+        assert (plain is None) == (recorded is None)
+        if plain is not None:  # arrays and tensors go other ways through a rule
+            np.testing.assert_allclose(recorded.detach().numpy(), plain.numpy(), rtol=1e-9, atol=1e-9)
     vs = weights([g for g in first() if g is not None], 2)
 
     def value():
@@ -210,6 +217,35 @@ def test_strides_do_not_matter(name, number):
             assert (a is None) == (b is None)
             if a is not None:
                 np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+
+
+def test_kernels_compute_their_expressions(monkeypatch):
+    """A composite with a kernel has an expression beside it, which says what the kernel computes: in each call that a gradient makes."""
+    called = set()
+
+    def checked(name, kernel):
+        def run(*args):
+            found = kernel(*args)
+            with torch.no_grad():
+                told = TABLE[name].define(RECORDED, *(RAW.wrap(np.asarray(a)) if isinstance(a, (np.ndarray, np.floating)) else a for a in args))
+            for a, b in zip(*(x if isinstance(x, (list, tuple)) else [x] for x in (found, told)), strict=True):
+                assert (a is None) == (b is None), name
+                if a is not None:
+                    np.testing.assert_allclose(a, np.broadcast_to(np.asarray(b), np.shape(a)), rtol=1e-9, atol=1e-10, err_msg=name)
+            called.add(name)
+            return found
+
+        return run
+
+    kernels = [name for name, op in TABLE.items() if isinstance(op, Composite) and op.raw is not None]
+    for name in kernels:
+        monkeypatch.setitem(RAW.__dict__, name, checked(name, getattr(RAW, name)))
+    for case in WITH_LEAVES:
+        args, options = arguments(*case.values)
+        outs = call(case.values[0], args, options)
+        gradients(outs, leaves(args, options), weights(outs, 1))
+    all_needed(kernels, called | UNCALLED, "the table: no gradient of the samples calls it")
+    all_needed(UNCALLED, {*kernels} - called, "UNCALLED")
 
 
 def as_double(value):

@@ -412,3 +412,13 @@ def test_value_and_gradient(function, inputs, values, gradients):
 @pytest.mark.parametrize(("call", "value"), [pytest.param(*row[1:], id=row[0]) for row in VALUES])
 def test_value(call, value):
     np.testing.assert_allclose(np.array(call(), float), np.array(value, float), rtol=2e-5, atol=1e-6)
+
+
+def test_sizes_of_an_affine_grid_may_be_tensors():
+    K = torch.tensor
+    expected = F.affine_grid(torch.ones(1, 2, 3), (1, 1, 2, 3), align_corners=False)
+    for size in ([K(1), 1, K(2), 3], tuple(K([1, 1, 2, 3])), K([1, 1, 2, 3]), torch.Size([1, 1, 2, 3])):
+        assert F.affine_grid(torch.ones(1, 2, 3), size, align_corners=False).equal(expected)
+    for size in ([1, 1, 2, 3.0], [1, 1, K(2.0), 3], [1, 1, K([2, 2]), 3]):
+        with pytest.raises(TypeError):
+            F.affine_grid(torch.ones(1, 2, 3), size, align_corners=False)

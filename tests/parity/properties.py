@@ -91,6 +91,7 @@ class Limits(NamedTuple):
     ties: bool = False  # of several equal elements any may be the one that is meant
     expanded: bool = True
     layouts: bool = True  # transposed and with gaps too
+    sizes: bool = True  # others than those of the sample
 
 
 class Drawing:
@@ -106,9 +107,9 @@ class Drawing:
         special = self.dtype in limits.special if isinstance(limits.special, tuple) else limits.special
         self.special = self.chance(0.35) and special
         self.ties = self.chance(0.2)
-        self.mixed = self.chance(0.12)
+        self.mixed = self.chance(0.12) and limits.sizes
         self.sizes: dict[int, int] = {}
-        if self.chance(0.45):
+        if self.chance(0.45) and limits.sizes:
             shapes = [s.shape for s in self.specs((self.sample.args, self.sample.options))]
             least = 0 if limits.empty else 1
             self.sizes = {n: max(least, int(self.rng.choice(6, p=[0.08, 0.2, 0.2, 0.2, 0.2, 0.12]))) for shape in shapes for n in shape if n}

@@ -65,6 +65,19 @@ def test_rounds_once(case: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("exponent", [3, 2.5, -2, -0.5, 4])
+def test_gradients_of_powers_bit_by_bit(exponent: float, dtype: str) -> None:
+    """Each step is rounded: the power, its product with the exponent, that with the gradient."""
+    raw = np.random.default_rng(1).uniform(0.1, 3, (2, 400)).astype(np.float32)
+    found = []
+    for lib in (torch, wengert):
+        x, g = (lib.tensor(row).to(getattr(lib, dtype)) for row in raw)
+        x.requires_grad_()
+        found.append(lib.autograd.grad(x**exponent, x, g)[0].tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_second_derivative_of_a_scaled_tensor(dtype: str) -> None:
     found = []
     for lib in (torch, wengert):

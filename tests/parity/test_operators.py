@@ -12,7 +12,7 @@ from tests.parity.operators import LEFT_OUT, NO_VALUES, OTHER, Agreement, agreem
 from tests.parity.twins import label, ours, torch
 
 SAMPLES = int(os.environ.get("WENGERT_EXAMPLES", "2"))
-COUNTS = {"float64": 526, "complex128": 318}
+COUNTS = {"float64": 527, "complex128": 322}
 ENTRIES = {name: entries(getattr(torch, name)) for name in COUNTS}
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
@@ -34,7 +34,7 @@ def test_as_many_as_ever(dtype: str) -> None:
 def test_lists_of_exceptions_are_needed() -> None:
     by_name = {label(op): op for op in operators.op_db}
     for name in LEFT_OUT:
-        assert name.startswith(("chalf", "sparse.")) or ours(by_name[name]) is None, name
+        assert ours(by_name[name]) is None or not agreement(by_name[name], torch.float64, SAMPLES).steps, name
     assert {*NO_VALUES, *OTHER} <= {*by_name}
 
 

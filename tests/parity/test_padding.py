@@ -79,6 +79,14 @@ def test_drawn_amounts(mode, dimensions, seed):
             done += 1
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_more_amounts_than_dimensions(mode):
+    for library in (wengert, torch):
+        for amounts, text in (((1, 1, 1, 1), "Padding length should be less than or equal to two times"), ((1,), "divisible by 2")):
+            with pytest.raises(RuntimeError, match=text):
+                library.nn.functional.pad(library.ones(3), amounts, mode)
+
+
 def test_nothing_left_to_repeat():
     """PyTorch reads memory that nobody wrote; here it is refused."""
     for amounts in ((3, -3), (-3, 3), (2, -4)):

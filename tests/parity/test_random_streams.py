@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from wengert.arrays.random import Generator, in_memory_order
 
 torch = pytest.importorskip("torch")
+
+from tests.parity.twins import uses_mkl  # noqa: E402  where there is a torch
+
 pytestmark = pytest.mark.parity
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -42,15 +45,6 @@ def tensor(numbers):
     if numbers.dtype == BF16:
         return torch.from_numpy(numbers.astype(np.float32)).to(torch.bfloat16)
     return torch.from_numpy(numbers)
-
-
-def uses_mkl():
-    torch.manual_seed(0)
-    torch.empty(300).bernoulli_(0.5)
-    used = torch.get_rng_state()
-    torch.manual_seed(0)
-    torch.empty(300, dtype=torch.int64).random_(2**40)
-    return not torch.equal(used, torch.get_rng_state())
 
 
 def unset(dtype, n):

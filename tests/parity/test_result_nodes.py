@@ -73,12 +73,6 @@ _VALUES = {
 }
 OTHER_VALUE = {(node, key) for node, keys in _VALUES.items() for key in keys.split()}
 
-SKIPPED = {
-    "max_pool2d_with_indices_backward": "the gradient of another, which PyTorch shows to its own code",
-    **dict.fromkeys(("cfloat", "cdouble", "chalf"), "names of types"),
-    "nn.functional.fractional_max_pool3d": "its random numbers are not between 0 and 1",
-}
-
 
 def tensors(x: Any) -> list[Any]:
     if isinstance(x, (torch.Tensor, wengert.Tensor)):
@@ -145,8 +139,6 @@ OPS = {label(op): op for op in op_db if op.supports_autograd and torch.float64 i
 
 @pytest.mark.parametrize("name", OPS)
 def test_names(name: str) -> None:
-    if name in SKIPPED:
-        pytest.skip(SKIPPED[name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         names = [(a.grad_fn.name(), b.grad_fn.name()) for pairs in results(OPS[name]) for a, b in pairs]
@@ -170,7 +162,7 @@ def test_values() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, op in OPS.items():
-            if name in SKIPPED or ours(op) is None:
+            if ours(op) is None:
                 continue
             gc.freeze()  # a tensor that a node shows is sought among all objects in the collector's sight
             for a, b in [pair for pairs in results(op) for pair in pairs]:

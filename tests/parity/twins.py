@@ -12,6 +12,16 @@ import wengert
 torch = pytest.importorskip("torch")
 
 
+def uses_mkl() -> bool:
+    """Whether PyTorch draws some numbers by the generator of MKL here, as it does on processors of Intel: they are others than ours."""
+    torch.manual_seed(0)
+    torch.empty(300).bernoulli_(0.5)
+    used = torch.get_rng_state()
+    torch.manual_seed(0)
+    torch.empty(300, dtype=torch.int64).random_(2**40)
+    return not torch.equal(used, torch.get_rng_state())
+
+
 class Twin:
     """Builds our twins of PyTorch's arguments; tensors that share memory there share it here."""
 

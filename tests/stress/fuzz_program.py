@@ -323,7 +323,7 @@ INSIDE = re.compile(
     r"|NoneType' object|out= must|Axes must|object too deep"
 )
 PYTHON = ("cannot convert float infinity to integer",)  # Python's own words, which PyTorch leaves too
-ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)
+ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, BufferError)  # the last of DLPack
 
 
 def internal(error: BaseException) -> bool:

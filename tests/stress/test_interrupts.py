@@ -15,7 +15,7 @@ import pytest
 
 import wengert
 from wengert.arrays import kernels
-from wengert.graph.modes import RECORD, set_modes
+from wengert.graph.modes import RECORD, map_levels, set_modes, transforms
 from wengert.graph.modes import modes as graph_modes
 
 SECONDS = 5e-4  # until an interrupt, on average
@@ -53,7 +53,32 @@ def modes(torch):
         "set_grad_enabled": (lambda: torch.set_grad_enabled(False), lambda: not torch.is_grad_enabled()),
         "set_detect_anomaly": (lambda: torch.autograd.set_detect_anomaly(True), torch.is_anomaly_enabled),
         "dual_level": (lambda: fwd.dual_level(), levels),
+        "function_mode": (lambda: FunctionMode(), lambda: bool(graph_modes().functions)),
+        "dispatch_mode": (lambda: DispatchMode(), lambda: bool(graph_modes().dispatch)),
+        "vmap": (lambda: after(torch.vmap(torch.sin), x), transformed),
+        "grad": (lambda: after(torch.func.grad(torch.sum), x), transformed),
+        "jvp": (lambda: after(torch.func.jvp, torch.sin, (x,), (x,)), transformed),
     }
+
+
+class FunctionMode(wengert.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+class DispatchMode(wengert.utils._python_dispatch.TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def after(call, *args):
+    """A block of nothing, after a call."""
+    call(*args)
+    return contextlib.nullcontext()
+
+
+def transformed():
+    return bool(map_levels.get()) or transforms.get() != (0, 0) or graph_modes() is not RECORD
 
 
 def left(torch, name, count, seed):
@@ -95,6 +120,8 @@ def heal(torch):
     """Switch off what an interrupt left on, whatever it is."""
     if torch is wengert:
         set_modes(RECORD)
+        map_levels.set(())
+        transforms.set((0, 0))
     else:
         torch.set_autocast_enabled("cpu", False)
         with contextlib.suppress(Exception):
@@ -105,6 +132,7 @@ def heal(torch):
 
 NAMES = (
     "no_grad", "enable_grad", "inference_mode", "autocast", "saved_tensors_hooks", "dual_level", "set_grad_enabled", "set_detect_anomaly",
+    "function_mode", "dispatch_mode", "vmap", "grad", "jvp",
 )  # fmt: skip
 # These act when they are called, before there is a block that could switch back; PyTorch leaves as many: half of the interrupts.
 AT_ONCE = ("set_grad_enabled", "set_detect_anomaly")

@@ -29,11 +29,97 @@ WRONG = {
 }
 
 
+aten = torch.ops.aten
+eye = torch.eye(3)
+ones = torch.ones(4)
+columns = torch.ones(1, 9, 9)
+at = torch.tensor([0, 1])
+WRONG |= {
+    "add(): argument 'alpha' must be Number, not NoneType": lambda: torch.add(x, x, alpha=None),
+    "add(): argument 'alpha' must be Number, not list": lambda: torch.add(x, x, alpha=[2]),
+    "addmm(): argument 'alpha' must be Number, not NoneType": lambda: torch.addmm(eye, eye, eye, alpha=None),
+    "addmm(): argument 'beta' must be Number, not range": lambda: torch.addmm(eye, eye, eye, beta=range(3)),
+    "constant_pad_nd(): argument 'value' (position 3) must be Number, not NoneType": lambda: torch.constant_pad_nd(x, (1, 1), None),
+    "linspace(): argument 'end' (position 2) must be Number, not list": lambda: torch.linspace(0, [1, [2]], 3),
+    "randn(): argument 'out' must be Tensor, not float": lambda: torch.randn(3, out=1.0),
+    "randperm(): argument 'out' must be Tensor, not dtype": lambda: torch.randperm(3, out=torch.int8),
+    "empty_strided(): argument 'size' (position 1) must be tuple of ints, not int": lambda: torch.empty_strided(3, (1,)),
+    "empty_strided(): argument 'stride' (position 2) must be tuple of ints, not int": lambda: torch.empty_strided((3,), 1),
+    "mm(): argument 'mat1' (position 1) must be Tensor, not list": lambda: torch.sparse.mm([1], eye),
+    "spdiags(): argument 'shape' (position 3) must be tuple of ints, not int": lambda: torch.sparse.spdiags(eye[:1], at[:1], 3),
+    "sparse_coo_tensor(): argument 'size' must be tuple of ints, not int": lambda: torch.sparse_coo_tensor(at[None], torch.ones(2), 3),
+    "sparse_csr_tensor(): argument 'size' must be tuple of ints, not int": lambda: torch.sparse_csr_tensor(at, at[:1], torch.ones(1), 3),
+    # kinds come before values: these fail over a value, too
+    "unsafe_chunk(): argument 'chunks' (position 2) must be int, not bool": lambda: torch.unsafe_chunk(x, False),
+    "cholesky(): argument 'upper' must be bool, not int": lambda: torch.cholesky(ones, upper=3),
+    "div(): argument 'rounding_mode' must be str, not int": lambda: torch.div(x, x, rounding_mode=3),
+    "cummin(): argument 'dim' (position 2) must be int, not Tensor": lambda: torch.cummin(x, torch.ones(2)),
+    "roll(): argument 'shifts' (position 2) must be tuple of ints, not Tensor": lambda: torch.roll(x, torch.ones(2)),
+    "mvlgamma(): argument 'p' (position 2) must be Number, not Tensor": lambda: torch.mvlgamma(x, torch.ones(2)),
+    "sort(): argument 'descending' must be bool, not str": lambda: torch.sort(x, 7, descending="x"),
+    "addmv(): argument 'alpha' must be Number, not list": lambda: torch.addmv(ones, eye, ones, alpha=[1]),
+    "slice_backward() received an invalid combination of arguments - got (Tensor, int, int, int, int, int)": lambda: (
+        aten.slice_backward(x, 3, 0, 0, 1, 1)
+    ),
+}
+
+
 @pytest.mark.parametrize("message", WRONG, ids=lambda m: m[:40])
 def test_the_argument_is_named(message: str) -> None:
     with pytest.raises(TypeError) as caught:
         WRONG[message]()
     assert str(caught.value) == message
+
+
+REFUSED = {
+    "invalid shape dimension -2 at index 0 of shape [-2]": lambda: ones.view(-2),
+    "invalid shape dimension -3 at index 1 of shape [2, -3]": lambda: ones.reshape(2, -3),
+    "invalid shape dimension -5 at index 0 of shape [-5, 2]": lambda: ones.view((-5, 2)),
+    "slice step must be positive": lambda: aten.slice(x, 0, 0, 3, -1),
+    "stride should be greater than zero, but got stride_height: 0 stride_width: 0": lambda: aten.col2im(
+        columns, [5, 5], [3, 3], [1, 1], [0, 0], [0, 0]
+    ),
+    "padding_idx must be within the number of embeddings, -3 through 2, but got 3": lambda: F.embedding_bag(at, eye, at, padding_idx=3),
+    "numel: integer multiplication overflow with sizes [-1, -1]": lambda: torch.sparse_csr_tensor(at, at[:1], torch.ones(1), (-1, -1)),
+    "numel: integer multiplication overflow with sizes [4611686018427387904, 9]": lambda: torch.sparse_coo_tensor(
+        torch.tensor([[0], [0]]), torch.ones(1), (2**62, 9)
+    ),
+    "numel: integer multiplication overflow with sizes [-1]": lambda: torch.sparse_coo_tensor((-1,)),
+    "Trying to create tensor with negative dimension -4: [-4]": lambda: torch.fft.rfftfreq(-10),
+    "value cannot be converted to type int64_t without overflow": lambda: torch.arange(2**64),
+    "Cannot access accelerator device when none is available.": lambda: torch.zeros(2, device=3),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED, ids=lambda m: m[:40])
+def test_values_that_are_refused(message: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        REFUSED[message]()
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("n", [2**64, 2**64 + 1, -(2**63) - 1, 10**30])
+def test_numbers_that_no_integer_type_holds(n: int) -> None:
+    """They do not wrap around, unlike those of 64 bits that are too large for the type of the tensor."""
+    t = torch.arange(4)
+    for f in (lambda: t + n, lambda: t * n, lambda: t == n, lambda: torch.tensor([n]), lambda: torch.tensor([n, 1])):
+        with pytest.raises((ValueError, RuntimeError), match=r"[Oo]verflow"):
+            f()
+    assert (t.to(torch.int8) + 300).tolist() == [44, 45, 46, 47]
+    assert (t + 2**63).tolist() == [i - 2**63 for i in range(4)]
+    assert torch.tensor([n, 0.5]).tolist()[1] == 0.5
+
+
+def test_mixed_integers_do_not_become_floats() -> None:
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        torch.tensor([2**63, -3])
+
+
+def test_devices_of_the_wrong_kind() -> None:
+    with pytest.raises(TypeError):
+        torch.zeros(2, device=True)
+    with pytest.raises(TypeError):
+        torch.randint(10, torch.Tensor)
 
 
 def test_the_outer_function_is_named() -> None:

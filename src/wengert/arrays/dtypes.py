@@ -283,6 +283,15 @@ def number(value: Any) -> Any:
     return float(value) if type(value) is np.bool_ else value.item()
 
 
+def as_number(value: Any) -> np.ndarray:
+    """A number as a 0-d array; TypeError for what is none, of which NumPy would make one all the same (nan of None)."""
+    if of_python(value) is None and not (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufcV"):
+        error = TypeError(f"argument must be Number, not {type(value).__name__}")
+        error.about = (value, "Number")  # type: ignore[attr-defined]  # which argument it is, is known where the call is
+        raise error
+    return np.asarray(value)
+
+
 def is_half(d: np.dtype) -> bool:
     """Whether ``d`` is float16 or bfloat16."""
     return d.itemsize == 2 and d.kind in "fV"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..func.trees import filled, leaves, shape, spread
 from ..func.trees import mapped as each
-from ..graph.modes import map_levels
+from ..graph.modes import Scope, map_levels
 from ..tensor.functions import function
 from ..tensor.tensor import Tensor
 from ..transforms.vmap import Batched, Level, decomposed, lowered, raised, wrapped
@@ -25,18 +25,17 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-class _Below:
+class _Below(Scope):
     """Inside, only the maps outside of ``level`` run."""
 
     def __init__(self, level: Level) -> None:
         self.level = level
 
-    def __enter__(self) -> None:
-        self.before = map_levels.get()
-        map_levels.set(tuple(x for x in self.before if x.number < self.level.number))
+    _put = staticmethod(map_levels.set)
 
-    def __exit__(self, *exc: object) -> None:
-        map_levels.set(self.before)
+    def _states(self, now: Any) -> Any:
+        before = map_levels.get()
+        return tuple(x for x in before if x.number < self.level.number), before, None
 
 
 def check_rule(cls: Any) -> bool:

@@ -11,6 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..arrays.dtypes import float64
+from ..dispatch.aten_networks import _unique2, native_batch_norm, native_group_norm, native_layer_norm
 from ..functions import PLACES
 from ..nn import _recurrent
 from ..nn import functional as F
@@ -63,36 +64,6 @@ def batch_norm(
 ) -> Any:  # fmt: skip
     """``nn.functional.batch_norm`` in another order of arguments."""
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-
-
-def _statistics(rows: Any, eps: float) -> tuple[Any, Any]:
-    """Mean of the last dimension and one over its standard deviation."""
-    var, mean = T["var_mean"](rows, -1, correction=0)
-    return mean, (var + eps).rsqrt()
-
-
-def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
-    """``layer_norm``, and the mean and one over the standard deviation that it divided by: ``(output, mean, rstd)``."""
-    n = len(normalized_shape)
-    output = F.layer_norm(input, normalized_shape, weight, bias, eps)
-    mean, rstd = _statistics(input.detach().flatten(input.dim() - n) if n else input.detach(), eps)
-    shape = (*mean.shape, *(1,) * n)
-    return output, mean.view(shape), rstd.view(shape)
-
-
-def native_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> tuple[Any, Any, Any]:
-    """``group_norm``, and the mean and one over the standard deviation of each group: ``(output, mean, rstd)``."""
-    return (F.group_norm(input, group, weight, bias, eps), *_statistics(input.reshape(N, group, C // group * HxW), eps))
-
-
-def native_batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
-) -> tuple[Any, Any, Any]:
-    """``batch_norm``, and in training the mean of each channel and one over its standard deviation: ``(output, mean, invstd)``."""
-    output = batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-    if not training:
-        return output, input.new_empty(0), input.new_empty(0)
-    return (output, *_statistics(input.detach().transpose(0, 1).flatten(1), eps))
 
 
 def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
@@ -500,11 +471,6 @@ def unique_dim(
 def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
     """``unique``: always ``(values, inverse)``, the latter empty if not asked for."""
     return _unique2(input, sorted, return_inverse)[:2]
-
-
-def _unique2(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, Any, Any]:
-    """``unique``: always ``(values, inverse, counts)``, empty where not asked for."""
-    return _three(T["unique"](input, sorted, True, True), return_inverse, return_counts)
 
 
 def _three(found: Any, inverse: bool, counts: bool) -> tuple[Any, Any, Any]:

@@ -15,30 +15,10 @@ from .torch_dispatch import ask, aten, dispatching
 
 __all__ = [
     "_foobar", "_local_scalar_dense", "_log_softmax", "_new_zeros_with_same_feature_meta", "_reshape_alias", "_softmax", "_unsafe_view",
-    "convolution_backward",
-    "embedding", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward", "slice_inverse", "sym_numel", "sym_size",
+    "col2im",
+    "embedding", "im2col", "lift_fresh", "native_dropout", "select_backward", "slice", "slice_backward", "slice_inverse", "sym_numel", "sym_size",
     "sym_storage_offset", "sym_stride", "tanh_backward", "threshold_backward", "where",
 ]  # fmt: skip
-
-
-def convolution_backward(
-    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Any,
-) -> tuple[Any, Any, Any]:  # fmt: skip
-    """The gradients of a convolution in its input, weight and bias; None for those that ``output_mask`` leaves out."""
-    n = weight.dim() - 2
-    how = (*(tuple(v) * (n if len(v) == 1 else 1) for v in (stride, padding, dilation)), groups)
-    large, small = (grad_output, input) if transposed else (input, grad_output)
-    for_input = for_weight = for_bias = None
-    if output_mask[0] and transposed:
-        for_input = function("convolution_forward")(grad_output, weight, None, *how)
-    elif output_mask[0]:
-        for_input = function("conv_input")(grad_output, weight, tuple(input.shape), *how)
-    if output_mask[1]:
-        for_weight = function("conv_weight")(large, small, tuple(weight.shape), *how)
-    if output_mask[2]:
-        for_bias = grad_output.sum((0, *range(2, n + 2)))
-    return for_input, for_weight, for_bias
 
 
 def _new_zeros_with_same_feature_meta(self: Any, other: Any, *, self_num_batch_dims: int = 0) -> Any:
@@ -70,6 +50,16 @@ def _softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
 def _log_softmax(self: Any, dim: int, half_to_float: bool = False) -> Any:
     """``log_softmax``."""
     return function("log_softmax")(self, dim)
+
+
+def im2col(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """``unfold`` of images."""
+    return function("unfold_windows")(self, kernel_size, dilation, padding, stride)
+
+
+def col2im(self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """``fold``."""
+    return function("fold")(self, output_size, kernel_size, dilation, padding, stride)
 
 
 def slice_backward(grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int) -> Any:

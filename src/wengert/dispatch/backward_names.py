@@ -16,7 +16,7 @@ from ..ops.operator import TABLE
 from ..tensor.functions import function
 from ..tensor.namespaces import RAW, RECORDED, within_operators
 from ..tensor.record import OpNode
-from .aten import convolution_backward
+from .aten_networks import REDUCTIONS, convolution_backward
 from .decompositions import _ARRANGED, BACKWARD
 from .meta_device import all_without
 from .torch_dispatch import ask, aten, detached
@@ -75,7 +75,7 @@ def _their_name(place: tuple[int, str]) -> str:
 # -- one operator for a rule --------------------------------------------------------------------------------------------
 
 _OF_LOSS = ("g", "input", "target", "reduction")
-_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_REDUCTIONS = {word: number for number, word in enumerate(REDUCTIONS)}
 
 def _convolution(g: Any, v: Any, needs: Any) -> Any:
     if "bias" not in v["seen"] or any(t.is_complex() for t in (g, v["input"], v["weight"])):
@@ -170,14 +170,13 @@ def as_function(name: str) -> Callable[..., Any] | None:
 
 
 _DERIVED = ("input_shape", "weight_shape")  # what an argument tells
-_NAMES_OF_REDUCTIONS = {number: name for name, number in _REDUCTIONS.items()}
 
 
 def _of_arguments(rule: Any, names: tuple[str, ...], spec: tuple[str, ...]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        known = dict(zip(spec, (*args, *kwargs.values())))
+        known: dict[str, Any] = {**dict.fromkeys(spec), **dict(zip(spec, (*args, *kwargs.values())))}
         if "reduction" in known:
-            known["reduction"] = _NAMES_OF_REDUCTIONS.get(known["reduction"], known["reduction"])
+            known["reduction"] = REDUCTIONS[known["reduction"]]
         if "rows" in known:
             known["input_shape"] = known["weight_shape"] = (known["rows"], known["g"].shape[-1])
         single = "input" in known and ("kernel" in spec or "indices" in spec) and known["input"].dim() == 3  # one image, for pooling

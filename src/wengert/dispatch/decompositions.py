@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.lazy import window
 from ..graph.modes import modes
-from ..ops.views import as_view, resolve_shape
+from ..ops.views import as_view, axis, resolve_shape
 from ..tensor.functions import function
 from ..tensor.namespaces import RAW, RECORDED
 from ..tensor.types import contiguous_format
@@ -86,7 +86,9 @@ def _is_step(key: tuple[Any, ...]) -> bool:
 
 
 def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    return _cut(x, dim % max(x.dim(), 1), start, end, step)
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    return _cut(x, axis(dim, x.dim()), start, end, step)
 
 
 def _narrow(x: Any, dim: int, start: int, length: int) -> Any:

@@ -53,24 +53,31 @@ class DeviceContext(TorchFunctionMode):
         self.device = device_type(device)
         self._before: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
 
-    def __enter__(self) -> None:
-        m = modes()
-        self._before = _of_devices(m.functions), _aside.get()
-        _aside.set(())
-        set_modes(m.with_(functions=tuple(mode for mode in m.functions if not isinstance(mode, DeviceContext))))
-        _enter(self, below=True)
+    def _states(self, now: Any) -> Any:
+        self._before = _of_devices(now.functions), _aside.get()
+        return True, False, None
 
-    def __exit__(self, *exc: object) -> None:
+    def _put(self, begins: bool) -> None:
         m = modes()
+        if begins:
+            _aside.set(())
+            set_modes(m.with_(functions=tuple(mode for mode in m.functions if not isinstance(mode, DeviceContext))))
+            _enter(self, below=True)
+            return
         outer, aside = self._before
-        set_modes(m.with_(functions=(*outer, *(mode for mode in m.functions if mode is not self))))
-        _aside.set((*aside, *(c for c in _aside.get() if c is not self)))
+        set_modes(m.with_(functions=(*outer, *_but(m.functions, self, *outer))))
+        _aside.set((*aside, *_but(_aside.get(), self, *aside)))
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if func in _device_constructors() and kwargs.get("device") is None:
             kwargs["device"] = self.device
         return func(*args, **kwargs)
+
+
+def _but(row: tuple[Any, ...], *out: Any) -> tuple[Any, ...]:
+    """``row`` without these objects."""
+    return tuple(x for x in row if not any(x is y for y in out))
 
 
 def _of_devices(stack: Any) -> tuple[Any, ...]:
@@ -98,8 +105,8 @@ def pop() -> None:
     *outer, context = _entered.get()
     _entered.set(tuple(outer))
     m = modes()
-    set_modes(m.with_(functions=tuple(mode for mode in m.functions if mode is not context)))
-    _aside.set(tuple(c for c in _aside.get() if c is not context))
+    set_modes(m.with_(functions=_but(m.functions, context)))
+    _aside.set(_but(_aside.get(), context))
 
 
 def on_the_cpu() -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..graph.interceptors import Call, Interceptor
-from ..graph.modes import FUNCTION_MODES, add_field, modes, set_modes
+from ..graph.modes import FUNCTION_MODES, Modes, Scope, add_field, modes, set_modes
 from ..tensor.classes import KNOWN
 from ..tensor.functions import function, inplace_function
 from ..tensor.tensor import Tensor, members
@@ -140,7 +140,7 @@ def by_class(public: Any, args: Any, kwargs: Any) -> Any:
 # -- modes --------------------------------------------------------------------------------------------------------------
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Scope):
     """Base of modes: as a context, ``__torch_function__`` takes every operator that is called inside.
 
     It receives the function, the types that override operators, and the arguments, and gives the result;
@@ -167,23 +167,19 @@ class TorchFunctionMode:
         """Run ``func`` and give its result."""
         raise NotImplementedError
 
-    def __enter__(self) -> Any:
+    def _states(self, now: Modes) -> Any:
         if inspect.ismethod(self.__torch_function__) and self.__torch_function__.__self__ is type(self):
             raise RuntimeError(
                 "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method"
             )
         watch_forever()
         watch_members()
-        m = modes()
-        set_modes(m.with_(functions=(*m.functions, self)))
-        return self
+        return now.with_(functions=(*now.functions, self)), now, self
 
-    def __exit__(self, *exc: object) -> None:
-        m = modes()
-        stack = m.functions
+    def _return(self, now: Modes, back: Modes) -> Modes:
+        stack = now.functions
         at = max((i for i, mode in enumerate(stack) if mode is self), default=None)
-        if at is not None:
-            set_modes(m.with_(functions=stack[:at] + stack[at + 1 :]))
+        return now if at is None else now.with_(functions=stack[:at] + stack[at + 1 :])
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

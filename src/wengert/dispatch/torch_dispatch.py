@@ -7,7 +7,7 @@ while it is active, and gives the result. What it does is not recorded: the node
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,18 @@ import numpy as np
 from ..arrays.context import ContextVar
 from ..arrays.ghost import Ghost
 from ..graph.interceptors import Interceptor
-from ..graph.modes import DISPATCH, add_field, change, modes, set_modes
+from ..graph.modes import DISPATCH, Scope, add_field, change, modes, set_modes
 from ..ops.operator import TABLE, Operator
 from ..tensor import call as general_path
 from ..tensor import classes, outs
 from ..tensor import inplace as writes
+from ..tensor.argument_errors import reporting
 from ..tensor.arguments import convert
 from ..tensor.functions import function, inplace_function
 from ..tensor.namespaces import RAW, calling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ..graph.interceptors import Call
     from ..graph.modes import Modes
@@ -255,9 +256,12 @@ def _implementation(name: str) -> Callable[..., Any]:
     if name == "detach":
         return classes.Tensor_.detach
     from . import aten as only
+    from .aten_networks import OPERATORS
 
     if name in only.__all__:
-        return getattr(only, name)  # type: ignore[no-any-return]
+        return _with_words(getattr(only, name))
+    if name in OPERATORS:
+        return _with_words(OPERATORS[name])
     method = getattr(classes.Tensor_, name, None)
     if callable(method):
         return method
@@ -279,6 +283,9 @@ def _implementation(name: str) -> Callable[..., Any]:
             return rule
         raise AttributeError(f"there is no implementation of aten::{name} here")
     return function(ours)
+
+
+_with_words = functools.cache(reporting)  # a function whose errors about arguments are told in PyTorch's words
 
 
 def _without_memory_options(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -468,27 +475,22 @@ def dispatching(args: Any) -> tuple[Any, ...]:
 _off: ContextVar[bool] = ContextVar("wengertdispatch_off", default=False)
 
 
-class DisableTorchDispatch:
+class DisableTorchDispatch(Scope):
     """Inside, no tensor dispatches and no dispatch mode is active."""
 
-    def __enter__(self) -> None:
-        self.before, self.token = modes().dispatch, _off.set(True)
-        change(dispatch=())
+    def _states(self, now: Modes) -> Any:
+        return (True, ()), (_off.get(), now.dispatch), None
 
-    def __exit__(self, *exc: object) -> None:
-        change(dispatch=self.before)
-        _off.reset(self.token)
+    def _put(self, state: tuple[bool, tuple[Any, ...]]) -> None:
+        _off.set(state[0])
+        change(dispatch=state[1])
 
 
-@contextlib.contextmanager
-def enable_reentrant_dispatch() -> Iterator[None]:
+class enable_reentrant_dispatch(Scope):
     """Inside, in a ``__torch_dispatch__``, operators are recorded again, as outside of it."""
-    m = modes()
-    change(below=False, grad=m.asked)
-    try:
-        yield
-    finally:
-        set_modes(m)
+
+    def _states(self, now: Modes) -> Any:
+        return now.with_(below=False, grad=now.asked)
 
 
 def disabled(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

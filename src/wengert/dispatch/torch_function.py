@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..graph.interceptors import Call, Interceptor
-from ..graph.modes import SUBCLASSES, add_field, change, install, modes, set_modes
+from ..graph.modes import SUBCLASSES, Scope, add_field, change, install, modes, set_modes
 from ..tensor import classes
 from ..tensor.argument_errors import told
 from ..tensor.classes import KNOWN, PLAIN
@@ -202,28 +202,24 @@ def disabled(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
-class DisableTorchFunctionSubclass:
+class DisableTorchFunctionSubclass(Scope):
     """Inside, subclasses of Tensor are treated as plain tensors."""
 
-    def __enter__(self) -> None:
-        self.before = modes().bare
-        change(bare=True)
+    def _states(self, now: Any) -> Any:
+        return now.with_(bare=True)
 
-    def __exit__(self, *exc: object) -> None:
-        change(bare=self.before)
+    def _return(self, now: Any, back: Any) -> Any:
+        return now.with_(bare=back.bare)
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, subclasses of Tensor are treated as plain tensors, and function modes are not asked."""
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self.functions = modes().functions
-        change(functions=())
+    def _states(self, now: Any) -> Any:
+        return now.with_(bare=True, functions=())
 
-    def __exit__(self, *exc: object) -> None:
-        change(functions=self.functions)
-        super().__exit__(*exc)
+    def _return(self, now: Any, back: Any) -> Any:
+        return now.with_(bare=back.bare, functions=back.functions)
 
 
 def default_torch_function(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:

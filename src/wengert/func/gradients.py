@@ -49,7 +49,8 @@ class Level:
         self.inside.begins(fresh)
         self.inputs.append(fresh)
         self.inside.give(fresh, x)
-        return batching.raised(fresh, self.maps)
+        varies = batching.decomposed(x)[1]
+        return batching.repeated(batching.raised(fresh, self.maps), [m for m in self.maps if m not in varies])
 
     def entire(self, t: Tensor) -> Tensor:
         """``t`` as a batched tensor of every map around this level."""

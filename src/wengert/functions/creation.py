@@ -429,7 +429,9 @@ def out_type(out: Any, dtype: Any, default: np.dtype) -> np.dtype:
 
 
 def refuse_recorded(out: Tensor, name: str) -> None:
-    """Refuse to make new numbers in a tensor whose operations are recorded."""
+    """Refuse to make new numbers in a tensor whose operations are recorded, or in what is no tensor."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     if modes().grad and is_recorded(out):
         raise RuntimeError(
             "cannot resize variables that require grad" if name in ("empty", "randn") else
@@ -560,7 +562,10 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
                   pin_memory: bool = False) -> Tensor:  # fmt: skip
     """Uninitialised memory with the given strides (in elements)."""
     d = np_dtype(dtype)
-    shape, steps = tuple(size), tuple(stride)
+    for at, (key, row) in enumerate((("size", size), ("stride", stride))):
+        if not isinstance(row, (tuple, list)):
+            raise TypeError(f"empty_strided(): argument '{key}' (position {at + 1}) must be tuple of ints, not {type(row).__name__}")
+    shape, steps = shape_of((size,), "empty_strided"), shape_of((stride,), "empty_strided")
     if len(shape) != len(steps):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(steps)})")
     if builtins.any(s < 0 for s in steps):

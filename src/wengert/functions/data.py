@@ -40,6 +40,8 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
     except ValueError as e:
         raise _ragged(data) from e
     if found.dtype == object:
+        if dtype is None and _only_numbers(data):
+            dtype = _common(data)  # of floats, if one of the numbers is
         if dtype is None or dtype.kind not in "fc" or not _only_numbers(data):
             raise _unusable(data)
         found = np.array(data, np.float64)  # integers too large for any integer type
@@ -51,6 +53,8 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
         elif isinstance(first, np.ndarray):
             dtype = dt.of(found.dtype).np
         elif found.dtype.kind == "f":
+            if type(first) is int and np.abs(found).max() >= 2**63 and _common(data).kind != "f":  # NumPy's type of 2**63 and -1
+                raise ValueError("Overflow when unpacking long long")
             dtype = dt.default_float()
         elif found.dtype.kind == "c":
             dtype = dt.default_complex()

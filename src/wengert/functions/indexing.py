@@ -162,7 +162,12 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if advanced is not None:
         if not isinstance(value, Tensor):
             value = Tensor._wg_wrap(np.asarray(number(value, self._wg_data.dtype), self._wg_data.dtype))
-        elif value._wg_data.dtype != self._wg_data.dtype and value.numel() == 1 and len(advanced[1]) == 1 and advanced[1][0]._wg_data.dtype.kind == "b":
+        elif (
+            value._wg_data.dtype != self._wg_data.dtype
+            and value.numel() == 1
+            and len(advanced[1]) == 1
+            and advanced[1][0]._wg_data.dtype.kind == "b"
+        ):
             value = function("cast")(value, self.dtype)  # PyTorch fills by the mask; what is put at places it does not convert
         if modes().grad and (requires_grad(target) or requires_grad(value)):
             check_history(target)

@@ -25,6 +25,8 @@ def _numbers(name: str, **given: Any) -> list[Any]:
     for i, (key, x) in enumerate(zip(given, row)):
         if not isinstance(x, (int, float, complex)):
             raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Number, not {type(x).__name__}")
+        if isinstance(x, int) and not -(2**63) <= x < 2**64:
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
         if isinstance(x, complex):
             refuse_overflow(x, dt.F64)
     return row
@@ -91,6 +93,7 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
     if (end - start) / step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     out = options.get("out")
+    start, step = (float(x) if isinstance(x, int) and x >= 2**63 else x for x in (start, step))  # more than NumPy's integers hold
     a = (start + step * np.arange(int(np.floor((end - start) / step)) + 1)).astype(out_type(out, options.get("dtype"), dt.default_float()))
     return finish(a, options.get("requires_grad", False), placed(options.get("device"))) if out is None else write_out(out, a, "range")
 
@@ -123,7 +126,8 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, Any]:
     if wide:
         kinds = " and ".join(which for which, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
         raise RuntimeError(f"{name} only supports 0-dimensional {kinds} tensors, but got {' and '.join(wide)}.")
-    return _number(start), _number(end)
+    start, end = _numbers(name, start=start, end=end)
+    return start, end
 
 
 def _spaced(name: str, start: Any, end: Any, steps: int, out: Any, dtype: Any, requires_grad: bool, base: float | None,

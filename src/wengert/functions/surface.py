@@ -128,6 +128,7 @@ def _inverted(inverted: Any) -> Any:
             raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
         return inverted(self)
 
+    del invert.__wrapped__  # which takes any arguments until it is first called
     return invert
 
 

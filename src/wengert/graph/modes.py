@@ -160,28 +160,6 @@ map_levels: ContextVar[tuple[Any, ...]] = ContextVar("wengert_map_levels", defau
 transforms: ContextVar[tuple[int, int]] = ContextVar("wengert_transforms", default=(0, 0))
 
 
-class transforming:
-    """Inside, a function runs that is transformed by ``torch.func``. ``reverse``: by one that takes gradients.
-
-    Raises:
-        RuntimeError: saved tensors are hooked, and gradients would be taken.
-    """
-
-    __slots__ = ("before", "reverse")
-
-    def __init__(self, reverse: bool = False) -> None:
-        self.reverse = reverse
-
-    def __enter__(self) -> None:
-        if self.reverse and modes().packing is not None:
-            raise RuntimeError(NO_HOOKS)
-        self.before = transforms.get()
-        transforms.set((self.before[0] + 1, self.before[1] + self.reverse))
-
-    def __exit__(self, *exc: object) -> None:
-        transforms.set(self.before)
-
-
 NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use case."
 _INSTEAD = (
     "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch transforms "
@@ -225,6 +203,25 @@ class Scope(_Scope):  # type: ignore[misc]
 
     def __getstate__(self) -> Any:
         return {name: value for name, value in self.__dict__.items() if name != "_entries"}
+
+
+class transforming(Scope):
+    """Inside, a function runs that is transformed by ``torch.func``. ``reverse``: by one that takes gradients.
+
+    Raises:
+        RuntimeError: saved tensors are hooked, and gradients would be taken.
+    """
+
+    _put = staticmethod(transforms.set)
+
+    def __init__(self, reverse: bool = False) -> None:
+        self.reverse = reverse
+
+    def _states(self, now: Modes) -> Any:
+        if self.reverse and now.packing is not None:
+            raise RuntimeError(NO_HOOKS)
+        before = transforms.get()
+        return (before[0] + 1, before[1] + self.reverse), before, None
 
 
 def _with_grad(m: Modes, grad: bool) -> Modes:

@@ -19,7 +19,7 @@ from ..ops import compressed as declared
 from ..tensor.autograd_meta import new_version, requires_grad
 from ..tensor.functions import FUNCTIONS
 from ..tensor.tensor import Tensor, wrap
-from ..tensor.types import LAYOUTS, shape_of
+from ..tensor.types import LAYOUTS
 from . import sparse as S
 from .sparse_inplace import becomes
 
@@ -291,7 +291,9 @@ def made(name: str, starts: Any, others: Any, values: Any, size: Any, dtype: Any
         n, most = max(s.shape[-1] - 1, 0), int(o.max(initial=-1)) + 1
         rows, columns = (n, most) if name in BY_ROW else (most, n)
         size = (*s.shape[:-1], rows * block[0], columns * block[1], *dense)
-    size = tuple(shape_of((size,)))
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"{name}_tensor(): argument 'size' must be tuple of ints, not {type(size).__name__}")
+    size = S.sizes_of(size)
     if check:
         _check(name, s, o, v, size, block)
     t = compressed_made(v.reshape(-1, *dense), Compressed(name, s, o, v._wg_data, size))

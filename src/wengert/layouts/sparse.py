@@ -7,6 +7,7 @@ the table below is refused. Most entries are a dense operation on the values, pu
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -318,6 +319,14 @@ def look_up(weight: Tensor, input: Tensor, padding_idx: int, by_frequency: bool)
 # -- making them --------------------------------------------------------------------------------------------------------
 
 
+def sizes_of(size: Any) -> tuple[int, ...]:
+    """The sizes of a sparse tensor, of which there may be far more elements than memory holds, but no more than 64 bits count."""
+    row = shape_of((size,))
+    if min(row, default=0) < 0 or math.prod(row) >= 2**63:
+        raise RuntimeError(f"numel: integer multiplication overflow with sizes {list(row)}")
+    return row
+
+
 def sparse_coo_tensor(
     indices: Any, values: Any, size: Any, dtype: Any, requires_grad: bool, check: bool, coalesced: bool
 ) -> Any:
@@ -339,7 +348,9 @@ def sparse_coo_tensor(
         raise RuntimeError(f"found negative index {int(at[d].min())} for dim {d}")
     if size is None:
         size = (*(at.max(1) + 1 if n else [0] * depth), *v.shape[1:])
-    size = shape_of((size,)) if not isinstance(size, int) else (size,)
+    elif not isinstance(size, (tuple, list)):
+        raise TypeError(f"sparse_coo_tensor(): argument 'size' must be tuple of ints, not {type(size).__name__}")
+    size = sizes_of(size)
     if len(size) != depth + v.ndim - 1:
         raise RuntimeError(
             f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {depth}, dense_dim = {v.ndim - 1}"
@@ -355,7 +366,7 @@ def sparse_coo_tensor(
 
 def empty(size: Any, dtype: Any, requires_grad: bool) -> Any:
     """A sparse tensor of zeros: nothing is stored."""
-    shape = shape_of((size,))
+    shape = sizes_of(size)
     a = Coo(np.zeros((len(shape), 0), np.int64), np.zeros(0, dt.default_float() if dtype is None else dtype.np), shape)
     return SparseTensor._wg_wrap(a)._wg_require(requires_grad)
 

@@ -168,7 +168,9 @@ def setitem(self: Any, key: Any, value: Any) -> None:
     """Write to the places that ``self[key]`` shows."""
     seen = getitem(self, key)
     target = numbers(seen) if isinstance(seen, Nest) else seen
-    target.copy_(numbers(value) if isinstance(value, Nest) else value if isinstance(value, Tensor) else wrap(np.asarray(value, target._wg_data.dtype)))
+    if not isinstance(value, Tensor):
+        value = wrap(np.asarray(value, target._wg_data.dtype))
+    target.copy_(numbers(value) if isinstance(value, Nest) else value)
 
 
 # -- copies -----------------------------------------------------------------------------------------------------------------

@@ -463,6 +463,10 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
     most = [max(column) for column in zip(*plan.sizes)]
     size = [len(plan.sizes), *most]
     if output_size is not None:
+        if not isinstance(output_size, (tuple, list)):
+            raise TypeError(
+                f"nested_to_padded_tensor(): argument 'output_size' (position 3) must be tuple of ints, not {type(output_size).__name__}"
+            )
         if len(output_size) != len(size):
             raise RuntimeError(
                 f"Length of output_size does not match NestedTensor dims. Broadcasting is not supported.(Got {len(output_size)} and {len(size)})"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import kernels as K
-from ..arrays.dtypes import scalar_name
+from ..arrays.dtypes import as_number, scalar_name
 from .matmul import cpp_name, mismatch, mT, product, same_type, stacked_alike, turned
 from .operator import family
 from .views import expand
@@ -60,7 +60,7 @@ def _number_fits(input: Any, beta: Any) -> None:
 
 def _factor(x: Any, dtype: Any) -> Any:
     """A number as one of ``dtype``; a negative one wraps around in an unsigned type."""
-    return np.asarray(x).astype(dtype) if dtype.kind in "iubc" else dtype.type(x)
+    return as_number(x).astype(dtype) if dtype.kind in "iubc" else dtype.type(as_number(x))
 
 
 def _fused(input: Any, a: Any, b: Any, beta: Any, alpha: Any, by_blas: bool = True) -> Any:

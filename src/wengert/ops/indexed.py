@@ -149,7 +149,7 @@ def index_add(input: Array, dim, index: Array, source: Array, *, alpha=1):
             raise IndexError("index out of range in self")
         raise RuntimeError(f"index {index[(index < 0) | (index >= n)][0]} is out of bounds for dimension {d} with size {n}")
     out = np.array(input, order="C")
-    source = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype)
+    source = source if alpha == 1 else source * dt.as_number(alpha).astype(source.dtype)
     return add_rows(out if out.ndim else out.reshape(1), d, index, source).reshape(input.shape)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.dtypes import EIGHT_IN_USE
+from ..arrays.dtypes import EIGHT_IN_USE, as_number
 from ..arrays.eight import converted
 from ..arrays.errors import refuse_overflow
 from .operator import family
@@ -49,7 +49,7 @@ def constant_pad_nd(input: Array, pad, value=0):
     out = np.empty(shape, input.dtype)
     if input.dtype in EIGHT_IN_USE:
         refuse_overflow(value, input.dtype)
-    out[...] = converted(np.asarray(value), input.dtype)
+    out[...] = converted(as_number(value), input.dtype)
     part = input[outer]
     if part.size:
         out[inner] = part
@@ -187,8 +187,7 @@ def pad(F, input, pad, mode="constant", value=None):
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     spatial, n = len(pad) // 2, input.ndim
-    if len(pad) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
+    _pairs(pad, n)  # as many as there are dimensions
     if not (1 <= spatial <= 3 and n in (spatial + 1, spatial + 2)):
         raise NotImplementedError(
             f"Padding size {len(pad)} is not supported for {n}D input tensor.\nSupported combinations for non-constant "

@@ -34,7 +34,7 @@ def number(value: Any, d: Any) -> Any:
     """A Python number in the type ``d`` (which NumPy would otherwise widen where ``d`` is bfloat16)."""
     if getattr(value, "requires_grad", False):
         raise TypeError("argument must be Number, not Tensor")  # its history would be lost
-    return np.asarray(value).astype(d)
+    return dt.as_number(value).astype(d)
 
 
 def conjugate(F: Any, x: Any) -> Any:

@@ -53,7 +53,7 @@ def segment_reduce(
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     given: Any = lengths if lengths is not None else offsets
     called = "lengths" if lengths is not None else "offsets"
-    if data.dtype.kind != "f":
+    if data.dtype.kind != "f" and dt.scalar_name(data.dtype) != "BFloat16":
         raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{dt.scalar_name(data.dtype)}'")
     if given.dtype.kind not in "iu":
         raise NotImplementedError(f"\"_segment_reduce_{called}_cpu_kernel1\" not implemented for '{dt.scalar_name(given.dtype)}'")
@@ -75,9 +75,9 @@ def segment_reduce(
     combine, start = _START[reduce]
     out = np.full((rows.size, flat.shape[1]), start if initial is None else initial, data.dtype)
     combine.at(out, ids, flat)
-    n = rows.reshape(-1, 1).astype(data.dtype)
+    n = rows.reshape(-1, 1)
     if reduce == "mean":
-        out = np.where(n > 0, out / np.maximum(n, 1), np.nan if initial is None else out)
+        out = np.where(n > 0, out / np.maximum(n, 1).astype(data.dtype), out if initial is not None else data.dtype.type(np.nan))
     share = _shares(reduce, flat, out, ids, n, 1.0 if initial is None else initial)
     return out.astype(data.dtype).reshape(*data.shape[:axis], count, *data.shape[axis + 1 :]), Bits(ids), Bits(share)
 
@@ -88,14 +88,16 @@ def _shares(reduce: str, flat: np.ndarray, out: np.ndarray, ids: np.ndarray, n: 
         return np.ones_like(flat)
     if reduce == "mean":
         return np.broadcast_to(1 / n[ids], flat.shape).astype(flat.dtype)
+    nan = np.isnan(flat)
     if reduce in ("max", "min"):
-        best = flat == out[ids]
-        ties = np.zeros_like(out)
+        best = nan | (flat == out[ids])
+        ties = np.zeros(out.shape, np.int64)
         np.add.at(ties, ids, best)
         return np.where(best, 1 / np.maximum(ties, 1)[ids], 0).astype(flat.dtype)
     zero = flat == 0
-    zeros, rest = np.zeros_like(out), np.full_like(out, initial)
+    zeros, nans, rest = np.zeros(out.shape, np.int64), np.zeros(out.shape, np.int64), np.full_like(out, initial)
     np.add.at(zeros, ids, zero)
-    np.multiply.at(rest, ids, np.where(zero, 1, flat))
-    others = rest[ids] / np.where(zero, 1, flat)
-    return np.where(zeros[ids] - zero > 0, 0, others).astype(flat.dtype)
+    np.add.at(nans, ids, nan)
+    np.multiply.at(rest, ids, np.where(zero | nan, flat.dtype.type(1), flat))
+    others = np.where(nans[ids] > nan, np.nan, np.where(zeros[ids] > zero, 0.0, 1.0)).astype(flat.dtype) * rest[ids]
+    return np.where(zero | nan, others, out[ids] / flat)

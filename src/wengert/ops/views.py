@@ -124,9 +124,12 @@ def as_type(a: Any, kind: np.dtype) -> Any:
 def view(input: Array, shape=()):
     try:
         found = input.reshape(shape, copy=False)
-        return restepped(found, input) if 1 in found.shape else found
     except (ValueError, TypeError):  # find out why, or that a type was meant
         pass
+    else:
+        if found.shape != shape:
+            resolve_shape(shape, input.size)  # refuses what NumPy takes for -1: -2
+        return restepped(found, input) if 1 in found.shape else found
     kind = shape[0] if type(shape) is tuple and len(shape) == 1 else shape
     kind = getattr(OF_TYPES.get(kind, kind) if isinstance(kind, type) else kind, "np", kind)
     if isinstance(kind, np.dtype):
@@ -150,6 +153,8 @@ def reshape(input: Array, shape=()):
     try:
         found = input.reshape(shape)
     except (ValueError, TypeError):
+        found = None
+    if found is None or found.shape != shape:  # NumPy takes -2 for -1
         found = input.reshape(resolve_shape(shape, input.size))
     return restepped(found, input) if 1 in found.shape else found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index as whole
 from typing import Any
 
 import numpy as np
@@ -290,7 +291,7 @@ def _line(n: int, align: bool, dtype: Any) -> Any:
 @composite(node="AffineGridGeneratorBackward0", whole=("theta",))
 def affine_grid(F, theta, size, align_corners=None):
     """Sampling grid of affine maps ``theta`` ``(N, 2, 3)`` or ``(N, 3, 4)`` for images of ``size``. Jaderberg et al., 2015."""
-    size = tuple(int(n) for n in size)  # 0-d tensors among them
+    size = tuple(whole(n) for n in size)  # 0-d tensors among them
     d = F.dtype_of(theta)
     if len(size) not in (4, 5):
         raise NotImplementedError(

@@ -188,7 +188,7 @@ class PerParameter(Optimizer):
             rows = together.get(numbers)
             if rows is None:
                 rows = together[numbers] = []
-            rows.append((p, state, p._wg_data, grad._wg_data, *[state[name]._wg_data for name in buffers]) if buffers else (p, state, p._wg_data, grad._wg_data))
+            rows.append((p, state, p._wg_data, grad._wg_data, *[state[name]._wg_data for name in buffers]))
         for p, grad in sparse:
             self._update_sparse(group, p, grad)
         for numbers, rows in together.items():

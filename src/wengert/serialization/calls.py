@@ -59,9 +59,13 @@ def _defaultdict(factory: Any = None, *args: Any) -> Any:
     return defaultdict(factory, *args)
 
 
+_BITS = 1 << 14  # of the parts of a fraction, whose reduction takes quadratic time; what Python reads as text is as long
+
+
 def _fraction(*args: Any) -> Fraction:
     texts = len(args) == 1 and type(args[0]) is str and fullmatch(r"[+-]?\d+(/\d+)?", args[0])
-    if not texts and not (0 < len(args) < 3 and all(type(arg) is int for arg in args)):
+    whole = 0 < len(args) < 3 and all(type(arg) is int and arg.bit_length() <= _BITS for arg in args)
+    if not texts and not whole:
         raise _wrong("Fraction", args)
     return Fraction(*args)
 

@@ -1,13 +1,14 @@
 """What a file may not cause: work out of proportion to its size, and nests that Python goes through by recursion in C.
 
 A pickle can name one object twice in the next, and that one twice in the one after it: forty such steps are a hundred
-bytes, and hashing the last takes years. A tuple that is nested deeply crashes the process when it is hashed, and so does
-a deque when it is freed.
+bytes, and hashing the last takes years. Keys can be chosen to have one hash, and to fill a dict with them takes
+quadratic time. A tuple that is nested deeply crashes the process when it is hashed, and so does a deque when it is freed.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from pickle import UnpicklingError
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..tensor.tensor import Tensor
 
 _FLAT = frozenset({type(None), bool, int, float, complex})
 _TEXTS = (str, bytes, bytearray)
+_UNFORESEEN = frozenset({str, bytes, bool, float, type(None)})  # texts, and what has few values of one hash
+_PRIME = sys.hash_info.modulus  # smaller integers are their own hashes
 _DEEPEST, _LISTS = 200, 4  # levels of tuples; of lists and dicts, which are not hashed, but gone through by what is called
 
 
@@ -25,6 +28,7 @@ class Budget:
 
     def __init__(self, size: int) -> None:
         self.left = 1_000_000 + 4 * size
+        self._hashes: dict[int, list[Any]] = {}  # the first key of each hash, and how many others have it too
 
     def spend(self, things: Any) -> None:
         """Pay for hashing each of ``things``, or for a call with them. Raises ``UnpicklingError`` where that costs too much."""
@@ -48,6 +52,20 @@ class Budget:
             level = below
         raise UnpicklingError(f"the pickle is damaged, or an attack: what it uses as a key is nested more than {_DEEPEST} deep")
 
+    def tell_apart(self, keys: Any) -> None:
+        """Pay for keys of one hash: each is compared with all before it. Call ``spend`` first, which sees what a hash costs.
+
+        The hashes of texts cannot be foreseen; those of numbers and of tuples can, so that a file can choose its keys by them.
+        """
+        for key in keys:
+            kind = type(key)
+            if kind in _UNFORESEEN or (kind is int and -_PRIME < key < _PRIME) or kind.__hash__ in (None, object.__hash__):
+                continue
+            known = self._hashes.setdefault(hash(key), [key, 0])
+            if known[0] is not key and known[0] != key:
+                known[1] += 1
+                self._pay(known[1])
+
     def _pay(self, cost: int) -> None:
         self.left -= cost
         if self.left < 0:
@@ -65,6 +83,16 @@ def _parts(thing: Any, kind: type, depth: int) -> Any:
     if kind.__hash__ in (None, object.__hash__) or isinstance(thing, (type, Tensor)):
         return ()
     return tuple(getattr(thing, "__dict__", {}).values())  # a dataclass is hashed by its fields
+
+
+def keys_for(kind: Any, args: tuple[Any, ...]) -> list[Any]:
+    """What is hashed when ``kind`` is called with ``args``. Those of a dict or a set have been seen when it was made."""
+    row = args[-1] if args and kind in (set, frozenset, Counter, dict, OrderedDict, defaultdict) else ()
+    if type(row) not in (list, tuple):
+        return []
+    if kind in (set, frozenset, Counter):
+        return list(row)
+    return [pair[0] for pair in row if type(pair) in (list, tuple) and pair]
 
 
 _MOST_LINKS = 1000  # fewer cannot be nested too deeply

@@ -95,6 +95,7 @@ def torch_name(thing: Any, name: str | None = None) -> tuple[str, str] | None:
 
 # -- what the user allows ---------------------------------------------------------------------------------------------
 
+CONSTANTS = {"builtins.Ellipsis": Ellipsis, "builtins.NotImplemented": NotImplemented}  # which say no name of theirs
 _safe: dict[Any, None] = {}  # in the order in which they came
 
 
@@ -151,7 +152,8 @@ def allowed_by_user() -> dict[str, Any]:
                 raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(full)}")
             found[full] = thing
             continue
-        full = f"{thing.__module__}.{thing.__qualname__}"
+        full = next((name for name, value in CONSTANTS.items() if value is thing), None)
+        full = full or f"{thing.__module__}.{thing.__qualname__}"
         found[full] = thing
         other = other_name(full)
         if other is not None:

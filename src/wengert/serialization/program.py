@@ -17,6 +17,7 @@ from ..functions.random import Generator
 from ..names.homes import OURS, THEIRS, find
 from ..tensor import Tensor
 from . import numpy_objects
+from .names import CONSTANTS
 
 # Their calls make values and do nothing else.
 _VALUES = {
@@ -47,6 +48,8 @@ def look_up(module: str, name: str) -> Named | None:
 
         return Named(getattr(import_module(module), name), True, True)
     full = f"{module}.{name}"
+    if full in CONSTANTS:
+        return Named(CONSTANTS[full], False, False)
     array = numpy_objects.named(full)
     if array is not None:
         return Named(array, True, True)

@@ -17,7 +17,7 @@ from ..tensor.tensor import Tensor
 from ..tensor.types import strided
 from .calls import checked
 from .errors import shown
-from .limits import Budget, Nests
+from .limits import Budget, Nests, keys_for
 from .names import BLOCKED, allowed_by_user, known
 from .numpy_objects import fill_array, fill_dtype
 from .rebuild import DimRange, rebuild_from_type_v2, rebuild_sparse_tensor, validate
@@ -135,6 +135,7 @@ class Unpickler(_Machine):
         if id(func) not in self.allowed or type(args) is not tuple:
             raise UnpicklingError(f"Trying to call reduce for unrecognized function {shown(func)}")
         self.budget.spend(args)
+        self.budget.tell_apart(keys_for(func, args))
         made = self.stack[-1] = self.checked.get(id(func), func)(*args)
         if (func is rebuild_sparse_tensor or func is rebuild_from_type_v2) and made.layout is not strided:
             self.unread.append(made)
@@ -152,6 +153,7 @@ class Unpickler(_Machine):
         if not known or not isinstance(kind, type) or (type(args), type(kwargs)) != (tuple, dict):
             raise UnpicklingError(f"Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got {shown(kind)}")
         self.budget.spend((args, kwargs))
+        self.budget.tell_apart(keys_for(kind, args))
         call = self.checked.get(id(kind))
         self.stack.append(kind.__new__(kind, *args, **kwargs) if call is None else call(*args, **kwargs))
 
@@ -228,9 +230,10 @@ class Unpickler(_Machine):
         self.stack.append(frozenset(items))
 
     def _hashable(self, keys: list[Any]) -> None:
-        odd = [key for key in keys if type(key) is not str and type(key) is not int]
+        odd = [key for key in keys if type(key) is not str and (type(key) is not int or key.bit_length() > 60)]
         if odd:
             self.budget.spend(odd)
+            self.budget.tell_apart(odd)
 
     def load_bytearray8(self) -> None:
         self.stack.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))

@@ -34,6 +34,8 @@ WHOLE |= dict.fromkeys(
     ("dims", "repeats", "sizes", "shape", "split_sizes", "shifts", "kernel_size", "stride", "padding"), "tuple of ints"
 )
 
+_TEXTS = frozenset(("reduce", "rounding_mode", "approximate", "interpolation", "indexing", "driver"))
+_OF_VALUES = (ValueError, RuntimeError, IndexError, NotImplementedError)  # raised also where a kind was wrong before that
 _SHOWN = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError)  # to users, as they are
 _OURS = (
     os.path.dirname(os.path.dirname(__file__)),
@@ -94,20 +96,31 @@ def told(
     if name in TABLE:  # an operator that is a part of a function: sum_dim
         name = name.removesuffix("_dim")
     about = getattr(error, "about", None)  # one of ours from further down: told with the names of this call
-    if about is None and not (_is_internal(error) and _from_inside(error)):
+    if about is None and not (_is_internal(error) or type(error) in _OF_VALUES):
         return None
+    if about is None and not _from_inside(error):
+        return None
+    declared = _declared(name, names if callable(names) else None)
     names = _names_of(names) if callable(names) else names
-    given = [*zip(_padded(names, len(args)), range(1 - skip, len(args) + 1), args)]
-    given += [(p, names.index(p) + 1 - skip if p in names else 0, v) for p, v in kwargs.items()]
+    last = len(args) - skip - getattr(TABLE.get(name), "kwonly", 0)  # what is given by name has no position
+    placed = enumerate(zip(_padded(names, len(args)), args), 1 - skip)
+    given = [(p, at if at <= last else 0, v) for at, (p, v) in placed] + [(p, 0, v) for p, v in kwargs.items()]
+    if about is None and not _is_internal(error):
+        # PyTorch looks at the kinds of all arguments before it looks at their values.
+        for p, at, v in given:
+            kind = declared.get(p) or _unsaid(name, p, str(error))
+            if kind is not None and v is not None and _misfits(kind, v):
+                return _must_be(name, (p, at, None), v, kind)
+        return None
     if about is not None:
         found = _found(about[0], given)
         return _must_be(name, found, about[0], about[1]) if found is not None else None
     text = str(error)
     if isinstance(error, AttributeError) and not isinstance(error.obj, classes.Tensor_):
         found = _found(error.obj, given)
-        kind = None if error.name is None else _kind_with(error.name)
-        if found is not None and kind is not None:
-            return _must_be(name, found, error.obj, kind)
+        wanted = None if error.name is None else _kind_with(error.name)
+        if found is not None and wanted is not None:
+            return _must_be(name, found, error.obj, wanted)
     huge = next(((p, v) for p, _, v in given for x in _flat(v) if type(x) is int and not -(2**63) <= x < 2**63), None)
     if huge is not None:
         if isinstance(huge[1], int):
@@ -169,6 +182,57 @@ def told(
         return _must_be(name, (*words[0][:2], None), words[0][2], "Number")
     kinds = [type(v).__name__ for v in args[skip:]] + [f"{p}={type(v).__name__}" for p, v in kwargs.items()]
     return TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)})")
+
+
+@functools.cache
+def _declared(name: str, f: Callable[..., Any] | None) -> dict[str, str]:
+    """The kinds of the parameters that are no tensors, as far as their names and defaults tell."""
+    op = TABLE.get(name)
+    if f is not None:
+        try:
+            defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
+        except (TypeError, ValueError):
+            defaults = {}
+    else:
+        defaults = {} if op is None else dict.fromkeys(op.params) | op.defaults
+    tensors = op.tensors if isinstance(op, Operator) else ()
+    found = {}
+    for p, default in defaults.items():
+        if p in tensors:
+            continue
+        if type(default) is bool:
+            found[p] = "bool"
+        elif WHOLE.get(p) == "int" and (default is None or type(default) is int):
+            found[p] = "int"
+        elif p in _TEXTS:
+            found[p] = "str"
+        elif p in ("alpha", "beta", "value") and type(default) in (int, float):
+            found[p] = "Number"
+    return found
+
+
+def _unsaid(name: str, p: str, text: str) -> str | None:
+    """What a parameter is that does not say so, where an error tells that a tensor was taken for one number."""
+    op = TABLE.get(name)
+    tensors = op.tensors if isinstance(op, Operator) else _tensor_names()
+    if p in tensors or p in ("self", "out") or not text.startswith(("a Tensor with ", "Boolean value of Tensor")):
+        return None
+    return WHOLE.get(p, "Number")
+
+
+def _misfits(kind: str, v: Any) -> bool:
+    """Whether PyTorch never takes ``v`` for a parameter of this kind."""
+    if kind == "bool":
+        return not isinstance(v, (bool, np.bool_))
+    if kind == "str":
+        return not isinstance(v, str)
+    if isinstance(v, classes.Tensor_):
+        return v.ndim > 0 or v.numel() != 1
+    if kind in ("int", "tuple of ints"):
+        if type(v) in (list, tuple):  # of dimensions, perhaps
+            return any(not isinstance(x, int) and _misfits("int", x) for x in v)
+        return isinstance(v, (str, bytes, float, complex, dict, set)) or type(v) is bool
+    return not isinstance(v, (int, float, complex, np.generic, np.ndarray))
 
 
 def must_be(name: str, p: str, at: int, value: Any, kind: str) -> TypeError:
@@ -268,10 +332,12 @@ def _from_inside(error: Exception) -> bool:
 
 
 def _names_of(f: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of what is given by position; the last is that of ``*args``, if there is one."""
     try:
-        return tuple(inspect.signature(f).parameters)
+        given = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):
         return ()
+    return tuple(p.name for p in given if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD))
 
 
 def _padded(names: Sequence[str], count: int) -> Sequence[str]:

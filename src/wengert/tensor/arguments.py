@@ -100,8 +100,10 @@ def promote(op: Operator, raw: dict[str, Any]) -> None:
 
 
 def scalar(v: Any, d: np.dtype) -> np.ndarray:
-    """A Python number as a 0-d array of type ``d``; an integer that does not fit wraps around, as in PyTorch."""
+    """A Python number as a 0-d array of type ``d``; an integer of 64 bits that does not fit wraps around, as in PyTorch."""
     if d.kind in "ui" and isinstance(v, int):
+        if not -(2**63) <= v < 2**64:
+            raise OverflowError("int too big to convert")
         v &= (1 << (8 * d.itemsize)) - 1
         if d.kind == "i" and v >> (8 * d.itemsize - 1):
             v -= 1 << (8 * d.itemsize)

@@ -50,7 +50,9 @@ class Exchange(Geometry):
         if self._wg_data.dtype.type is np.void:
             raise RuntimeError("load_scalar: invalid type")
         kind = self._wg_data.dtype.kind
-        return (self._wg_data.astype(np.float32) if kind == "V" else plain(self._wg_data).astype(np.complex64) if kind == "W" else self._wg_data).tolist()
+        if kind == "V":
+            return self._wg_data.astype(np.float32).tolist()
+        return (plain(self._wg_data).astype(np.complex64) if kind == "W" else self._wg_data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The array itself: memory is shared. ``force=True`` detaches first.

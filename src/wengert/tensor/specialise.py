@@ -140,7 +140,10 @@ def _stranger(op: Operator, v: Any) -> Exception:
 
 
 def _explained(op: Operator, args: tuple[Any, ...], error: Exception) -> Exception:
-    found = explain(op, {p: getattr(v, "_wg_data", v) for p, v in zip(op.params, args)}, error)
+    if isinstance(error, RuntimeError):
+        found: Exception = error
+    else:
+        found = explain(op, {p: getattr(v, "_wg_data", v) for p, v in zip(op.params, args)}, error)
     return (told(op.name, op.params, args, {}, error) if found is error else None) or found
 
 
@@ -307,7 +310,7 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
         invoke = f"forward({', '.join(f'{p}={v}' if p in keyword else v for p, v in zip(op.params, raw))})"
     add("            _flags = set_flags(IGNORED)")
     add(f"            try: y = {invoke}")
-    add(f"            except (ValueError, TypeError, IndexError, OverflowError) as e: raise explained(op, {args}, e) from e")
+    add(f"            except (ValueError, TypeError, IndexError, OverflowError, RuntimeError) as e: raise explained(op, {args}, e) from e")
     add("            finally: reset_flags(_flags)")
     if not (invoke.startswith("kernel") and _native_kernel(op)):
         add("            if type(y) is not ndarray: y = asarray(y)")  # NumPy's own functions give scalars for 0-d arrays

@@ -94,7 +94,7 @@ class device:
         self = object.__new__(cls)
         if index is not None and not isinstance(index, int):
             raise TypeError(f"device(): argument 'index' (position 2) must be int, not {type_of(index)}")
-        if isinstance(type, int):
+        if isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         elif not isinstance(type, str):
             raise TypeError(
@@ -155,6 +155,8 @@ def on_cpu(where: Any) -> device:
     d = device(where)
     if d.type == "cpu":
         return CPU
+    if isinstance(where, int):
+        raise RuntimeError("Cannot access accelerator device when none is available.")
     error, message = _ABSENT.get(d.type, (RuntimeError, f"tensors cannot be placed on device '{d}' here"))
     raise error(f"{message}; use device='cpu'")
 
@@ -267,7 +269,7 @@ def shape_of(args: Iterable[Any], name: str = "") -> tuple[int, ...]:
     """Sizes given to the function ``name`` as ``f(2, 3)``, ``f((2, 3))`` or ``f(torch.Size)``."""
     row = tuple(args)
     alone = len(row) == 1
-    if alone and not isinstance(row[0], (int, np.integer, str)) and hasattr(row[0], "__len__") and getattr(row[0], "ndim", 1) > 0:
+    if alone and not isinstance(row[0], (int, np.integer, str, type)) and hasattr(row[0], "__len__") and getattr(row[0], "ndim", 1) > 0:
         row, alone = tuple(row[0]), False
     try:
         if alone and type(row[0]) is bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays.lazy import address, marks, seen
 from ..functions.storage import window as look
-from ..graph.modes import modes, set_modes
+from ..graph.modes import Scope, modes, set_modes
 from ..tensor import classes
 from ..tensor.autograd_meta import Meta, edge_of, meta_of
 from ..tensor.namespaces import RAW, RECORDED
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
 
 
-class Tangents:
+class Tangents(Scope):
     """The tangents of one level."""
-
-    __slots__ = ("__weakref__", "holders")
 
     def __init__(self) -> None:
         self.holders: list[weakref.ref[Meta]] = []

@@ -77,21 +77,19 @@ def innermost(m: Modes, args: tuple[Any, ...]) -> Any:
 class Level(Tangents):
     """One forward differentiation in progress; ``transform``: one of ``func``, whose results are tensors of their own, no views."""
 
-    __slots__ = ("transform",)
-
     def __init__(self, transform: bool = False) -> None:
         super().__init__()
         self.transform = transform
 
-    def __enter__(self) -> Level:
-        m = modes()
-        set_modes(m.with_(levels=(*m.levels, self)))
-        return self
+    def _states(self, now: Modes) -> Any:
+        return True, False, self
 
-    def __exit__(self, *exc: object) -> None:
+    def _put(self, begins: bool) -> None:
         m = modes()
-        set_modes(m.with_(levels=tuple(x for x in m.levels if x is not self)))
-        self.close()
+        others = tuple(x for x in m.levels if x is not self)
+        set_modes(m.with_(levels=(*others, self) if begins else others))
+        if not begins:
+            self.close()
 
     def concerns(self, args: Iterable[Any]) -> bool:
         """Whether some argument carries a tangent of this level."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..arrays.context import ContextVar
 from ..graph.engine import below
 from ..graph.interceptors import Interceptor
-from ..graph.modes import SCOPES, install, map_levels, modes, set_modes, transforms
+from ..graph.modes import SCOPES, Scope, install, map_levels, modes, set_modes, transforms
 from ..graph.node import Node, next_sequence
 from ..tensor import classes
 from ..tensor.autograd_meta import AccumulateGrad, edge_of, requires_grad
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
 
 
-class Inside:
+class Inside(Scope):
     """One run of a function that is differentiated, as a context: ``parent`` is the run around it, ``depth`` that of the maps around it,
     ``number`` that of all transforms, itself included. ``level``: that of forward mode which it is for, if it is. ``own``: the leaves
     (by id) that the derivative is with respect to, and those of derivatives further in. ``starts``: where the history begins that the
     function sees; ``muted`` (by id): those of which it has made constants.
     """
-
-    __slots__ = ("asked", "depth", "inference", "inputs", "level", "muted", "number", "own", "parent", "starts")
 
     def __init__(self, level: Any = None) -> None:
         self.parent: Inside | None = None
@@ -45,18 +43,19 @@ class Inside:
         self.asked: dict[int, Any] = {}  # by their ids: what the user has called differentiable where nothing follows from it
         self.inputs: dict[int, Tensor] = {}  # by their ids: what the function was given, with other names for the same
 
-    def __enter__(self) -> Inside:
+    def _states(self, now: Any) -> Any:
         install(WRITES)
-        m = modes()
         levels = map_levels.get()
-        self.parent, self.depth = m.inside, levels[-1].number if levels else 0
+        self.parent, self.depth = now.inside, levels[-1].number if levels else 0
         self.number = transforms.get()[0]
-        self.inference = m.inference  # which nobody outside can see the lack of
-        set_modes(m.with_(inside=self, inference=False, grad=m.asked))
-        return self
+        self.inference = now.inference  # which nobody outside can see the lack of
+        return True, False, self
 
-    def __exit__(self, *exc: object) -> None:
+    def _put(self, begins: bool) -> None:
         m = modes()
+        if begins:
+            set_modes(m.with_(inside=self, inference=False, grad=m.asked))
+            return
         set_modes(m.with_(inside=self.parent, inference=self.inference, grad=m.asked))
         self.inputs.clear()
         self.starts.clear()
@@ -246,20 +245,19 @@ class Cut(Node):
         return self.raw(g)
 
 
-class pulling:
+_pulling: ContextVar[Inside | None] = ContextVar("wengert_pulling", default=None)
+
+
+class pulling(Scope):
     """Inside, gradients are computed for the derivative whose run ``inside`` was."""
 
     def __init__(self, inside: Inside) -> None:
         self.inside = inside
 
-    def __enter__(self) -> None:
-        self.token = _pulling.set(self.inside)
+    _put = staticmethod(_pulling.set)
 
-    def __exit__(self, *exc: object) -> None:
-        _pulling.reset(self.token)
-
-
-_pulling: ContextVar[Inside | None] = ContextVar("wengert_pulling", default=None)
+    def _states(self, now: Any) -> Any:
+        return self.inside, _pulling.get(), None
 
 
 def asks(t: Any) -> bool:

@@ -17,7 +17,7 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
     """One without arguments, which can decorate a function without being called."""
 
     def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
-        self = object.__new__(cls)
+        self = super().__new__(cls)
         return self if orig_func is None else self(orig_func)
 
 

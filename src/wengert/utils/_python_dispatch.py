@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from ..dispatch.watched import watch_forever
-from ..graph.modes import modes, set_modes
+from ..graph.modes import Scope, modes
 from ..tensor import Tensor
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing", "transform_subclass"]
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(Scope):
     """Base of modes: as a context, ``__torch_dispatch__`` runs every operator called inside.
 
     It receives ``func`` (such as ``torch.ops.aten.mul.Tensor``), the types that override operators, and the arguments,
@@ -43,20 +43,16 @@ class TorchDispatchMode:
         """Run ``func`` and give its result."""
         raise NotImplementedError
 
-    def __enter__(self) -> Any:
+    def _states(self, now: Any) -> Any:
         if inspect.ismethod(self.__torch_dispatch__) and self.__torch_dispatch__.__self__ is type(self):
             raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method")
         watch_forever()
-        m = modes()
-        set_modes(m.with_(dispatch=(*m.dispatch, self)))
-        return self
+        return now.with_(dispatch=(*now.dispatch, self)), now, self
 
-    def __exit__(self, *exc: object) -> None:
-        m = modes()
-        stack = m.dispatch
+    def _return(self, now: Any, back: Any) -> Any:
+        stack = now.dispatch
         at = max((i for i, mode in enumerate(stack) if mode is self), default=None)
-        if at is not None:
-            set_modes(m.with_(dispatch=stack[:at] + stack[at + 1 :]))
+        return now if at is None else now.with_(dispatch=stack[:at] + stack[at + 1 :])
 
     @classmethod
     def is_infra_mode(cls) -> bool:
@@ -97,21 +93,18 @@ def is_in_any_mode_without_ignore_compile_internals() -> bool:
     return bool(_get_current_dispatch_mode_stack())
 
 
-class _Without:
+class _Without(Scope):
     """A context in which some modes are not active; ``as`` gives the innermost of those."""
 
     def __init__(self, count: int | None) -> None:
         self.count = count
 
-    def __enter__(self) -> Any:
-        m = modes()
-        self.before = m.dispatch
-        keep = () if self.count is None else m.dispatch[: -self.count]
-        set_modes(m.with_(dispatch=keep))
-        return self.before[-1] if self.before else None
+    def _states(self, now: Any) -> Any:
+        keep = () if self.count is None else now.dispatch[: -self.count]
+        return now.with_(dispatch=keep), now, now.dispatch[-1] if now.dispatch else None
 
-    def __exit__(self, *exc: object) -> None:
-        set_modes(modes().with_(dispatch=self.before))
+    def _return(self, now: Any, back: Any) -> Any:
+        return now.with_(dispatch=back.dispatch)
 
 
 def _disable_current_modes() -> AbstractContextManager[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from wengert.nn._compile_settings import check_settings, say_what_is_ignored
 from wengert.nn.parameter import Buffer, Parameter
 from wengert.tensor import Tensor
 
@@ -152,8 +153,11 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             return HookedCall(self, args, kwargs).run()
         return self.forward(*args, **kwargs)
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accept the options of ``compile`` and keep running eagerly."""
+    def compile(self, **settings: Any) -> None:
+        """Accept the settings of ``torch.compile``, refuse what it refuses, and keep running eagerly."""
+        check_settings(**settings)
+        if not settings.get("disable"):
+            say_what_is_ignored(**settings)
 
     # Registration
 

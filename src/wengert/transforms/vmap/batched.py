@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dispatch.torch_function import disabled
 from ...functions.show import written
-from ...graph.modes import NO_BACKWARD, map_levels, modes, transforms
+from ...graph.modes import NO_BACKWARD, Scope, map_levels, modes, transforms
 from ...tensor.functions import function
 from ...tensor.tensor import Tensor
 from ...tensor.types import contiguous_format, sizes_given
@@ -39,13 +39,11 @@ NO_GRAD_MODE = (
 )
 
 
-class Level:
+class Level(Scope):
     """One map that is running: how many examples it has, what it does about random numbers.
 
     ``number``: how deep it lies in other maps; ``depth``: in transforms of any kind; ``over``: whether it has run.
     """
-
-    __slots__ = ("_before", "depth", "directions", "number", "over", "randomness", "size")
 
     def __init__(self, size: int, randomness: str = "error", directions: bool = False) -> None:
         self.size, self.randomness = size, randomness
@@ -55,26 +53,24 @@ class Level:
         self.depth = self.number
         self.over = False
 
-    def __enter__(self) -> Level:
-        self._before = map_levels.get()
+    def _states(self, now: Any) -> Any:
+        before = map_levels.get()
         self.depth = max(self.number, transforms.get()[0])
-        map_levels.set((*self._before, self))
-        return self
+        return (*before, self), before, self
 
-    def __exit__(self, *exc: object) -> None:
-        self.over = True
-        map_levels.set(self._before)
+    def _put(self, levels: tuple[Any, ...]) -> None:
+        self.over = not levels or levels[-1] is not self
+        map_levels.set(levels)
 
 
-class without:
+class without(Scope):
     """Inside, the innermost map is forgotten: what is drawn or made there is made once."""
 
-    def __enter__(self) -> None:
-        self.before = map_levels.get()
-        map_levels.set(self.before[:-1])
+    _put = staticmethod(map_levels.set)
 
-    def __exit__(self, *exc: object) -> None:
-        map_levels.set(self.before)
+    def _states(self, now: Any) -> Any:
+        before = map_levels.get()
+        return before[:-1], before, None
 
 
 _NAN: dict[Any, bytes] = {}
@@ -94,7 +90,7 @@ def wrapped(value: Any, level: Level) -> Batched:
     t: Batched = object.__new__(Batched)
     t._wg_data, t._wg_edge, t._wg_meta = ghost(a.shape[1:], a.dtype), None, None
     t._wg_vc = value._wg_vc
-    t.value, t.level, t.given, t.asked = value, level, None, False
+    t.value, t.level, t.given, t.asked, t.alike = value, level, None, False, None
     return t
 
 
@@ -124,8 +120,24 @@ def settled(x: Any, level: Level) -> Any:
         for f in modes().levels:
             t = f.tangent(x)
             if t is not None and level in decomposed(t)[1]:
-                return wrapped(_repeated(x, level), level)
+                return repeated(wrapped(_repeated(x, level), level), (level,))
     return x
+
+
+def repeated(t: Any, levels: Iterable[Level]) -> Any:
+    """``t``, in which every example of ``levels`` is the same."""
+    found = t
+    while type(t) is Batched:
+        if t.level in levels:
+            t.alike = t._version
+        t = t.value
+    return found
+
+
+def all_alike(args: Any, level: Level) -> bool:
+    """Whether what varies along ``level`` among ``args`` is known to be the same in every example, tangents apart."""
+    rows = [x for v in args for x in (v if type(v) in (list, tuple) else (v,))]
+    return all(x.alike == x._version for x in rows if type(x) is Batched and x.level is level)
 
 
 def mapped_over(*values: Any) -> bool:
@@ -215,10 +227,11 @@ def _data_of(self: Any) -> Any:
 class Batched(Tensor):
     """A tensor inside a mapped function: see the module's text."""
 
-    __slots__ = ("asked", "given", "level", "value")
+    __slots__ = ("alike", "asked", "given", "level", "value")
 
     value: Any
     level: Level
+    alike: int | None  # the version in which all examples are known to be one, as far as "same" random numbers ask
     asked: bool  # what the user calls it, inside of the map, without any effect
     given: Any  # None, or the argument of the map and the dimension of its batch, of which this one has it in front
 

@@ -19,7 +19,7 @@ from ...tensor.classes import UNSET
 from ...tensor.functions import function, inplace_function
 from ...tensor.outs import refuse_recorded
 from ...tensor.structseq import rebuilt
-from .batched import Batched, expanded, plain, settled, wrapped
+from .batched import Batched, all_alike, expanded, plain, repeated, settled, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,15 +154,23 @@ def mapped(op: Operator, args: tuple[Any, ...], out: Any, m: Modes) -> Any:
     _check_running(level, "gen_vmap_plumbing")
     if m.levels:
         args = tuple(settled(v, level) for v in args)
+    answer = _mapped(op, args, level)
+    if level.randomness == "same" and all_alike(args, level):
+        for t in answer if isinstance(answer, tuple) else (answer,):
+            repeated(t, (level,))
+    return answer
+
+
+def _mapped(op: Operator, args: tuple[Any, ...], level: Level) -> Any:
     rule = rule_of(op)
     if rule is _elementwise and not (op.kwonly or op.variadic):
-        values = _alike(args, level, op.promote)
+        values = _aligned(args, level, op.promote)
         if values is not None:
             return _hidden(function(op.name)(*values), level)
     return _hidden(rule(Call(op, args, level)), level)
 
 
-def _alike(args: tuple[Any, ...], level: Level, promote: Any) -> list[Any] | None:
+def _aligned(args: tuple[Any, ...], level: Level, promote: Any) -> list[Any] | None:
     """The values of elementwise operands that need no aligning, which is most of them; None for others."""
     ranks: set[int] = set()
     others, row = [], []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...graph.modes import map_levels
-from .batched import Batched, expanded, without, wrapped
+from .batched import Batched, all_alike, expanded, repeated, without, wrapped
 from .dispatch import each_example, refuse_write
 
 if TYPE_CHECKING:
@@ -78,7 +78,19 @@ def randomly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
         if kind in ("mask", "channels"):
             with without():
                 return again(*args)
-        raise RuntimeError(_NOT_ALIKE)
+        if not all_alike((*args, *kwargs.values()), level):
+            raise RuntimeError(_NOT_ALIKE)
+        from ...functions.random import default_generator
+
+        stream = kwargs.get("generator") or default_generator
+        start = stream.get_state()
+
+        def replayed(*row: Any, **options: Any) -> Any:  # one example after the other, from the same place in the stream
+            stream.set_state(start)
+            return randomly(f, row, options, kind)
+
+        with without():
+            return repeated(each_example(replayed, args, kwargs), (level,))
     if kind in ("mask", "channels") and len(args) > 2 and args[2] is True:  # in place
         refuse_write(args[0], level, "inplace arithmetic")
     if kind in ("example", "channels"):
