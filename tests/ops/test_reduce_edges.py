@@ -472,6 +472,18 @@ def test_errors(f, kind, text):
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize("none", [(), []])
+def test_truth_over_no_dimension(none):
+    """``sum`` takes no dimension for all of them, ``all`` and ``any`` do not."""
+    x = torch.tensor([[0, 2], [3, 0]], dtype=torch.uint8)
+    for f in (torch.all, torch.any):
+        assert f(x, dim=none).tolist() == f(x, dim=none, keepdim=True).tolist() == [[0, 1], [1, 0]]
+        assert f(x, dim=none).dtype is torch.uint8 and f(x.float(), none).dtype is torch.bool
+        assert f(torch.tensor(2.0), none).item() is True
+        assert torch.vmap(lambda row, f=f: f(row, none))(x).tolist() == [[0, 1], [1, 0]]
+    assert x.sum(none).item() == 5
+
+
 @pytest.mark.parametrize("n", [5, 16, 17, 40])
 def test_the_kth_of_long_rows(n):
     rng = np.random.default_rng(0)

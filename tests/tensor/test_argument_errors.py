@@ -41,6 +41,7 @@ WRONG |= {
     "addmm(): argument 'beta' must be Number, not range": lambda: torch.addmm(eye, eye, eye, beta=range(3)),
     "constant_pad_nd(): argument 'value' (position 3) must be Number, not NoneType": lambda: torch.constant_pad_nd(x, (1, 1), None),
     "linspace(): argument 'end' (position 2) must be Number, not list": lambda: torch.linspace(0, [1, [2]], 3),
+    "logspace(): argument 'base' (position 4) must be float, not str": lambda: torch.logspace(0, 1, 3, ""),
     "randn(): argument 'out' must be Tensor, not float": lambda: torch.randn(3, out=1.0),
     "randperm(): argument 'out' must be Tensor, not dtype": lambda: torch.randperm(3, out=torch.int8),
     "empty_strided(): argument 'size' (position 1) must be tuple of ints, not int": lambda: torch.empty_strided(3, (1,)),
@@ -87,6 +88,7 @@ REFUSED = {
     "numel: integer multiplication overflow with sizes [-1]": lambda: torch.sparse_coo_tensor((-1,)),
     "Trying to create tensor with negative dimension -4: [-4]": lambda: torch.fft.rfftfreq(-10),
     "value cannot be converted to type int64_t without overflow": lambda: torch.arange(2**64),
+    "Storage size calculation overflowed with sizes=[9223372036854775809]": lambda: torch.range(0, 2**63 - 1),
     "Cannot access accelerator device when none is available.": lambda: torch.zeros(2, device=3),
 }
 

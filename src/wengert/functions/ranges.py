@@ -94,7 +94,9 @@ def range_(start: Any, end: Any, step: Any = 1, **options: Any) -> Tensor:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     out = options.get("out")
     start, step = (float(x) if isinstance(x, int) and x >= 2**63 else x for x in (start, step))  # more than NumPy's integers hold
-    a = (start + step * np.arange(int(np.floor((end - start) / step)) + 1)).astype(out_type(out, options.get("dtype"), dt.default_float()))
+    count = int(np.floor((end - start) / step)) + 1
+    check_countable(count)
+    a = (start + step * np.arange(count)).astype(out_type(out, options.get("dtype"), dt.default_float()))
     return finish(a, options.get("requires_grad", False), placed(options.get("device"))) if out is None else write_out(out, a, "range")
 
 
@@ -114,6 +116,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
              device: Any = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
     """``base`` to the powers ``linspace(start, end, steps)``."""
     where = placed(device)
+    if not isinstance(base, (int, float, np.number)):
+        raise TypeError(f"logspace(): argument 'base' (position 4) must be float, not {type(base).__name__}")
     return _spaced("logspace", start, end, steps, out, dtype, requires_grad, base, where)
 
 

@@ -286,9 +286,10 @@ def fft_fftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_g
 def fft_rfftfreq(F, n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of the ``n // 2 + 1`` results of ``rfft`` for ``n`` samples ``d`` apart."""
     check_countable(n)
-    if n // 2 + 1 < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n // 2 + 1}: [{n // 2 + 1}]")
-    return _frequencies(F, "rfftfreq", n, np.arange(n // 2 + 1) / (n * d or 1), dtype, requires_grad)
+    count = (n // 2 if n >= 0 else -(-n // 2)) + 1
+    if count < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+    return _frequencies(F, "rfftfreq", n, np.arange(count) / (n * d or 1), dtype, requires_grad)
 
 
 def _shifted(F: Any, x: Any, dim: Any, sign: int) -> Any:

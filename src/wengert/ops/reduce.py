@@ -370,7 +370,8 @@ def logsumexp(input: Array, dim, keepdim=False):
 def _truth(ufunc: Any, name: str) -> Any:
     @operator(name=name)
     def holds(input: Array, dim=None, keepdim=False):
-        out = ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes_of(dim, input.ndim), None, None, keepdim)
+        axes = () if type(dim) in (tuple, list) and not dim else axes_of(dim, input.ndim)  # over no dimension, unlike sum
+        out = np.asarray(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
         return out.astype(np.uint8) if input.dtype == np.uint8 else out
 
     holds.doc = f"Whether {name} elements are true (not zero), of everything or over ``dim``."

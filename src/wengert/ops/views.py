@@ -127,7 +127,7 @@ def view(input: Array, shape=()):
     except (ValueError, TypeError):  # find out why, or that a type was meant
         pass
     else:
-        if found.shape != shape:
+        if found.shape != shape and (type(shape) is not tuple or min(shape) < -1):
             resolve_shape(shape, input.size)  # refuses what NumPy takes for -1: -2
         return restepped(found, input) if 1 in found.shape else found
     kind = shape[0] if type(shape) is tuple and len(shape) == 1 else shape
@@ -154,7 +154,7 @@ def reshape(input: Array, shape=()):
         found = input.reshape(shape)
     except (ValueError, TypeError):
         found = None
-    if found is None or found.shape != shape:  # NumPy takes -2 for -1
+    if found is None or (found.shape != shape and (type(shape) is not tuple or min(shape) < -1)):  # see view
         found = input.reshape(resolve_shape(shape, input.size))
     return restepped(found, input) if 1 in found.shape else found
 

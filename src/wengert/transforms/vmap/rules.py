@@ -86,7 +86,10 @@ def along(call: Call) -> Any:
     """Reductions, scans, sorts, softmax: one tensor, over a dimension, several, or all."""
     p = call.op.tensors[0]
     x, n, dim = call[p], call.rank(p), call["dim"]
-    every = dim is None or (isinstance(dim, (tuple, list)) and not dim)
+    none = isinstance(dim, (tuple, list)) and not dim
+    if none and call.op.name in ("all", "any"):  # to which that is no dimension, to others all
+        return call.run()
+    every = dim is None or none
     if n == 0:  # a number counts as a vector of one
         if not every:
             dims_of(dim, 0)
