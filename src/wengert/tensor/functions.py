@@ -23,7 +23,7 @@ from . import call as call_module
 from .argument_errors import told as told_of_arguments
 from .call import DISPATCHING, KNOWN, PLAIN
 from .namespaces import RECORDED, within, within_operators
-from .record import WATCHED, rename
+from .record import WATCHED
 from .refusals import refuse_gradient
 from .spellings import OTHER_NAMES, renamed
 from .subgraph_node import enclose
@@ -131,7 +131,7 @@ def _compile(f: Any, op: Operator, kind: str) -> None:
 
 def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
     define = op.define if not op.by_example else by_example(op.define)
-    public, node, whole, layout, raw = bool(op.places), op.node, op.whole, op.layout, op.raw
+    public, whole, layout, raw = bool(op.places), op.whole, op.layout, op.raw
     code = getattr(op.define, "__code__", None)
     params = () if code is None else code.co_varnames[1 : code.co_argcount]
     respell = op.name in OTHER_NAMES or (params and params[0] != "input")
@@ -176,8 +176,6 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
                 answer = laid(answer, layout, args[0] if args else next(iter(kwargs.values())))
             if whole:
                 _as_one(op, answer, args, kwargs, since)
-            elif node is not None:
-                _name_last(answer, node, args)
             return answer if out is None else _write(answer, out, op.name)
         except Exception as error:
             better = told_of_arguments(op.name, params, args, kwargs, error)
@@ -207,15 +205,6 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
         return answer
     found = lay(y, layout, (source._data,))
     return answer if found.strides == y.strides else function("relaid")(answer, layout, source._data)
-
-
-def _name_last(answer: Any, name: str, args: Any) -> None:
-    """Give the last node of a composite PyTorch's name of the whole, unless that node is an argument's."""
-    if type(answer) is tuple and not answer:
-        return
-    edge = (answer[0] if type(answer) is tuple else answer)._edge
-    if edge is not None and not any(getattr(x, "_edge", None) is edge for x in args):
-        rename(edge[0], name)
 
 
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:
