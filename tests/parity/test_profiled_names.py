@@ -32,11 +32,11 @@ special.scaled_modified_bessel_k1 special.spherical_bessel_j0 tanh __radd__ __rd
 lt mul ne remainder rsub special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v
 special.chebyshev_polynomial_w special.hermite_polynomial_h special.hermite_polynomial_he special.laguerre_polynomial_l
 special.legendre_polynomial_p special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u
-special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w sub __rmatmul__ argwhere bmm chunk diag diag_embed diagonal
-diff dot dsplit dstack fft.fftshift fft.ifftshift hsplit lerp linalg.diagonal linalg.matrix_power log_softmax masked_fill matmul mm narrow
+special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w sub argwhere bmm chunk diag diag_embed diagonal
+diff dot dsplit dstack fft.fftshift fft.ifftshift hsplit lerp linalg.diagonal linalg.matrix_power log_softmax masked_fill mm narrow
 nn.functional.adaptive_max_pool2d nn.functional.avg_pool2d nn.functional.gelu nn.functional.layer_norm nn.functional.leaky_relu
-nn.functional.max_pool2d nn.functional.softmin nonzero permute_copy softmax split split_with_sizes sum_to_size tensor_split
-transpose_copy tril triu unsafe_chunk unsafe_split vdot vsplit argmax argmin
+nn.functional.max_pool2d nn.functional.softmin nonzero softmax split split_with_sizes sum_to_size tensor_split
+tril triu unsafe_chunk unsafe_split vdot vsplit argmax argmin
 """
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from ..arrays import dtypes as dt
 from ..tensor.functions import function
 from ..tensor.results import return_type
-from ..tensor.subgraph_node import as_one
 from ..tensor.tensor import wrap
 from .overloads import overload
 
@@ -87,13 +86,9 @@ def triangular_solve(b: Any, A: Any, upper: bool = True, transpose: bool = False
         name, x = ("b", b) if b.dim() < 2 else ("A", A)
         raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has {x.dim()} dimensions instead")
 
-    def solved() -> Any:
-        matrix = A.mT if transpose else A
-        x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-        return x, A.clone()
-
-    found = as_one("TriangularSolveBackward0", (b, A), solved)
-    return _into("triangular_solve", _pack("triangular_solve", found), out)
+    matrix = A.mT if transpose else A
+    x = function("linalg_solve_triangular")(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    return _into("triangular_solve", _pack("triangular_solve", (x, A.clone())), out)
 
 
 @overload("torch", "Tensor")

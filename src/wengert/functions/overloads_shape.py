@@ -12,7 +12,6 @@ from ..tensor import classes
 from ..tensor.autograd_meta import edge_of, requires_grad
 from ..tensor.functions import by_example, function, inplace_function
 from ..tensor.record import undifferentiable
-from ..tensor.subgraph_node import as_one
 from ..tensor.tensor import Tensor
 from ..tensor.types import Size, contiguous_format
 from .overloads import overload
@@ -223,7 +222,7 @@ def as_strided_copy(input: Any, size: Any, stride: Any, storage_offset: int | No
     """``as_strided`` as a copy."""
     if out is not None:
         return function("alias_copy")(as_strided(input.detach(), size, stride, storage_offset), out=out)
-    return as_one("AsStridedBackward0_copy", (input,), lambda: as_strided(input, size, stride, storage_offset).clone(memory_format=contiguous_format))
+    return as_strided(input, size, stride, storage_offset).clone(memory_format=contiguous_format)
 
 
 @overload("torch")

@@ -16,7 +16,6 @@ from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import by_example, function
 from ..tensor.inplace import check_writable
 from ..tensor.outs import bump, check_normal
-from ..tensor.subgraph_node import as_one
 from ..tensor.tensor import Tensor
 from ..tensor.types import shape_of, sizes_given
 from .overloads import METHODS, overload
@@ -201,7 +200,7 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 @overload("Tensor")
 def narrow_copy(input: Any, dim: int, start: Any, length: int) -> Any:
     """``narrow`` in memory of its own."""
-    return as_one("NarrowCopyBackward0", (input,), lambda: input.narrow(dim, start, length).clone())
+    return input.narrow(dim, start, length).clone()
 
 
 @overload("Tensor")

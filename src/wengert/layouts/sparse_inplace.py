@@ -11,7 +11,6 @@ from ..graph.modes import modes
 from ..tensor.autograd_meta import requires_grad
 from ..tensor.functions import inplace_function
 from ..tensor.inplace import check_writable
-from ..tensor.subgraph_node import as_one
 from .sparse import KEEPS_ZERO, OPERATORS, SparseTensor, _add, _div, _is_sparse, _mul, _permute, _same_size, _t, _transpose, entries, like
 
 if TYPE_CHECKING:
@@ -82,18 +81,13 @@ def _copy_in_place(a: Any, b: Any, *_: Any) -> Any:
     )
 
 
-def _turning(node: str, turn: Callable[..., Any]) -> Callable[..., Any]:
+def _turning(turn: Callable[..., Any]) -> Callable[..., Any]:
     def turn_(self: Any, *dims: Any, **named: Any) -> Any:
         if modes().grad and self._wg_edge is None and requires_grad(self):
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-        return becomes(self, as_one(node, (self,), lambda: turn(self, *dims, **named)))
+        return becomes(self, turn(self, *dims, **named))
 
     return turn_
-
-
-def _turned(node: str, turn: Callable[..., Any]) -> Callable[..., Any]:
-    """The operator that does not write, as the one step that PyTorch has for it."""
-    return lambda s, *dims: as_one(node, (s,), lambda: turn(s, *dims)) if s.ndim > 1 else turn(s, *dims)
 
 
 def _refusing(name: str) -> Callable[..., Any]:
@@ -105,7 +99,7 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 # The methods that are no operators here; those that want strides are refused in PyTorch's words.
 for _name, _method in {
-    "t_": _turning("TBackward1", _t), **dict.fromkeys(("transpose_", "swapaxes_", "swapdims_"), _turning("TransposeBackward1", _transpose)),
+    "t_": _turning(_t), **dict.fromkeys(("transpose_", "swapaxes_", "swapdims_"), _turning(_transpose)),
     **dict.fromkeys(("squeeze_", "unsqueeze_", "as_strided_"), _refusing("as_strided_")), "resize_": _refusing("resize_"),
     **dict.fromkeys(("squeeze", "narrow", "diagonal", "split", "chunk", "as_strided"), _refusing("as_strided")),
     "set_": _refusing("set_.source_Tensor"), "is_set_to": _refusing("is_set_to"), "fill_": _refusing("fill_.Scalar"), "view_as": _refusing("view"),
@@ -113,9 +107,7 @@ for _name, _method in {
     _method.__name__ = _name
     setattr(SparseTensor, _name, _method)
 
-OPERATORS |= {
-    "t": _turned("TBackward0", _t), "transpose": _turned("TransposeBackward0", _transpose), "permute": _turned("PermuteBackward0", _permute),
-}  # fmt: skip
+OPERATORS |= {"t": _t, "transpose": _transpose, "permute": _permute}
 OPERATORS |= {
     "add_": _add_in_place, "sub_": _sub_in_place, "mul_": _mul_in_place, "div_": _in_place(_div), "zero_": _zero_in_place,
     "copy_": _copy_in_place,

@@ -29,7 +29,7 @@ def pieces(grad: Array, x: Array, kernel, limits=()):
     return kernel(grad, x, *limits)
 
 
-@composite(raw=lambda g, result: K.relu_grad(g, result), node="ThresholdBackwardBackward0", **_hidden)
+@composite(raw=lambda g, result: K.relu_grad(g, result), **_hidden)
 def relu_grad(F, g, result):
     return F.pieces(g, result, K.relu_grad)
 
@@ -51,7 +51,7 @@ def relu(input: Array):
     return K.relu(input) if input.dtype.kind in "fV" else np.maximum(_ordered(input, "Boolean", "relu"), 0)
 
 
-@composite(raw=lambda g, x, low, high: K.hardtanh_grad(g, x, low, high), node="HardtanhBackwardBackward0", **_hidden)
+@composite(raw=lambda g, x, low, high: K.hardtanh_grad(g, x, low, high), **_hidden)
 def hardtanh_grad(F, g, x, low, high):
     return F.pieces(g, x, K.hardtanh_grad, (low, high))
 
@@ -81,7 +81,7 @@ def hardtanh(input: Array, min_val=-1.0, max_val=1.0):
     return _within(input, min_val, max_val)
 
 
-@composite(raw=lambda g, x, slope: K.leaky_relu_grad(g, x, slope), node="LeakyReluBackwardBackward0", **_hidden)
+@composite(raw=lambda g, x, slope: K.leaky_relu_grad(g, x, slope), **_hidden)
 def leaky_relu_grad(F, g, x, slope):
     return F.pieces(g, x, K.leaky_relu_grad, (slope,))
 
@@ -272,7 +272,7 @@ def _shrink_grad(g: Any, x: Any, lambd: Any) -> Any:
 def _shrinks(name: str) -> dict[str, Any]:
     """The rule of a shrinking function, which PyTorch calls ``name``."""
 
-    @composite(name=f"{name.lower()}_grad", raw=_shrink_grad, node=f"{name}BackwardBackward0", **_hidden)
+    @composite(name=f"{name.lower()}_grad", raw=_shrink_grad, **_hidden)
     def back(F, g, x, lambd):
         return F.pieces(g, x, _shrink_grad, (lambd,))
 
@@ -301,7 +301,7 @@ def _above(g: Any, x: Any, threshold: Any) -> Any:
     return np.where(x <= threshold, g.dtype.type(0), g)
 
 
-@composite(raw=_above, node="ThresholdBackwardBackward0", **_hidden)
+@composite(raw=_above, **_hidden)
 def threshold_grad(F, g, x, threshold):
     return F.pieces(g, x, _above, (threshold,))
 
@@ -326,12 +326,12 @@ def _comparable(input: Any, x: Any, name: str) -> Any:
     return x.real
 
 
-@composite(node="PreluKernelBackwardBackward0", whole=("g", "input", "weight"), **_hidden)
+@composite(**_hidden)
 def prelu_grad(F, g, input, weight):
     return F.kept(g * F.where(input > 0, 1.0, _along_channels(F, weight, input.ndim)), True, input, weight)
 
 
-@composite(node="PreluKernelBackwardBackward0", whole=("g", "input", "weight"), **_hidden)
+@composite(**_hidden)
 def prelu_weight_grad(F, g, input, weight):
     return F.kept(g * F.clamp(input, max=0.0), True, input, weight)
 
@@ -509,7 +509,7 @@ def raised(input: Array, low):
     return np.maximum(input, input.dtype.type(low))
 
 
-@composite(places=("torch", "functional"), node="SumBackward1")
+@composite(places=("torch", "functional"))
 def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     """``<x1, x2> / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
     common = dt.promote(F.dtype_of(x1), F.dtype_of(x2))
@@ -523,7 +523,7 @@ def cosine_similarity(F, x1, x2, dim=1, eps=1e-8):
     return F.sum((x1 / n1) * (x2 / n2), dim)
 
 
-@composite(places=("torch", "functional"), node="NormBackward1")
+@composite(places=("torch", "functional"))
 def pairwise_distance(F, x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
     return F.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)

@@ -81,8 +81,7 @@ def conv_weight(input: Array, grad: Array, shape, stride, padding, dilation, gro
     return K.conv_weight(_wide(input), _wide(grad), tuple(shape), stride, padding, dilation, groups).astype(grad.dtype, copy=False)
 
 
-@composite(places=(), raw=lambda g, input, weight, part, arguments: part(*arguments), node="ConvolutionBackwardBackward0",
-           whole=("g", "input", "weight"))  # fmt: skip
+@composite(places=(), raw=lambda g, input, weight, part, arguments: part(*arguments))
 def convolution_back(F, g, input, weight, part, arguments):
     """One of the gradients of a convolution, which all have the same history."""
     return F.kept(part(*arguments), False, input, weight)

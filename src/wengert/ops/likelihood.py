@@ -70,8 +70,7 @@ def _spread_raw(g: Any, shape: Any, index: Any, scale: Any) -> Any:
     return out
 
 
-@composite(places=(), whole=("g", "input"), raw=lambda g, input, index, scale: _spread_raw(g, input.shape, index, scale),
-           node="NllLossBackwardBackward0")  # fmt: skip
+@composite(places=(), raw=lambda g, input, index, scale: _spread_raw(g, input.shape, index, scale))
 def nll_loss_grad(F, g, input, index, scale):
     return F.kept(F.nll_spread(g, tuple(input.shape), index, scale), True, input)
 

@@ -51,8 +51,8 @@ gives numbers that are yet to be conjugated or negated (``arrays.lazy``); others
 
 *PyTorch's names*: ``node`` is the name of the node that is left on the tape, whatever the call. Where programs know two names
 of one operator, ``without=dict(exponent="PowBackward0")`` gives the name if that argument is not a tensor (but a
-number, or missing). A composite's ``node`` is given to the last node that it leaves; with ``whole=("input", "target")``, the arguments that
-PyTorch's node has edges for, one node of that name stands for all that it leaves.
+number, or missing). A composite with ``node`` and ``whole=("input", "target")``, the arguments that this node has edges for, is one
+node of that name to hooks and profilers.
 
 *Composite*: an operator that is an expression in others, ``@composite def name(F, ...)``. It serves rules and users
 alike and needs no rule; ``raw`` may name a faster kernel for raw arrays. With ``grad`` it is recorded as one operator, which

@@ -136,7 +136,7 @@ def _pad_rule(mode: str, node: str) -> dict[str, Any]:
         return dict(input=lambda F, g, input_shape, pad: _folded(F, g, mode, tuple(input_shape), pad))
     own = node.replace("Pad", "_pad").lower() + "_grad"
 
-    @composite(name=own, places=(), whole=("g", "input"), node=f"{node}BackwardBackward0")
+    @composite(name=own, places=())
     def back(F, g, input, pad):
         return F.kept(_folded(F, g, mode, tuple(input.shape), pad), True, input)
 

@@ -146,7 +146,7 @@ def sub(input: Array, other: Array, *, alpha=1):
 
 
 @operator(grad=dict(input=_taken_away, other=lambda F, g: g), scalars=("other",), kernel=lambda a, b: np.subtract(b, a),
-          node="RsubBackward1", places=("torch",))
+          without=dict(other="RsubBackward1"), places=("torch",))
 def rsub(input: Array, other: Array, *, alpha=1):
     """``other - alpha * input``."""
     return _difference(other, input, alpha)
@@ -215,14 +215,15 @@ def floor_divide(input: Array, other: Array):
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "floor")),
-            scalars="one", kernel=K.remainder, node="RemainderBackward0")
+            scalars="one", kernel=K.remainder, node="RemainderBackward1",
+            without=dict(other="RemainderBackward0"))
 def remainder(input: Array, other: Array):
     """What Python's ``%`` gives: the remainder with the sign of ``other``."""
     return K.remainder(input, _no_zero(input, other, "remainder_cpu"))
 
 
 @arithmetic(grad=dict(input=lambda F, g: g, other=lambda F, g, input, other: -g * F.div_rounded(input, other, "trunc")),
-            scalars=("other",), kernel=K.fmod, node="FmodBackward0")
+            scalars=("other",), kernel=K.fmod, node="FmodBackward1", without=dict(other="FmodBackward0"))
 def fmod(input: Array, other: Array):
     """What C's ``fmod`` gives: the remainder with the sign of ``input``."""
     _no_zero(input, other, "fmod_cpu")

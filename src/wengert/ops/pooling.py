@@ -50,10 +50,9 @@ def _as_two(F: Any, pool: Any, input: Any, *sizes: Any, **options: Any) -> Any:
 
 
 def _pool_back(kind: str) -> dict[str, Any]:
-    """The rule of a maximum; the node of its gradient is called after ``kind``."""
+    """The rule of a maximum."""
 
-    @composite(name=f"{kind}_back", places=(), whole=("g", "input"), raw=lambda g, input, indices: K.max_pool_grad(g, indices, input.shape[2:]),
-               node=kind.replace("#", "") + "BackwardBackward0")  # fmt: skip
+    @composite(name=f"{kind}_back", places=(), raw=lambda g, input, indices: K.max_pool_grad(g, indices, input.shape[2:]))
     def back(F, g, input, indices):
         return F.kept(F.pool_scatter(g, indices, tuple(input.shape)), True, input)
 
@@ -230,8 +229,7 @@ _spread_rule = dict(
 )
 
 
-@composite(places=(), whole=("g", "input"), raw=lambda g, input, *how: K.avg_pool_grad(g, input.shape[2:], how[0], how[1], how[2], *how[4:]),
-           node="AvgPoolBackwardBackward0")  # fmt: skip
+@composite(places=(), raw=lambda g, input, *how: K.avg_pool_grad(g, input.shape[2:], how[0], how[1], how[2], *how[4:]))
 def avg_pool_back(F, g, input, *how):
     return F.kept(F.avg_pool_spread(g, tuple(input.shape), *how), True, input)
 

@@ -181,12 +181,7 @@ def as_strided_scatter(input: Array, src: Array, size, stride, storage_offset=No
 
 
 def _copy_of(name: str) -> None:
-    def node(answer: Any, input: Any, dim: Any = None, *_: Any, **__: Any) -> str:
-        kind = "".join(part.capitalize() for part in name.split("_"))
-        number = 0 if name != "squeeze" or dim is None else 1 + (not isinstance(dim, int))
-        return f"{kind}Backward{number}_copy"
-
-    @composite(name=f"{name}_copy", places=("torch",), node=node, whole=("input",))
+    @composite(name=f"{name}_copy", places=("torch",))
     def copied(F, input, *args, **more):
         answer = getattr(F, "reshape" if name == "view" else name)(input, *args, **more)
         if isinstance(answer, (tuple, list)):
@@ -203,7 +198,7 @@ for _name in (
     _copy_of(_name)
 
 
-@composite(places=("torch",), node="NarrowCopyBackward0", whole=("input",))
+@composite(places=("torch",))
 def narrow_copy(F, input, dim, start, length):
     """``narrow`` as a copy instead of a view."""
     n = input.ndim
@@ -219,13 +214,13 @@ def narrow_copy(F, input, dim, start, length):
     return F.clone(F.narrow(input, dim, start, length), memory_format=True)
 
 
-@composite(places=("torch",), node="AliasBackward0_copy")
+@composite(places=("torch",))
 def alias_copy(F, input):
     """A copy, row by row."""
     return F.clone(input, memory_format=True)
 
 
-@composite(places=("torch",), node="SliceBackward0_copy", whole=("input",))
+@composite(places=("torch",))
 def slice_copy(F, input, dim=0, start=None, end=None, step=1):
     """``input[start:end:step]`` along ``dim`` as a copy."""
     from .shape import slice_key

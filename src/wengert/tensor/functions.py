@@ -24,7 +24,6 @@ from . import classes
 from .argument_errors import told as told_of_arguments
 from .classes import DISPATCHING, KNOWN, PLAIN
 from .namespaces import RECORDED
-from .record import rename
 from .refusals import refuse_gradient
 from .spellings import OTHER_NAMES, renamed
 from .subgraph_node import enclose
@@ -181,8 +180,6 @@ def _runner(op: Composite) -> Callable[[Call], Any]:
             found = laid(found, op.layout, args[0] if args else next(iter(kwargs.values())))
         if op.whole:
             _as_one(op, found, args, kwargs, since)
-        elif op.node is not None:
-            _name_last(found, op.node, args)
         return found if call.out is None else _write(found, call.out, op.name)
 
     return run
@@ -201,15 +198,6 @@ def laid(answer: Any, layout: str, source: Any) -> Any:
         return answer
     found = lay(y, layout, (source._wg_data,))
     return answer if found.strides == y.strides else function("relaid")(answer, layout, source._wg_data)
-
-
-def _name_last(answer: Any, name: str, args: Any) -> None:
-    """Give the last node of a composite PyTorch's name of the whole, unless that node is an argument's."""
-    if type(answer) is tuple and not answer:
-        return
-    edge = (answer[0] if type(answer) is tuple else answer)._wg_edge
-    if edge is not None and not any(getattr(x, "_wg_edge", None) is edge for x in args):
-        rename(edge[0], name)
 
 
 def _as_one(op: Composite, answer: Any, args: Any, kwargs: Any, since: int) -> None:

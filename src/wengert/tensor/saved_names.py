@@ -36,7 +36,6 @@ TABLE = {
     "relu6": "max_val:6 min_val:0",
     "PreluKernelBackward0": "self weight",
     "div": "other rounding_mode:None self",
-    "VdotBackward0": "other=tensor self",
     "masked_scale": "other=scaled_mask self:None",
     "masked_select": "mask self",
     "polar": "result",
@@ -123,7 +122,6 @@ TABLE = {
     "linalg_eigvalsh": "",
     "lu_unpack": "LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2",
     "transform": "dim=dims* forward",
-    "NormBackward1": "dim* keepdim p=ord result self",
     "pad_replicate2": "padding=pad*",
     "pad_replicate3": "padding=pad*",
     "sum_to": "self_sym_sizes",
@@ -150,7 +148,6 @@ TABLE = {
 PARTS = {
     "PdistBackward0": "p result self=input",
     "CdistBackward0": "p result x1 x2",
-    "DistBackward0": "other p result self=input",
     "PixelShuffleBackward0": "upscale_factor",
     "PixelUnshuffleBackward0": "downscale_factor",
     "ChannelShuffleBackward0": "groups",

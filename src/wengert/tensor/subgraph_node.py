@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..graph.node import Edge
 
 
-class Whole(Node):
+class SubgraphNode(Node):
     """``roots``: where the gradient of each output enters the parts; ``parts``: the nodes inside; ``given``: the arguments of the
     composite, by name: numbers and the like, and weak references to tensors.
     """
@@ -65,7 +65,7 @@ class Whole(Node):
         if not self.shared:
             for part in self.parts:
                 part.release()
-        elif any(part.saved or isinstance(part, Whole) for part in self.parts):
+        elif any(part.saved or isinstance(part, SubgraphNode) for part in self.parts):
             self.parts, self.roots = set(), []
 
     def __getattr__(self, name: str) -> Any:
@@ -102,7 +102,7 @@ def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given
     edges += [door for door in doors if door not in edges]
     node: Any = _classes.get(name)
     if node is None:
-        node = _classes[name] = type(name, (Whole,), {"__slots__": (), "__module__": "torch.autograd.graph"})
+        node = _classes[name] = type(name, (SubgraphNode,), {"__slots__": (), "__module__": "torch.autograd.graph"})
     node = node.__new__(node)
     node.given = {k: v if not hasattr(v, "_wg_edge") else weakref.ref(v) for k, v in (given or {}).items()}
     node.shared = False
@@ -130,7 +130,7 @@ def as_one(name: str, arguments: Iterable[Any], make: Callable[[], Any]) -> Any:
     return results
 
 
-_classes: dict[str, type[Whole]] = {}
+_classes: dict[str, type[SubgraphNode]] = {}
 
 
 def _is_part(node: Node, since: int) -> bool:
