@@ -10,12 +10,12 @@ import zlib
 
 import numpy as np
 import pytest
-from wengert.tensor.spaces import RAW, RECORDED
 
 import wengert as torch
 from tests.exceptions import all_needed, excused
 from wengert.ops.operator import TABLE, Composite, Operator
 from wengert.tensor.functions import function, inplace_function
+from wengert.tensor.namespaces import RAW, RECORDED
 
 from .samples import ANY_VALUE, BY_MEMORY, NO_SECOND, SAMPLES
 from .sampling import draw

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import wengert
-from wengert.tensor import aten, dispatch, lowering, seen_rules
+from wengert.dispatch import aten
+from wengert.dispatch import backward_names as seen_rules
+from wengert.dispatch import decompositions as lowering
+from wengert.dispatch import torch_dispatch as dispatch
 
 reference = pytest.importorskip("torch")
 

@@ -15,8 +15,9 @@ from ..graph.modes import enable_grad, is_grad_enabled, map_levels, modes, trans
 from ..tensor import Tensor
 from ..tensor.autograd_meta import edge_of, normal_version, requires_grad
 from ..tensor.backward import grad as _grad
+from ..tensor.refusals import sealed
 from ..transforms import vmap as batching
-from ..transforms.grad_scope import Inside, pulling, sealed
+from ..transforms.grad_scope import Inside, pulling
 from . import trees
 
 if TYPE_CHECKING:

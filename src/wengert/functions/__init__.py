@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import transforms as _transforms  # noqa: F401  the fields that it adds to modes
 from .surface import PLACES, assemble
 
 assemble()

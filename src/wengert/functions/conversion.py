@@ -20,11 +20,11 @@ from ..tensor.inplace import check_writable
 from ..tensor.namespaces import RECORDED
 from ..tensor.outs import bump
 from ..tensor.record import undifferentiable
+from ..tensor.refusals import refuse_storage
 from ..tensor.rewriting import rebase
 from ..tensor.tensor import Tensor
 from ..tensor.types import CPU, contiguous_format, on_cpu, placed, preserve_format, strided
 from ..tensor.types import device as device_type
-from ..transforms.grad_scope import refuse_storage
 
 
 def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,

@@ -18,8 +18,8 @@ from ..functions.typed_storage import TypedStorage
 from ..tensor import types
 from ..tensor.classes import DISPATCHING
 from ..tensor.parameter import Parameter
+from ..tensor.refusals import refuse_storage
 from ..tensor.tensor import Tensor, wrap
-from ..transforms.grad_scope import refuse_storage
 from .errors import shown
 
 

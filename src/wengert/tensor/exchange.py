@@ -11,11 +11,11 @@ from ..arrays.errors import warn_once
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import Lazy, plain
 from ..graph.modes import modes
-from ..transforms.grad_scope import refuse_pointer
 from . import classes
 from .autograd_meta import requires_grad
 from .geometry import Geometry
 from .namespaces import without_numbers
+from .refusals import refuse_pointer
 from .types import strided
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from ..arrays import dtypes as dt
 from ..arrays.ghost import Ghost
 from ..arrays.lazy import address, marks, window
 from ..arrays.places import steps
-from ..transforms.grad_scope import refuse_pointer
 from .autograd_meta import INFERENCE_VERSION, Released
+from .refusals import refuse_pointer
 from .types import CPU, META, Size, contiguous_format, device, strided
 
 if TYPE_CHECKING:

@@ -55,6 +55,24 @@ def refuse_gradient(function: str, **arguments: Any) -> None:
             )
 
 
+def sealed(t: Any) -> bool:
+    """Whether the numbers of ``t`` are out of reach: a function that ``torch.func`` differentiates made it, or was given it."""
+    scope = modes().inside
+    return scope is not None and scope.seals(t)
+
+
+def refuse_pointer(t: Any, captured: bool = False) -> None:
+    """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor, meanwhile."""
+    if sealed(t) or (captured and modes().inside is not None):
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+def refuse_storage(t: Any) -> None:
+    """Refuse to hand out, copy or store the memory of a tensor of a function that is differentiated."""
+    if sealed(t):
+        raise NotImplementedError("Cannot access storage of TensorWrapper")
+
+
 def check_class(cls: Any) -> None:
     """Refuse to make a tensor of what is no class of tensors."""
     if not isinstance(cls, type):

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ..arrays import dtypes as dt
 from ..graph.modes import NO_REQUIRES_GRAD, NO_RETAIN_GRAD, RECORD, modes, set_modes, transforms
 from ..graph.node import HookDict, InputMetadata, _register, registering
-from ..transforms.grad_scope import adopt, ask, asks, begins, refuse_storage, sealed
 from . import classes
 from .autograd_meta import INFERENCE_VERSION, Nowhere, Released, edge_of, meta_of, new_version, refresh, requires_grad, retain
 from .exchange import Exchange
-from .refusals import check_class, check_gradient, read_only
+from .refusals import check_class, check_gradient, read_only, refuse_storage, sealed
 from .types import CPU, strided
 from .version_check import detached, replaced
 
@@ -109,7 +108,8 @@ class Tensor(Exchange):
 
     @property
     def requires_grad(self) -> bool:
-        return requires_grad(self) if modes().inside is None else asks(self)
+        scope = modes().inside
+        return requires_grad(self) if scope is None else scope.requires_grad_of(self)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -119,10 +119,11 @@ class Tensor(Exchange):
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if value and self._wg_data.dtype.kind not in "fcVW":
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        if modes().inside is None:
+        scope = modes().inside
+        if scope is None:
             self._wg_require(value)
         else:
-            ask(self, value)
+            scope.require(self, value)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -162,14 +163,16 @@ class Tensor(Exchange):
         meta = self._wg_meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        return self._wg_edge is None if modes().inside is None else begins(self)
+        scope = modes().inside
+        return self._wg_edge is None if scope is None else scope.is_leaf(self)
 
     @property
     def grad_fn(self) -> Node | None:
         meta = self._wg_meta
         if meta is not None and meta.view is not None:
             refresh(self, meta.view)
-        if self._wg_edge is None or (modes().inside is not None and begins(self)):
+        scope = modes().inside
+        if self._wg_edge is None or (scope is not None and scope.is_leaf(self)):
             return None
         node = self._wg_edge[0]
         return node if type(node) is not Nowhere else None
@@ -544,8 +547,9 @@ def parametric(t: Any, data: Tensor) -> Any:
     if t._wg_data.dtype.kind not in "fcVW":
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     t._wg_require(True)
-    if modes().inside is not None:
-        adopt(t, data)
+    scope = modes().inside
+    if scope is not None:
+        scope.adopt(t, data)
     return t
 
 

@@ -173,6 +173,57 @@ class Inside(Scope):
             step = step[2]
         return False
 
+    # -- what a tensor says of itself inside of transforms ------------------------------------------------------------
+
+    def requires_grad_of(self, t: Any) -> bool:
+        """``t.requires_grad`` as the function sees it: in the innermost transform that ``t`` belongs to."""
+        home = self.home(t)
+        if home is None:
+            return requires_grad(t)
+        return id(t) in home.asked or (home.level is None and requires_grad(t) and home.leads(t))
+
+    def is_leaf(self, t: Any) -> bool:
+        """``t.is_leaf`` in the same sense."""
+        home = self.home(t)
+        if home is None:
+            return t._wg_edge is None
+        return home.level is not None or t._wg_edge is None or t._wg_edge[0] in home.roots() or not home.leads(t)
+
+    def require(self, t: Any, value: bool) -> None:
+        """``t.requires_grad = value``: for the innermost transform that ``t`` belongs to."""
+        home = self.home(t)
+        if home is None:
+            t._wg_require(value)
+        elif home.level is not None or (value and t._wg_edge is not None and not home.leads(t)):
+            if value:
+                home.asked[id(t)] = t
+            else:
+                home.asked.pop(id(t), None)
+        elif value:
+            if t._wg_edge is None:
+                home.begins(t._wg_require())
+        elif id(t) in home.starts:
+            home.mute(t)
+            if t._wg_edge is None:
+                t._wg_require(False)
+        elif t._wg_edge is None or home.leads(t):
+            t._wg_require(False)
+
+    def adopt(self, t: Tensor, data: Tensor) -> None:
+        """``t``, a leaf around the memory of ``data``: where a transformed function has that, it is nobody's outside."""
+        home = self.home(data)
+        if home is not None:
+            home.inputs[id(t)] = t
+            home.begins(t)
+            if home.level is not None:
+                home.asked[id(t)] = t
+
+    def seals(self, t: Any) -> bool:
+        """Whether the numbers of ``t`` are out of reach: a function that is differentiated made it, or was given it."""
+        return self.home(t) is not None
+
+    # -- writes ---------------------------------------------------------------------------------------------------------
+
     def check(self, t: Any, op: Operator | str, args: tuple[Any, ...] = ()) -> None:
         """Refuse the in-place form of ``op`` on ``t`` if that was captured; ``op`` may be PyTorch's name of that.
 
@@ -258,74 +309,6 @@ class pulling(Scope):
 
     def _states(self, now: Any) -> Any:
         return self.inside, _pulling.get(), None
-
-
-def asks(t: Any) -> bool:
-    """``t.requires_grad`` as a function sees it that is transformed: in the innermost transform that ``t`` belongs to."""
-    home = modes().inside.home(t)
-    if home is None:
-        return requires_grad(t)
-    return id(t) in home.asked or (home.level is None and requires_grad(t) and home.leads(t))
-
-
-def begins(t: Any) -> bool:
-    """``t.is_leaf`` in the same sense."""
-    home = modes().inside.home(t)
-    if home is None:
-        return t._wg_edge is None
-    return home.level is not None or t._wg_edge is None or t._wg_edge[0] in home.roots() or not home.leads(t)
-
-
-def ask(t: Any, value: bool) -> None:
-    """``t.requires_grad = value`` inside of transforms: for the innermost one that ``t`` belongs to."""
-    home = modes().inside.home(t)
-    if home is None:
-        t._wg_require(value)
-    elif home.level is not None or (value and t._wg_edge is not None and not home.leads(t)):
-        if value:
-            home.asked[id(t)] = t
-        else:
-            home.asked.pop(id(t), None)
-    elif value:
-        if t._wg_edge is None:
-            home.begins(t._wg_require())
-    elif id(t) in home.starts:
-        home.mute(t)
-        if t._wg_edge is None:
-            t._wg_require(False)
-    elif t._wg_edge is None or home.leads(t):
-        t._wg_require(False)
-
-
-def adopt(t: Tensor, data: Tensor) -> None:
-    """``t``, a leaf around the memory of ``data``: where a transformed function has that, it is nobody's outside."""
-    home = modes().inside.home(data)
-    if home is not None:
-        home.inputs[id(t)] = t
-        home.begins(t)
-        if home.level is not None:
-            home.asked[id(t)] = t
-
-
-def sealed(t: Any) -> bool:
-    """Whether the numbers of ``t`` are out of reach: a function that is differentiated made it, or was given it."""
-    inside = modes().inside
-    return inside is not None and inside.home(t) is not None
-
-
-def refuse_pointer(t: Any, captured: bool = False) -> None:
-    """Refuse to show the memory of a tensor of a function that is differentiated; ``captured``: of any tensor, meanwhile."""
-    if sealed(t) or (captured and modes().inside is not None):
-        raise RuntimeError(NO_POINTER)
-
-
-def refuse_storage(t: Any) -> None:
-    """Refuse to hand out, copy or store the memory of a tensor of a function that is differentiated."""
-    if sealed(t):
-        raise NotImplementedError("Cannot access storage of TensorWrapper")
-
-
-NO_POINTER = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 def shown(t: Any, text: Callable[[Any], str]) -> str:
