@@ -67,3 +67,10 @@ def test_variables_of_the_environment():
     sources = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")] + [*(ROOT / "native").glob("*.c")]
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     assert len(named) > 3 and not [name for name in named if f'"{name}"' not in text]
+
+
+def test_examples_of_the_architecture_page():
+    import doctest
+
+    found = doctest.testfile(str(ROOT / "docs" / "architecture.md"), module_relative=False)
+    assert found.attempted and not found.failed
