@@ -57,7 +57,7 @@ def same(a, b):
     assert type(a) is type(b)
     if isinstance(a, Tensor):
         assert (a.dtype, a.shape, a.requires_grad) == (b.dtype, b.shape, b.requires_grad)
-        assert a._data.tobytes() == b._data.tobytes()
+        assert a._wg_data.tobytes() == b._wg_data.tobytes()
     elif isinstance(a, dict):
         assert list(a) == list(b)
         for key in a:
@@ -172,7 +172,7 @@ def test_strides_come_back(zipped):
     for view in (x.transpose(0, 2), x[:, ::2], x.expand(5, 2, 3, 4), x[0, 1], x.permute(1, 2, 0)):
         found = again(view, zipped)
         same(found, view)
-        assert found._data.strides == view._data.strides
+        assert found._wg_data.strides == view._wg_data.strides
 
 
 def test_what_numpy_can_do_and_storages_cannot_is_copied():
@@ -198,7 +198,7 @@ def test_windows_and_back():
 def test_the_same_memory_as_two_types_is_refused():
     x = torch.ones(4, dtype=torch.complex64)
     with pytest.raises(RuntimeError, match="Cannot save multiple tensors or storages that view the same data as diff"):
-        written([x, wrap(x._data.view(np.float32))])
+        written([x, wrap(x._wg_data.view(np.float32))])
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def test_files_from_elsewhere_need_a_map():
 def test_byte_order(name):
     x = torch.ones(3, dtype=getattr(torch, name))
     z = zipfile.ZipFile(written(x))
-    part = x._data.view("f4") if name == "complex64" else x._data.view(f"u{x._data.itemsize}")
+    part = x._wg_data.view("f4") if name == "complex64" else x._wg_data.view(f"u{x._wg_data.itemsize}")
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as other:
         other.writestr("archive/data.pkl", z.read("archive/data.pkl"))
@@ -357,7 +357,7 @@ def test_byte_order(name):
         same(load(file), x)
         file.seek(0)
         serialization.set_default_load_endianness(orders.NATIVE)
-        assert load(file)._data.tobytes() == part.byteswap().tobytes()
+        assert load(file)._wg_data.tobytes() == part.byteswap().tobytes()
     finally:
         serialization.set_default_load_endianness(None)
     with pytest.raises(TypeError, match="Invalid argument type in function set_default_load_endianness"):

@@ -71,7 +71,7 @@ def to_wengert(value: Any) -> Any:
 
 def to_torch(value: Any) -> Any:
     if isinstance(value, Tensor):
-        array = value._data
+        array = value._wg_data
         if array.dtype.name == "bfloat16":
             return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
         return torch.from_numpy(np.array(array))
@@ -85,7 +85,7 @@ def to_torch(value: Any) -> Any:
 def number(t: Any) -> np.ndarray:
     """A tensor of either library as an array of float64 or complex128."""
     array = (
-        t._data
+        t._wg_data
         if isinstance(t, Tensor)
         else t.detach().to(torch.complex128 if t.is_complex() else torch.float64).numpy()
     )

@@ -45,7 +45,7 @@ def bits(t):
         raw = d.contiguous().flatten().view(torch.uint8).numpy().tobytes() if d.numel() else b""
         kind = torch.nn.Parameter
     else:
-        d, raw, kind = t, t._data.tobytes(), Parameter
+        d, raw, kind = t, t._wg_data.tobytes(), Parameter
     return str(t.dtype), tuple(t.shape), d.stride() if d.numel() else None, t.requires_grad, isinstance(t, kind), raw
 
 
@@ -162,10 +162,10 @@ def test_conjugates_and_negatives():
 @pytest.mark.filterwarnings("ignore:TypedStorage")
 def test_storages_themselves():
     x = wengert.arange(3.0)
-    storage, tensor = ours([window(x._data)[0], x.to(wengert.uint8)])
-    assert (bytes(storage.tolist()), tensor.tolist()) == (x._data.tobytes(), [0, 1, 2])
+    storage, tensor = ours([window(x._wg_data)[0], x.to(wengert.uint8)])
+    assert (bytes(storage.tolist()), tensor.tolist()) == (x._wg_data.tobytes(), [0, 1, 2])
     found = theirs(torch.arange(3.0).untyped_storage())
-    assert bytes(found.tolist()) == x._data.tobytes()
+    assert bytes(found.tolist()) == x._wg_data.tobytes()
 
 
 def test_attributes():

@@ -24,7 +24,7 @@ def test_short_reading_of_keys(shape):
             basic, advanced, last = split(t, row)
             assert advanced is None
             assert (basic, last) == found
-            assert t._data[found[0]].shape == t._data[row].shape
+            assert t._wg_data[found[0]].shape == t._wg_data[row].shape
     assert read > (2 if not shape else 40)
 
 

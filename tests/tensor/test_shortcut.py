@@ -45,10 +45,10 @@ def described(value):
     if isinstance(value, (tuple, list)):
         return type(value), [described(v) for v in value]
     if isinstance(value, torch.Tensor):
-        view = None if value._meta is None else value._meta.view
+        view = None if value._wg_meta is None else value._wg_meta.view
         known = None if view is None else (described(view.base), [(op.name, a) for op, a in view.steps], view.version, view.creation)
-        node = None if value._edge is None else (value._edge[1], *of_node(value._edge[0]))
-        return value._data.tolist(), value._data.dtype, value._data.strides, value._vc, known, node
+        node = None if value._wg_edge is None else (value._wg_edge[1], *of_node(value._wg_edge[0]))
+        return value._wg_data.tolist(), value._wg_data.dtype, value._wg_data.strides, value._wg_vc, known, node
     if isinstance(value, np.ndarray):
         return value.tolist(), value.dtype
     return value
@@ -74,7 +74,7 @@ def test_as_the_general_path(name, grad):
 
 def _node(result):
     first = result[0] if isinstance(result, tuple) else result
-    return None if first._edge is None else first._edge[0]
+    return None if first._wg_edge is None else first._wg_edge[0]
 
 
 def test_leaves_the_rest_to_the_general_path():
@@ -101,7 +101,7 @@ def test_keeps_nothing(name):
     kind = type(_node(call.general(op, args)) or args)
     quick = shortcut(op, kind)
     flat = [x for a in args for x in (a if isinstance(a, (list, tuple)) else [a]) if isinstance(x, torch.Tensor)]
-    watched = [*flat, *(t._data for t in flat), *(t._vc for t in flat), kind, torch.Tensor, op]
+    watched = [*flat, *(t._wg_data for t in flat), *(t._wg_vc for t in flat), kind, torch.Tensor, op]
     quick(*args)
     before = [sys.getrefcount(w) for w in watched]
     for _ in range(50):
