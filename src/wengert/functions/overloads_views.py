@@ -224,7 +224,7 @@ def new_empty_strided(self: Any, size: Any, stride: Any, dtype: Any = None, **op
 
 
 @overload("Tensor")
-def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+def dim_order(self: Any, *, ambiguity_check: bool | list[Any] = False) -> tuple[int, ...]:
     """The dimensions from the largest to the smallest step in memory.
 
     ``ambiguity_check=True`` refuses a tensor whose dimensions could be told in another order too (a size of one, steps that are

@@ -190,7 +190,8 @@ def _declared(name: str, f: Callable[..., Any] | None) -> dict[str, str]:
     op = TABLE.get(name)
     if f is not None:
         try:
-            defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
+            given = inspect.signature(f).parameters.values()
+            defaults = {p.name: p.default for p in given if "|" not in str(p.annotation)}  # of one kind only
         except (TypeError, ValueError):
             defaults = {}
     else:
