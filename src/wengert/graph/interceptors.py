@@ -16,6 +16,7 @@ from .modes import PROFILERS, change, modes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
 class Call:
     """A call that interceptors are asked about.
 
@@ -54,10 +55,11 @@ class Interceptor:
     ...     def intercept(self, call, below):
     ...         self.count += 1
     ...         return below(call)
+    >>> x = torch.ones(2)
     >>> with Counter() as counter:
-    ...     y = torch.ones(2) * 2 + 1
+    ...     y = x * 2 + 1
     >>> counter.count
-    3
+    2
     """
 
     order: float = PROFILERS
