@@ -27,7 +27,7 @@ def _numbers(name: str, **given: Any) -> list[Any]:
             raise TypeError(f"{name}(): argument '{key}' (position {i + 1}) must be Number, not {type(x).__name__}")
         if isinstance(x, int) and not -(2**63) <= x < 2**64:
             raise RuntimeError("value cannot be converted to type int64_t without overflow")
-        if isinstance(x, complex):
+        if isinstance(x, complex) and name in ("arange", "range"):  # the others say what type they would have
             refuse_overflow(x, dt.F64)
     return row
 

@@ -141,7 +141,7 @@ def one_step(op: Composite, parts: Callable[..., Any]) -> Callable[..., Any]:
             answer = quick(*args)
         if answer is NotImplemented:
             m = modes()
-            if m.watchers or m.more or not all(_plain(args[i], alike) for i in whole):
+            if m.watchers or m.dispatch or not all(_plain(args[i], alike) for i in whole):
                 return parts(*args)
             answer = general(one, args)
         return answer if needs is None else tuple(y if n else None for y, n in zip(answer, args[needs]))
