@@ -239,7 +239,7 @@ def test_kernels_compute_their_expressions(monkeypatch):
         return run
 
     composites = {name: op for name, op in TABLE.items() if isinstance(op, Composite) and op.define.__module__.rpartition(".")[2] in FAMILIES}
-    kernels = [name for name, op in composites.items() if op.raw is not None]  # those that layers bring with them are tested there
+    kernels = [name for name, op in composites.items() if op.raw is not None]  # (those of recurrent layers are loaded with nn)
     for name in kernels:
         monkeypatch.setitem(RAW.__dict__, name, checked(name, getattr(RAW, name)))
     for case in WITH_LEAVES:
