@@ -1,1 +1,1 @@
-"""Floor 1: the array vocabulary. NumPy arrays, native kernels, random streams; nothing here knows of gradients."""
+"""The array vocabulary. NumPy arrays, native kernels, random streams; nothing here knows of gradients."""

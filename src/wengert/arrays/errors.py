@@ -1,4 +1,4 @@
-"""Exceptions and refusals that floors above share."""
+"""Exceptions and refusals that the layers above share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doors to sparse tensors: ``torch.sparse_coo_tensor`` and the methods that dense tensors answer too.
+"""The ways to sparse tensors: ``torch.sparse_coo_tensor`` and the methods that dense tensors answer too.
 
 ``sparse`` itself is imported when somebody walks through one of them.
 """

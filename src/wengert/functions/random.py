@@ -1,4 +1,4 @@
-"""Random tensors: PyTorch's functions over the random streams of floor 1."""
+"""Random tensors: PyTorch's functions over the random streams of ``arrays.random``."""
 
 from __future__ import annotations
 

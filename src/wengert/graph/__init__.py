@@ -1,4 +1,4 @@
-"""Floor 2: nodes, edges, saved values, modes, hooks, and the engine that walks. It knows no operator."""
+"""Nodes, edges, modes, interceptors, hooks, and the engine that walks the graph. It knows no operator."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def find(module: str, name: str) -> Any:
     return None
 
 
-# Rooms whose modules have PyTorch's names, and nothing below them.
+# Packages whose modules have PyTorch's names, and nothing below them.
 _SEEN = ("nn.modules.", "optim.", "distributions.", "utils.data.")
 
 

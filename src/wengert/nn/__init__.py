@@ -1,4 +1,4 @@
-"""Floor 5: networks. Parameters, modules, functions, initial values and helpers, under PyTorch's names."""
+"""Networks: parameters, modules, functions, initial values and helpers, under PyTorch's names."""
 
 from __future__ import annotations
 

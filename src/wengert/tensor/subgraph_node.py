@@ -98,8 +98,8 @@ def enclose(results: Any, name: str, arguments: Iterable[Any], since: int, given
     if len(outputs) == 1 and first.outputs == 1 and list(first.edges) == edges:
         rename(first, name)
         return
-    parts, doors = _inside([t._wg_edge[0] for t in outputs], since)
-    edges += [door for door in doors if door not in edges]
+    parts, entering = _inside([t._wg_edge[0] for t in outputs], since)
+    edges += [edge for edge in entering if edge not in edges]
     node: Any = _classes.get(name)
     if node is None:
         node = _classes[name] = type(name, (SubgraphNode,), {"__slots__": (), "__module__": "torch.autograd.graph"})
@@ -140,7 +140,7 @@ def _is_part(node: Node, since: int) -> bool:
 def _inside(roots: list[Node], since: int) -> tuple[set[Node], list[Edge]]:
     """The nodes that were made after ``since``, and the edges that lead out of them."""
     parts: set[Node] = set()
-    doors: list[Edge] = []
+    entering: list[Edge] = []
     stack = list(roots)
     while stack:
         node = stack.pop()
@@ -152,6 +152,6 @@ def _inside(roots: list[Node], since: int) -> tuple[set[Node], list[Edge]]:
                 continue
             if _is_part(edge[0], since):
                 stack.append(edge[0])
-            elif edge not in doors:
-                doors.append(edge)
-    return parts, doors
+            elif edge not in entering:
+                entering.append(edge)
+    return parts, entering

@@ -511,7 +511,7 @@ class Tensor(Exchange):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         refuse_storage(self)
-        from ..serialization.plain import reduce_tensor  # a door to the room above, opened only to pickle
+        from ..serialization.plain import reduce_tensor
 
         return reduce_tensor(self)
 
