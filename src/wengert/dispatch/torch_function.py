@@ -17,7 +17,7 @@ from ..graph.interceptors import Call, Interceptor
 from ..graph.modes import SUBCLASSES, Scope, add_field, change, install, modes, set_modes
 from ..tensor import classes
 from ..tensor.argument_errors import told
-from ..tensor.classes import KNOWN, PLAIN
+from ..tensor.classes import KNOWN, PLAIN, is_known
 from ..tensor.parameter import Parameter
 from ..tensor.structseq import rebuilt
 from ..tensor.tensor import Tensor, members
@@ -62,10 +62,14 @@ class Subclasses(Interceptor):
 
     def concerns(self, call: Call) -> bool:
         if call.kind == "operator":
-            return any(map(_may_override, call.args))
+            for v in call.args:  # a loop, for speed
+                kind = type(v)
+                if kind not in KNOWN and not is_known(v) and _may_override(v):
+                    return True
+            return False
         if call.kind == "inplace":
             return any(isinstance(v, Tensor) and type(v) not in PLAIN and type(v) is not classes.Batched_ for v in call.args)
-        return call.public is not None and any(type(v) not in KNOWN for v in (*call.args, *call.kwargs.values(), call.out))
+        return call.public is not None and not all(map(is_known, (*call.args, *call.kwargs.values(), call.out)))
 
     def intercept(self, call: Call, below: Any) -> Any:
         if call.kind in ("operator", "inplace"):

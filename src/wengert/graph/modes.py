@@ -106,13 +106,18 @@ class Modes:
 
     def _changed(self, changes: dict[str, Any]) -> Modes:
         new = Modes.__new__(Modes)
-        new.__dict__.update(self.__dict__)
         for name in _FIELDS:
             setattr(new, name, getattr(self, name))
+        more = self.more
         for name, value in changes.items():
-            setattr(new, name, value)
-        new.beside, new._asked, new.quick = {}, (-1, ()), False
-        new.more = {name: getattr(new, name) for name in _MORE if getattr(new, name) != getattr(Modes, name)}
+            if name not in _DEFAULTS:
+                setattr(new, name, value)
+            elif value != _DEFAULTS[name]:
+                more = {**more, name: value}
+            elif name in more:
+                more = {key: kept for key, kept in more.items() if key != name}
+        new.beside, new._asked, new.quick, new.more = {}, (-1, ()), False, more
+        new.__dict__.update(more)
         if new.inference or new.below or self.willing:
             wanted, may = changes.get("grad", self.asked), not (new.inference or new.below)
             new.grad, new.willing = wanted and may, wanted and not may
@@ -129,14 +134,14 @@ class Modes:
         return self.grad or self.willing
 
 
-_FIELDS = tuple(name for name in Modes.__slots__ if name != "__dict__")
-_MORE: list[str] = []
+_FIELDS = tuple(name for name in Modes.__slots__ if name not in ("__dict__", "_asked", "beside", "more", "quick"))
+_DEFAULTS: dict[str, Any] = {}  # of the fields that ``add_field`` adds
 
 
 def add_field(name: str, interceptor: Interceptor | None = None, default: Any = ()) -> None:
     """Have modes keep ``name`` too, for a package that extends the engine; while it is not empty, ``interceptor`` is asked about calls."""
     setattr(Modes, name, default)
-    _MORE.append(name)
+    _DEFAULTS[name] = default
     if interceptor is not None:
         STACKS[name] = interceptor
 

@@ -19,3 +19,11 @@ mapping: Any = None  # and what is done with them: the module ``batching.dispatc
 KNOWN: set[type] = {int, float, bool, complex, str, type(None), np.ndarray, dt.dtype}  # and PLAIN: never override anything
 prepare: Any = None  # of the module ``overrides``: what is done to a new subclass of Tensor
 UNSET = type("unset", (), {"__repr__": lambda self: "..."})()  # a required argument that was not given by its own name
+
+
+def is_known(v: Any) -> bool:
+    """Whether the class of ``v``, or of what stands in the list or tuple that it is, never overrides anything."""
+    kind = type(v)
+    if kind is list or kind is tuple:
+        return all(type(x) in KNOWN for x in v)
+    return kind in KNOWN

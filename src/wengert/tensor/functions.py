@@ -22,7 +22,7 @@ from ..graph.node import next_sequence
 from ..ops.operator import TABLE, Composite, Operator
 from . import classes
 from .argument_errors import told as told_of_arguments
-from .classes import DISPATCHING, KNOWN, PLAIN
+from .classes import DISPATCHING, KNOWN, PLAIN, is_known
 from .namespaces import RECORDED
 from .refusals import refuse_gradient
 from .spellings import OTHER_NAMES, renamed
@@ -138,11 +138,12 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and respell:
             args, kwargs = renamed(op.name, params, args, kwargs)
-        asked = Call("composite", op, args, run, kwargs.pop("out", None) if kwargs else None, public if op.places else None, kwargs)
+        out = kwargs.pop("out", None) if kwargs else None
         interceptors = modes().interceptors
         try:
             if len(interceptors) == 1 and _known(args, kwargs):  # one is always there, who asks the classes of arguments
-                return run(asked)
+                return run(args, kwargs, out)
+            asked = Call("composite", op, args, lambda call: run(call.args, call.kwargs, call.out), out, public if op.places else None, kwargs)
             return answer(asked, interceptors)
         except Exception as error:
             better = told_of_arguments(op.name, params, args, kwargs, error)
@@ -163,24 +164,23 @@ def _composite(op: Composite, method: bool = False) -> Callable[..., Any]:
 def _known(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether no class of an argument overrides anything."""
     for v in args:
-        if type(v) not in KNOWN:
+        if type(v) not in KNOWN and not is_known(v):
             return False
-    return not kwargs or all(type(v) in KNOWN for v in kwargs.values())
+    return not kwargs or all(type(v) in KNOWN or is_known(v) for v in kwargs.values())
 
 
-def _runner(op: Composite) -> Callable[[Call], Any]:
+def _runner(op: Composite) -> Callable[[tuple[Any, ...], dict[str, Any], Any], Any]:
     """What runs the composite ``op``: its definition, then what makes its result one operator's."""
     define = op.define if not op.by_example else by_example(op.define)
 
-    def run(call: Call) -> Any:
-        args, kwargs = call.args, call.kwargs
+    def run(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         since = next_sequence() if op.whole else 0
         found = define(RECORDED, *args, **kwargs)
         if op.layout is not None:
             found = laid(found, op.layout, args[0] if args else next(iter(kwargs.values())))
         if op.whole:
             _as_one(op, found, args, kwargs, since)
-        return found if call.out is None else _write(found, call.out, op.name)
+        return found if out is None else _write(found, out, op.name)
 
     return run
 

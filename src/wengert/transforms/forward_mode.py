@@ -45,13 +45,13 @@ class Levels(Interceptor):
     order = LEVELS
 
     def concerns(self, call: Call) -> bool:
-        if call.kind not in ("operator", "inplace", "apply"):
-            return False
-        return innermost(modes(), call.args if call.out is None else (*call.args, call.out)) is not None
+        return call.kind in ("operator", "inplace", "apply")
 
     def intercept(self, call: Call, below: Any) -> Any:
         m = modes()
         level = innermost(m, call.args if call.out is None else (*call.args, call.out))
+        if level is None:
+            return below(call)
         set_modes(outside(m, level))
         try:
             if call.kind == "apply":
