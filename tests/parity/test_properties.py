@@ -41,7 +41,8 @@ _SUMS = Limits(alike=True)
 # steps.
 LIMITS = {
     "linalg": Limits(dtypes=_MATRICES.dtypes),
-    **dict.fromkeys(("linalg_solve", "linalg_spectral", "linalg_functions", "linalg_norms"), _MATRICES),
+    **dict.fromkeys(("linalg_solve", "linalg_functions", "linalg_norms"), _MATRICES),
+    "linalg_spectral": _MATRICES._replace(alike=False),
     # PyTorch's kernels of float32 skip the padding, that of float64 multiplies it; that of attention in four dimensions makes zeros of
     # NaN, the other does not.
     **dict.fromkeys(("conv", "attention"), _WINDOWS),
