@@ -322,7 +322,12 @@ INSIDE = re.compile(
     r"|_kernels|wengert\.(?!Size)|local variable|too large to convert to C"
     r"|NoneType' object|out= must|Axes must|object too deep"
 )
-PYTHON = ("cannot convert float infinity to integer",)  # Python's own words, which PyTorch leaves too
+# Python's own words, which PyTorch leaves too, and PyTorch's that name a class.
+PYTHON = (
+    "cannot convert float infinity to integer",
+    "__format__() argument must be str",
+    "Tensor.__contains__ only supports Tensor or scalar, but you passed in a",
+)
 ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, BufferError)  # the last of DLPack
 
 

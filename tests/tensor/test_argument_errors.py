@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import wengert as torch
@@ -42,6 +43,9 @@ WRONG |= {
     "constant_pad_nd(): argument 'value' (position 3) must be Number, not NoneType": lambda: torch.constant_pad_nd(x, (1, 1), None),
     "linspace(): argument 'end' (position 2) must be Number, not list": lambda: torch.linspace(0, [1, [2]], 3),
     "logspace(): argument 'base' (position 4) must be float, not str": lambda: torch.logspace(0, 1, 3, ""),
+    "eye(): argument 'n' (position 1) must be int, not NoneType": lambda: torch.eye(None),
+    "to() received an invalid combination of arguments - got (dtype=tuple)": lambda: x.to(dtype=(1, 2)),
+    "fft_fftfreq(): argument 'n' (position 1) must be int, not ndarray": lambda: torch.fft.fftfreq(np.array(["a"])),
     "randn(): argument 'out' must be Tensor, not float": lambda: torch.randn(3, out=1.0),
     "randperm(): argument 'out' must be Tensor, not dtype": lambda: torch.randperm(3, out=torch.int8),
     "empty_strided(): argument 'size' (position 1) must be tuple of ints, not int": lambda: torch.empty_strided(3, (1,)),
@@ -190,3 +194,17 @@ def test_windows_far_larger_than_the_image(dtype: Any) -> None:
 def test_fold_refuses_no_stride() -> None:
     with pytest.raises(RuntimeError, match="stride should be greater than zero, but got stride_height: 0 stride_width: 0"):
         F.fold(torch.ones(1, 9, 9), 5, 3, stride=0)
+
+
+def test_arguments_stay_as_they_are() -> None:
+    """A number that is given as a tensor is not written to."""
+    place = torch.tensor(-1)
+    torch.embedding(torch.ones(3, 2), torch.tensor([1]), place)
+    assert place.item() == -1
+
+
+def test_arrays_of_objects_are_refused() -> None:
+    with pytest.raises(TypeError, match="can't convert np.ndarray of type numpy.object_"):
+        torch.ones(1).clamp(np.array([None], dtype=object), 0.5)
+    with pytest.raises(RuntimeError, match="Could not infer dtype of NoneType"):
+        torch.asarray([torch.ones(2), None])

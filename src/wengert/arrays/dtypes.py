@@ -160,6 +160,8 @@ def set_default_dtype(d: dtype) -> None:
 
 def category(np_dtype: np.dtype) -> int:
     """BOOL, INTEGER, FLOAT or COMPLEX."""
+    if np_dtype.kind not in _CATEGORY:
+        of(np_dtype)  # refuses it
     return _CATEGORY[np_dtype.kind]
 
 

@@ -50,6 +50,8 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
         dtype, device = other.dtype, other.device
     if isinstance(dtype, type):
         dtype = dt.OF_TYPES[dtype]
+    if dtype is not None and not isinstance(dtype, dt.dtype):
+        raise TypeError(f"to() received an invalid combination of arguments - got (dtype={type(dtype).__name__})")
     if device is not None and device is not CPU and placed(device) is not None:
         if not self.is_meta:
             return _moved(self, dtype, copy, memory_format)

@@ -75,6 +75,8 @@ def _common(data: Any) -> np.dtype:
             stack.extend(x)
             continue
         d: Any = dt.of(x.dtype).np if isinstance(x, np.ndarray) else x._wg_data.dtype if isinstance(x, Tensor) else dt.of_python(x)
+        if d is None:
+            raise RuntimeError(f"Could not infer dtype of {type(x).__name__}")
         found = d if found is None else dt.promote(found, d)
     return found
 

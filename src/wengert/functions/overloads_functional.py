@@ -398,7 +398,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
         n = weight.shape[0]
         if not -n <= padding_idx < n:
             raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= n
+        padding_idx = padding_idx % n
     if input._wg_data.dtype.char not in "lqi":
         from ..arrays.dtypes import scalar_name
 

@@ -172,7 +172,7 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
     """The ``n`` by ``m`` matrix with ones on its diagonal."""
     where = placed(device)
     for i, (name, size) in enumerate((("n", n), ("m", m))):
-        if size is not None and not isinstance(size, (int, np.integer, Tensor)):
+        if not isinstance(size, (int, np.integer, Tensor)) and (size is not None or name == "n"):
             raise TypeError(f"eye(): argument '{name}' (position {i + 1}) must be int, not {type(size).__name__}")
         if size is not None and size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")

@@ -61,7 +61,7 @@ _BEGINNINGS = (
     "an integer is required",
     "integer argument expected", "type <class 'numpy", "expected string", "expected a number", "slice indices must",
     "list indices must", "tuple indices must", "can only concatenate", "can't multiply sequence", "unhashable type",
-    "argument of type",
+    "argument of type", "The 'out' kwarg is necessary",
     "cannot unpack non-iterable", "not enough values to unpack", "too many values to unpack",
 )  # fmt: skip
 _PARTS = re.compile(
