@@ -124,6 +124,7 @@ static PyObject *reduce(PyObject *const *args, Py_ssize_t count, int average)
     const int halves = PyArray_Check(args[0]) && (PyArray_TYPE(x) == NPY_HALF || is_brain(PyArray_TYPE(x))) ? PyArray_TYPE(x) : 0;
     if ((!halves && !is_real(args[0])) || !PyArray_ISCARRAY_RO(x) || mark_axes(args[1], PyArray_NDIM(x), marked) < 0) NOT_HANDLED();
     const int ndim = PyArray_NDIM(x), keep = PyObject_IsTrue(args[2]);
+    if (keep < 0) return NULL;
     npy_intp shape[NPY_MAXDIMS];
     size lengths[NPY_MAXDIMS], summed = 1, before = PyArray_SIZE(x); /* runs of axes: summed ones and kept ones by turns */
     int out_ndim = 0, runs = 0, first = 0;

@@ -326,6 +326,7 @@ INSIDE = re.compile(
 PYTHON = (
     "cannot convert float infinity to integer",
     "__format__() argument must be str",
+    "expected 'shape' to be int or sequence of ints, but got ",
     "Tensor.__contains__ only supports Tensor or scalar, but you passed in a",
 )
 ALLOWED = (TypeError, ValueError, RuntimeError, IndexError, NotImplementedError, MemoryError, BufferError)  # the last of DLPack

@@ -206,5 +206,11 @@ def test_arguments_stay_as_they_are() -> None:
 def test_arrays_of_objects_are_refused() -> None:
     with pytest.raises(TypeError, match="can't convert np.ndarray of type numpy.object_"):
         torch.ones(1).clamp(np.array([None], dtype=object), 0.5)
+    with pytest.raises(TypeError, match="can't convert np.ndarray of type numpy.str_"):
+        torch.HalfTensor(np.array(["a"]))
+    with pytest.raises(TypeError, match="a sequence in a key"):
+        torch.ones(1)[[1, (torch.ones(4, 3, 2), 1)]]
+    with pytest.raises((TypeError, ValueError)):
+        torch.nansum(torch.ones(2, 2, dtype=torch.float64), None, np.array([]))
     with pytest.raises(RuntimeError, match="Could not infer dtype of NoneType"):
         torch.asarray([torch.ones(2), None])

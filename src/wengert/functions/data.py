@@ -18,7 +18,8 @@ def array_of(data: Any, dtype: np.dtype | None = None) -> np.ndarray:
         plain = np.asarray(_plain(data))
         return np.array(plain) if dtype is None else converted(plain, dtype)
     if isinstance(data, (np.ndarray, np.generic)):
-        return converted(np.asarray(data), dtype if dtype is not None else dt.of(data.dtype).np)
+        kind = dt.of(data.dtype).np  # refuses text and objects
+        return converted(np.asarray(data), kind if dtype is None else dtype)
     if not isinstance(data, (list, tuple)):
         natural = dt.of_python(data)
         if natural is None:

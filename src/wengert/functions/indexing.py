@@ -392,7 +392,10 @@ def _tidy(k: Any) -> Any:
     if isinstance(k, np.integer):
         return int(k)
     if isinstance(k, (list, tuple, range, np.ndarray)):
-        a = np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple)) else np.asarray(k)
+        try:
+            a = np.asarray([_row(x) if isinstance(x, Tensor) else x for x in k]) if isinstance(k, (list, tuple)) else np.asarray(k)
+        except ValueError as e:
+            raise TypeError("a sequence in a key must hold indices, or sequences of one length of them") from e
         if a.size == 0 and a.dtype.kind == "f":
             a = a.astype(np.int64)
         return _tidy(Tensor._wg_wrap(a))
