@@ -326,6 +326,8 @@ INSIDE = re.compile(
 PYTHON = (
     "cannot convert float infinity to integer",
     "__format__() argument must be str",
+    "'utf-8' codec can't encode",
+    "can't assign a numpy.ndarray to a torch.",
     "expected 'shape' to be int or sequence of ints, but got ",
     "Tensor.__contains__ only supports Tensor or scalar, but you passed in a",
 )
