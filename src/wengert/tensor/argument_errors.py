@@ -64,18 +64,18 @@ _BEGINNINGS = (
     "argument of type", "The 'out' kwarg is necessary",
     "cannot unpack non-iterable", "not enough values to unpack", "too many values to unpack",
 )  # fmt: skip
-_PARTS = re.compile(
+_PARTS = (
     r"object is not (iterable|subscriptable|callable)"
     r"|object cannot be interpreted as an integer|has no len\(\)|does not support item assignment"
     r"|not supported between instances|data type .* not (understood|inexact)"
     r"|Dimension out of range .*but got (-?\d+\.\d|nan|-?inf|['(\[])"
 )
 # What they say of sizes of arrays, and of integers, that do not fit.
-_OF_SIZES = re.compile(
+_OF_SIZES = (
     r"array is too big|Maximum allowed (dimension|size) exceeded"
     r"|maximum supported dimension|array size defined|negative dimensions are not"
 )
-_OF_INTEGERS = re.compile(
+_OF_INTEGERS = (
     r"int too large|integer won't fit|signed integer is (greater|less)"
     r"|cannot fit 'int'|out of bounds for u?int|too large to convert"
 )
@@ -129,7 +129,7 @@ def told(
             f"{name}(): argument '{huge[0]}' failed to unpack the object with error "
             '"Overflow when unpacking long long"'
         )
-    if _OF_SIZES.search(text) and not isinstance(error, OverflowError):
+    if re.search(_OF_SIZES, text) and not isinstance(error, OverflowError):
         return RuntimeError(
             f"Storage size calculation overflowed: {name}() was asked for more than memory can hold ({text})"
         )
@@ -147,7 +147,7 @@ def told(
     if dim is not None and isinstance(first, classes.Tensor_):
         n = max(first.ndim, 1)
         return IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    if isinstance(error, OverflowError) or _OF_INTEGERS.search(text):
+    if isinstance(error, OverflowError) or re.search(_OF_INTEGERS, text):
         return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow")
     if isinstance(error, RecursionError):
         return ValueError(f"{name}(): the arguments are nested too deeply")
@@ -302,7 +302,7 @@ def about_arguments(error: Exception) -> bool:
     if text.startswith("Storage size calculation overflowed"):
         return False
     return bool(
-        text.startswith(_BEGINNINGS) or _PARTS.search(text) or _OF_SIZES.search(text) or _OF_INTEGERS.search(text)
+        text.startswith(_BEGINNINGS) or re.search(_PARTS, text) or re.search(_OF_SIZES, text) or re.search(_OF_INTEGERS, text)
     )
 
 
