@@ -290,6 +290,8 @@ def _path(op: Operator, args: str, number: str | None, special: bool) -> list[st
     test += [f"{p} is None" for p in op.params if p == "dtype"]
     if not special and _renamable(op):
         test += [f"{p} is not UNSET" for p in _renamable(op)]
+    if not special:
+        test += [f"type({p}) not in PLAIN" for p in op.params if p not in op.tensors and p != "dtype"]  # a number given as a tensor
     add(f"    if {' and '.join(test)}:")
     add("        m = modes()")
     for p in tensors:
